@@ -97,7 +97,7 @@ def fill(engine: Engine, checkpoints: int, messages: int) -> None:
     begun_ns = now_ns - 400 * 86_400 * _SECOND_NS
     heads: dict[SessionId, CheckpointId | None] = dict.fromkeys(sessions)
     catalog = engine.vault.catalog
-    with engine.vault.access.exclusive():
+    with engine.vault.lock.hold():
         with catalog.transaction() as transaction:
             for session_id in sessions[1:]:
                 transaction.add_session(Session(session_id, begun_ns))

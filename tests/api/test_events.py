@@ -109,7 +109,7 @@ def test_a_deletion_a_setting_and_a_status_are_told(session: SessionCheckpointer
     before = _present(place)[-1].number
     with open_workspace(place, create=False) as opened:
         engine = opened.engine
-        with engine.vault.access.exclusive(), engine.vault.catalog.transaction() as changes:
+        with engine.vault.lock.hold(), engine.vault.catalog.transaction() as changes:
             changes.set_setting("auto_interval", "7")
         engine.delete(SessionId("work"), engine.resolve(SessionId("work"), first))
     session.archive()

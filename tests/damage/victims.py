@@ -102,7 +102,7 @@ def make_victim(
         session.restore("n0")
         session.undo()
         vault = session._engine.vault
-        with vault.access.exclusive():
+        with vault.lock.hold():
             vault.catalog.erase_traces()  # which folds its log, so that both files hold some of it
         session.checkpoint("the state after all that", name="last")
         states["last"] = describe(workspace)

@@ -94,7 +94,7 @@ def test_contents_that_came_long_ago_are_not_stored_again(
     monkeypatch.setattr(aided_walk, "_WORTH_AID_FILES", 41)  # when all contents are there
     with opened_new(root) as opened:
         require_as_if_alone(opened, save(opened))
-        assert opened.engine.vault.access.size_bytes() < 2 * 800_000
+        assert opened.engine.vault.space.size_bytes() < 2 * 800_000
 
 
 def test_the_second_process_stops_in_the_middle_of_a_directory(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_tree_larger_than_the_budget_is_saved_once_without_its_largest_files(
         missing = left_out(outcome)
         assert missing[-1] == b"data/11"
         assert 4 <= len(missing) <= 7
-        assert opened.store.size_bytes() <= BUDGET
+        assert opened.store.space.size_bytes() <= BUDGET
         before = packs(opened)
         for number in range(3):
             fill(workspace / "source.py", b"%d" % number)
@@ -188,7 +188,7 @@ def test_a_generated_file_does_not_use_up_the_room_of_edits(
         fill(workspace / "bundle.js", noise(300_000, build))
         fill(workspace / "source.py", b"edit %d" % build)
         states.append((save(opened, f"build {build}").checkpoint, b"edit %d" % build))
-    assert opened.store.size_bytes() <= BUDGET + 1_000_000  # logs of its databases included
+    assert opened.store.space.size_bytes() <= BUDGET + 1_000_000  # logs of its databases included
     for checkpoint, source in states:
         opened.restore(checkpoint.id, b"source.py")
         assert (workspace / "source.py").read_bytes() == source
@@ -250,7 +250,7 @@ def test_expired_and_then_old_automatic_states_go_first(
         fill(workspace / "large", noise(400_000, 100 + number))
         outcome = save(opened, f"new {number}", session="new")
         assert left_out(outcome) == []
-        assert opened.store.size_bytes() <= BUDGET
+        assert opened.store.space.size_bytes() <= BUDGET
     assert [one for one in kept(opened) if one.startswith("new")] == [
         f"new {number}" for number in range(6)
     ]
@@ -415,14 +415,14 @@ def test_where_all_stores_have_too_much_those_not_used_for_longest_give_room_bac
             save(opened, f"{number}", Kind.RISKY)
         (other / "large").unlink()
         save(opened, "by hand", Kind.MANUAL)
-        before = opened.store.size_bytes()
+        before = opened.store.space.size_bytes()
     fill(tmp_path / "config/holdfast/config.toml", b"total_budget = %d" % (before + 500_000))
     fill(workspace / "large", noise(1_000_000, 9))
     with open_workspace(workspace, create=False) as here:
         outcome = here.engine.save(SESSION, make_intent("now"), kind=Kind.TOOL)
         assert left_out(outcome) == []
     with open_workspace(other, create=False) as there:
-        assert there.store.size_bytes() < before - 500_000
+        assert there.store.space.size_bytes() < before - 500_000
         reasons = [one.intent.reasoning for one in there.engine.vault.catalog.roots()]
         assert reasons[0] == "initial"
         assert reasons[-1] == "by hand"

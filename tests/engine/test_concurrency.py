@@ -128,7 +128,7 @@ def test_a_store_that_somebody_holds_is_busy_after_the_configured_wait(tmp_path:
         session.checkpoint("before")
         with (
             open_workspace(workspace, create=False, purpose="a long job") as holder,
-            holder.engine.vault.access.exclusive(),
+            holder.engine.vault.lock.hold(),
         ):
             with pytest.raises(Busy, match="a long job") as refused:
                 session.checkpoint("while it is held")

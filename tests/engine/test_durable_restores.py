@@ -45,7 +45,7 @@ def _leave_unfinished(story: Story) -> None:
             story.go_to(story.bad)
             story.ask(server, "restore", at=at, argument=story.good)
             with composed(story.workspace) as opened:
-                if opened.store.read_journal() is not None:
+                if opened.store.journal.read() is not None:
                     return
     raise AssertionError("no call leaves a journal")
 
@@ -70,10 +70,10 @@ def test_a_recovery_whose_sync_fails_is_not_taken_for_done(tmp_path: Path) -> No
             raise OSError(5, "Input/output error")
 
     with composed(story.workspace, fs=WatchedFilesystem(before=fail).as_port()) as opened:
-        assert opened.store.read_journal() is not None
+        assert opened.store.journal.read() is not None
         with pytest.raises(HoldfastError):
             opened.engine.recover()
-        assert opened.store.read_journal() is not None
+        assert opened.store.journal.read() is not None
     assert story.recover() in (story.old, story.new)
 
 
@@ -86,21 +86,21 @@ def test_a_journal_that_a_power_cut_brought_back_is_tidied_away(tmp_path: Path) 
         first = opened.save()
         fill(workspace / "file", b"two")
         opened.save()
-        write = opened.store.write_journal
+        write = opened.store.journal.write
 
         def keep(data: bytes) -> None:
             journals.append(data)
             write(data)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(opened.store, "write_journal", keep)
+            patch.setattr(opened.store.journal, "write", keep)
             opened.restore(first.id)
         for checkpoint in opened.store.catalog.history(SESSION, records=True):
             if checkpoint.kind is not Kind.SAFETY:
                 opened.engine.delete(SESSION, checkpoint)
-        opened.store.write_journal(journals[-1])
+        opened.store.journal.write(journals[-1])
     with composed(workspace) as opened:
         opened.engine.recover()
-        assert opened.store.read_journal() is None
+        assert opened.store.journal.read() is None
         assert (workspace / "file").read_bytes() == b"one"
         opened.save()

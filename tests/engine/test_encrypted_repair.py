@@ -210,7 +210,7 @@ def test_its_damaged_journal_is_set_aside_and_what_was_staged_stays_in_the_works
     with SessionCheckpointer(workspace, "session") as session:
         first = session.checkpoint("one")
     with open_workspace(workspace, create=False) as opened:
-        opened.store.write_journal(b"anything")
+        opened.store.journal.write(b"anything")
         journal = opened.store.directory / "journal"
         staging = STAGING_PREFIX + opened.store.workspace_id.encode() + b"-1"
     journal.write_bytes(journal.read_bytes()[:-1] + b"?")

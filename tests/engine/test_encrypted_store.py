@@ -177,11 +177,11 @@ def test_processes_save_into_one_encrypted_store_at_once_and_lose_nothing(worksp
 
 def test_a_damaged_journal_is_told_as_damage(workspace: Path) -> None:
     with open_workspace(workspace, create=False) as opened:
-        opened.store.write_journal(b"anything")
-        assert opened.store.read_journal() == b"anything"
+        opened.store.journal.write(b"anything")
+        assert opened.store.journal.read() == b"anything"
         path = opened.store.directory / "journal"
         path.write_bytes(path.read_bytes()[:-1] + b"?")
-        assert opened.store.read_journal() == b""
+        assert opened.store.journal.read() == b""
     assert problems(workspace) != []
 
 

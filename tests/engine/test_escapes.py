@@ -133,7 +133,7 @@ def test_links_swapped_in_during_restores_lead_nowhere(workspace: Path, outside:
 def _store_tree(opened: Composed, encoded: bytes) -> Digest:
     vault = opened.engine.vault
     digest = digest_of(encoded)
-    with vault.access.exclusive():
+    with vault.lock.hold():
         writer = vault.objects.writer()
         writer.add(digest, encoded)
         writer.commit()
@@ -150,7 +150,7 @@ def _crafted(opened: Composed, name: bytes, good: Checkpoint) -> Checkpoint:
 def _with_tree(opened: Composed, good: Checkpoint, encoded: bytes) -> Checkpoint:
     crafted = replace(good, tree=_store_tree(opened, encoded))
     vault = opened.engine.vault
-    with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+    with vault.lock.hold(), vault.catalog.transaction() as transaction:
         transaction.replace_checkpoint(crafted)
     return crafted
 
@@ -232,7 +232,7 @@ def test_a_journal_that_names_a_path_outside_touches_nothing(
     before, mine = describe(outside, mtimes=True), describe(workspace)
     with composed(workspace) as opened:
         good = opened.save()
-        opened.store.write_journal(_journal(opened, good, **HOSTILE_JOURNALS[case]()))
+        opened.store.journal.write(_journal(opened, good, **HOSTILE_JOURNALS[case]()))
     with composed(workspace) as opened, contextlib.suppress(HoldfastError):
         opened.engine.recover()
     assert describe(outside, mtimes=True) == before

@@ -43,14 +43,14 @@ def test_a_save_that_would_fill_the_disk_leaves_out_what_does_not_fit(
 ) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("small")
-        access = session.opened.engine.vault.access
-        monkeypatch.setattr(type(access), "free_bytes", lambda _: DISK_RESERVE_BYTES + 1_000_000)
+        space = session.opened.engine.vault.space
+        monkeypatch.setattr(type(space), "free_bytes", lambda _: DISK_RESERVE_BYTES + 1_000_000)
         fill(workspace / "large", noise(3_000_000))
         fill(workspace / "file", b"2")
         outcome = session.save_checkpoint("fits in part")
         assert [skip.path for skip in outcome.failures] == [b"large"]
         assert "1 file (3.0 MB) does not fit on the disk" in outcome.warnings[-1]
-        monkeypatch.setattr(type(access), "free_bytes", lambda _: DISK_RESERVE_BYTES)
+        monkeypatch.setattr(type(space), "free_bytes", lambda _: DISK_RESERVE_BYTES)
         with pytest.raises(NoSpace, match=r"67 MB that are free, .* 67 MB are left") as refused:
             session.checkpoint("nothing fits")
         assert refused.value.hint
@@ -69,7 +69,7 @@ def test_a_save_at_the_budget_gets_the_room_that_nobody_needs(workspace: Path) -
         session.checkpoint("kept as well")
         engine = session._engine
         engine.delete(SessionId("s"), engine.resolve(SessionId("s"), "gone"))
-        engine.vault.access.fold_logs()
+        engine.vault.space.fold_logs()
         used = _used(session)
     configure(workspace, budget=used - 50_000)
     fill(workspace / "file", b"2")
@@ -119,8 +119,8 @@ def test_on_a_full_disk_a_restore_works_that_needs_no_room_and_another_is_refuse
         first = session.checkpoint("first")
         fill(workspace / "file", b"2")
         session.checkpoint("second")
-        access = session.opened.engine.vault.access
-        monkeypatch.setattr(type(access), "free_bytes", lambda _: DISK_RESERVE_BYTES + 500_000)
+        space = session.opened.engine.vault.space
+        monkeypatch.setattr(type(space), "free_bytes", lambda _: DISK_RESERVE_BYTES + 500_000)
         session.restore(first)
         assert (workspace / "file").read_bytes() == b"1"
         fill(workspace / "file", noise(2_000_000))

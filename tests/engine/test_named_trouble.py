@@ -173,5 +173,5 @@ def test_a_restore_whose_journal_cannot_be_made_durable_never_happens(tmp_path: 
     with composed(story.workspace, fs=fs.as_port()) as opened:
         with pytest.raises(HoldfastError):
             opened.restore(story.good)
-        assert opened.store.read_journal() is None
+        assert opened.store.journal.read() is None
     assert story.recover() == story.new

@@ -113,7 +113,7 @@ def test_a_record_from_before_paths_were_kept_still_says_that_something_was_sele
         vault = session.opened.engine.vault
         record = vault.catalog.history(SessionId("s"), limit=1, records=True)[0]
         older = replace(record, intent=replace(record.intent, tool_calls=()))
-        with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+        with vault.lock.hold(), vault.catalog.transaction() as transaction:
             transaction.replace_checkpoint(older)
         (notice,) = session.take_notices()
     assert "Only selected paths went back; every other file is as it was." in notice

@@ -154,7 +154,7 @@ def test_what_was_noted_of_the_last_cleanup_may_be_damaged(
         opened.engine.save(SessionId("other"), make_intent("a day later"), kind=Kind.TOOL)
         left = {one.id for one in opened.engine.vault.catalog.roots()}
         assert left & set(made) == {made[0], made[-1]}
-        assert opened.store.read_upkeep()["cleaned_ns"] == clock.now
+        assert opened.store.space.read_upkeep()["cleaned_ns"] == clock.now
 
 
 def test_a_save_cleans_up_once_a_day_and_notes_it(workspace: Path, clock: SteppedClock) -> None:
@@ -162,16 +162,16 @@ def test_a_save_cleans_up_once_a_day_and_notes_it(workspace: Path, clock: Steppe
         made = [work(opened, f"{number}") for number in range(4)]
         clock.now += 8 * DAY_NS
         opened.engine.save(SessionId("other"), make_intent("a new session"), kind=Kind.TOOL)
-        assert opened.store.read_upkeep()["dropped"] == 0  # so far only the clock says that
+        assert opened.store.space.read_upkeep()["dropped"] == 0  # so far only the clock says that
         clock.now += DAY_NS
         opened.engine.save(SessionId("other"), make_intent("a day later"), kind=Kind.RISKY)
         left = {one.id for one in opened.engine.vault.catalog.roots()}
         assert left & set(made) == {made[0], made[-1]}
-        noted = opened.store.read_upkeep()
+        noted = opened.store.space.read_upkeep()
         assert (noted["cleaned_ns"], noted["dropped"]) == (clock.now, 2)
         clock.now += DAY_NS - 1
         opened.engine.save(SessionId("other"), make_intent("the same day"), kind=Kind.RISKY)
-        assert opened.store.read_upkeep() == noted
+        assert opened.store.space.read_upkeep() == noted
 
 
 @pytest.mark.parametrize("days", [8, 40, 10_000])

@@ -240,7 +240,7 @@ def test_a_process_of_another_user_is_nobodys_agent(monkeypatch: pytest.MonkeyPa
 def test_files_that_make_no_sense_are_passed_over(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "mine") as session:
         session.checkpoint("begin")
-        directory = session._engine.vault.access.directory / RUNNING_TOOLS
+        directory = session._engine.vault.files.directory / RUNNING_TOOLS
         directory.mkdir(mode=0o700)
         (directory / "empty").write_bytes(b"")
         (directory / "binary").write_bytes(b"\xff\n\xff\n\xff\n\xff")

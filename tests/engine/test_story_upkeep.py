@@ -74,7 +74,7 @@ def test_a_save_without_a_conversation_makes_and_opens_no_story(
 def test_a_message_does_not_wait_for_whoever_holds_the_store(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("why")
-        with vault_of(session).access.exclusive(), SessionCheckpointer(workspace, "s") as other:
+        with vault_of(session).lock.hold(), SessionCheckpointer(workspace, "s") as other:
             say(vault_of(other), "meanwhile")
         assert vault_of(session).story.message_count(S) == 1
 
@@ -258,7 +258,7 @@ def test_a_bundle_whose_messages_do_not_fit_is_refused_whole(
                 SessionCheckpointer.import_bundle(other, bundle, foreign=True)
             with open_workspace(other, create=True) as opened:
                 assert list(opened.engine.vault.catalog.sessions()) == [], number
-                assert not opened.engine.vault.access.has_story()
+                assert not opened.engine.vault.has_story()
 
 
 @pytest.mark.requirement("ST-7", "ST-3")

@@ -256,7 +256,7 @@ def test_a_helped_first_save_has_the_tracked_and_named_files(project: Path) -> N
     git(project, "add", "-f", "d3/lib", "d6/lib/f6")
     fill(project / "d5/lib/named")
     with opened_new(project) as opened:
-        with opened.store.exclusive():
+        with opened.store.hold():
             opened.store.set_named_paths([b"d5/lib/named"])
         saved = save(opened)
         require_as_if_alone(opened, saved)
@@ -274,7 +274,7 @@ def test_a_named_file_is_captured_alone_and_noted_until_the_setting_is_off(proje
     fill(project / "node_modules/x/z.js")
     with composed(project) as opened:
         assert b".env" not in saved_paths(opened)
-        with opened.store.exclusive():
+        with opened.store.hold():
             opened.store.set_named_paths([b".env", b"node_modules/x/y.js"])
         saved = opened.save()
         noted = {s.path: s.describe() for s in opened.engine.skipped(saved)}
@@ -298,7 +298,7 @@ def test_under_a_watch_a_file_that_a_tool_names_is_captured_at_once(project: Pat
         one.settle()
         store = one.opened.store
         for named in ([b"a/b/.env"], [b"a/b/.env", b"src/lib/scratch.ts"], [b"src/lib/scratch.ts"]):
-            with store.exclusive():
+            with store.hold():
                 store.set_named_paths(named)
             assert one.seen() == one.from_nothing()
             one.save()
@@ -311,7 +311,7 @@ def test_a_restore_to_before_a_file_was_captured_leaves_it_alone(project: Path) 
     fill(project / ".env", b"TOKEN=1\n")
     with composed(project) as opened:
         before = opened.save()
-        with opened.store.exclusive():
+        with opened.store.hold():
             opened.store.set_named_paths([b".env"])
         opened.save()
         fill(project / "src/main.ts", b"changed")
@@ -326,7 +326,7 @@ def test_a_named_file_above_the_size_cap_is_reported_and_left_out(project: Path)
     fill(project / "big.bin", b"0" * 5_000)
     configure(project, max_file_size=1_000)
     with composed(project) as opened:
-        with opened.store.exclusive():
+        with opened.store.hold():
             opened.store.set_named_paths([b"big.bin"])
         reasons = {s.path: s.reason for s in opened.engine.skipped(opened.save())}
     assert reasons[b"big.bin"] is SkipReason.TOO_LARGE

@@ -82,7 +82,7 @@ def test_nothing_stays_open_wherever_the_restore_was_killed(
         closed.restore_killed_at(at)
         with composed(closed.workspace) as opened:
             opened.engine.recover()
-            assert opened.store.read_note() is None
+            assert opened.store.journal.read_note() is None
         found = _picture(closed.workspace)
         reached.add(found == closed.target)
         if found not in (closed.before, closed.target):
@@ -121,7 +121,7 @@ def test_directories_that_are_closed_around_one_another_stay_closed_wherever_und
             undo_killed_at(at)
             with composed(workspace) as opened:
                 opened.engine.recover()
-                assert opened.store.read_note() is None
+                assert opened.store.journal.read_note() is None
             reached.add(outer.stat().st_mode & 0o777)
             outer.chmod(0o700)
             assert (outer / "inner").stat().st_mode & 0o777 == 0, f"killed at call {at}"
@@ -141,11 +141,11 @@ def test_a_noted_path_that_is_not_ours_any_more_is_left_alone(
 
     with composed(workspace) as opened:
         opened.save()
-        opened.store.write_note(b'{"secret": 0}')
+        opened.store.journal.write_note(b'{"secret": 0}')
         with monkeypatch.context() as patched:
             patched.setattr(LocalFilesystem, "set_mode", refuse)
             opened.engine.recover()
-        assert opened.store.read_note() is None
+        assert opened.store.journal.read_note() is None
     assert secret.stat().st_mode & 0o777 == 0o400
 
 
@@ -154,9 +154,9 @@ def test_a_mode_that_a_person_has_set_meanwhile_is_left_alone(tmp_path: Path) ->
     secret = fill(workspace / "secret", b"one", 0o600)
     with composed(workspace) as opened:
         opened.save()
-        opened.store.write_note(b'{"secret": 0}')
+        opened.store.journal.write_note(b'{"secret": 0}')
         opened.engine.recover()
-        assert opened.store.read_note() is None
+        assert opened.store.journal.read_note() is None
     assert secret.stat().st_mode & 0o777 == 0o600
 
 
@@ -167,7 +167,7 @@ def test_a_forged_note_is_refused(tmp_path: Path, note: bytes) -> None:
     fill(workspace / "secret", b"one", 0o600)
     with composed(workspace) as opened:
         opened.save()
-        opened.store.write_note(note)
+        opened.store.journal.write_note(note)
         saved = opened.save()
         with pytest.raises(StoreDamaged):
             opened.engine.recover()

@@ -102,7 +102,7 @@ def _work_a_day(
             kind = rng.choice([Kind.TOOL, Kind.TOOL, Kind.RISKY, Kind.MESSAGE])
             month.save(opened, session, kind)
             clock.now += DAY_NS // 60
-            assert vault.access.size_bytes() <= BUDGET + 1_500_000  # with the logs of databases
+            assert vault.space.size_bytes() <= BUDGET + 1_500_000  # with the logs of databases
         if build == 2 and day % 5 == 0:
             made = month.save(opened, session, Kind.RISKY)
             opened.engine.vault.story.annotate(

@@ -104,10 +104,15 @@ def composed(
         values = gather_settings(store.catalog.settings(), workspace, os.environ).values
         vault = Vault(
             workspace,
+            store.workspace_id,
             fs,
             store.objects,
             store.catalog,
             store.stat_cache,
+            store,
+            store.journal,
+            store.space,
+            store,
             store,
             clock,
             RandomIds(),
@@ -124,7 +129,7 @@ def configure(workspace: Path, **settings: Any) -> None:
     """Set settings of a workspace in its store, as `holdfast config set` does."""
     with open_workspace(workspace, create=True) as opened:
         vault = opened.engine.vault
-        with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+        with vault.lock.hold(), vault.catalog.transaction() as transaction:
             for key, value in settings.items():
                 transaction.set_setting(key, json.dumps(value))
 

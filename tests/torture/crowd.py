@@ -272,12 +272,12 @@ class _Worker:
         return Answer("tell", error=wrong)
 
     def _prune(self, work: OpenWorkspace, rng: random.Random) -> Answer:
-        with work.engine.vault.access.exclusive():
+        with work.engine.vault.lock.hold():
             make_room(work.engine.vault, 0)
         return Answer("prune")
 
     def _collect(self, work: OpenWorkspace, rng: random.Random) -> Answer:
-        with work.engine.vault.access.exclusive():
+        with work.engine.vault.lock.hold():
             collect(work.engine.vault)
         return Answer("collect")
 

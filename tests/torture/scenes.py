@@ -283,7 +283,7 @@ def _next_work_fails(work: OpenWorkspace, project: Path, known: dict[str, State]
 
 def _next_collection_fails(work: OpenWorkspace) -> list[str]:
     vault = work.engine.vault
-    with vault.access.exclusive():
+    with vault.lock.hold():
         collect(vault)
     lost = run_checks(vault, data=False, progress=NoProgress())
     return [f"after a collection: {p.subject}: {p.problem}" for p in lost]

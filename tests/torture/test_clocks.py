@@ -150,7 +150,7 @@ def _act(opened: Composed, project: Path, model: _Model, rng: random.Random, ste
 
 def _prune(opened: Composed, model: _Model) -> None:
     """Whatever time it is, what people saved stays."""
-    with opened.engine.vault.access.exclusive():
+    with opened.engine.vault.lock.hold():
         room = make_room(opened.engine.vault, opened.engine.vault.settings.budget)
     assert not {d.checkpoint.id for d in (*room.expired, *room.evicted)} & {
         c.id for c in model.made

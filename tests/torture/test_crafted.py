@@ -74,7 +74,7 @@ def _hostile_trees(
 
 def _into_the_store(opened: Composed, encoded: bytes) -> Digest:
     vault, digest = opened.engine.vault, digest_of(encoded)
-    with vault.access.exclusive():
+    with vault.lock.hold():
         writer = vault.objects.writer()
         writer.add(digest, encoded)
         writer.commit()
@@ -89,7 +89,7 @@ def _into_a_pack(opened: Composed, encoded: bytes) -> Digest:
     appender.append(encode_record(Record(digest, Codec.RAW, 0, len(encoded), None, encoded)))
     appender.sync()
     appender.close()
-    with opened.engine.vault.access.exclusive():
+    with opened.engine.vault.lock.hold():
         objects.catch_up()
     return digest
 
@@ -109,7 +109,7 @@ def _checkpoint_of(opened: Composed, like: Checkpoint, tree: Digest, name: str) 
         report=like.report,
     )
     vault = opened.engine.vault
-    with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+    with vault.lock.hold(), vault.catalog.transaction() as transaction:
         transaction.add_checkpoint(new)
     return new.id
 
@@ -162,10 +162,10 @@ def test_stores_and_journals_that_name_other_places(
         good = opened.engine.resolve(SESSION, held.good)
         name = _elsewhere(rng, place.outside)
         if rng.random() < 0.4:
-            opened.store.write_journal(_hostile_journal(rng, good, name))
+            opened.store.journal.write(_hostile_journal(rng, good, name))
             with pytest.raises(StoreDamaged):
                 opened.engine.recover()
-            opened.store.remove_journal()
+            opened.store.journal.remove()
         else:
             into = rng.choice((_into_the_store, _into_a_pack))
             honest = opened.engine.vault.load_tree(good.tree)

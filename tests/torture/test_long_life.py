@@ -132,12 +132,12 @@ def test_a_long_life_with_retention_and_interrupted_collection(
     with composed(life.project, clock=_days_later()) as opened:
         opened.engine.cleanup(NoProgress())
         kept = {checkpoint.id for checkpoint in opened.engine.vault.catalog.roots()}
-        assert opened.engine.vault.access.size_bytes() <= _BUDGET_BYTES
-        with opened.engine.vault.access.exclusive():
+        assert opened.engine.vault.space.size_bytes() <= _BUDGET_BYTES
+        with opened.engine.vault.lock.hold():
             collect(opened.engine.vault)
         assert list(run_checks(opened.engine.vault, data=True, progress=NoProgress())) == []
         if life.saved >= _SIZED_FROM:
-            assert opened.engine.vault.access.size_bytes() <= life.shadow_bytes / 2
+            assert opened.engine.vault.space.size_bytes() <= life.shadow_bytes / 2
         for identifier in kept & life.states.keys():
             opened.restore(identifier)
             assert differences(life.states[identifier], describe(life.project)) == []
@@ -148,7 +148,7 @@ def _require_sound(life: _Life, rng: random.Random, *, thorough: bool) -> None:
     with composed(life.project) as opened:
         vault = opened.engine.vault
         assert list(run_checks(vault, data=thorough, progress=NoProgress())) == []
-        life.most_bytes = max(life.most_bytes, vault.access.size_bytes())
+        life.most_bytes = max(life.most_bytes, vault.space.size_bytes())
         assert life.most_bytes <= _BUDGET_BYTES
         kept = [c.id for c in vault.catalog.history(_SESSION) if c.id in life.states]
         chosen = rng.choice(kept)

@@ -28,7 +28,7 @@ class AgentStates:
     def set(self, session_id: SessionId, agent_id: str, state: Mapping[str, Any] | None) -> None:
         """Durable when it returns; None removes the agent."""
         text = _checked(agent_id, state)
-        with self._store.exclusive():
+        with self._store.hold():
             all_states = {session: dict(agents) for session, agents in self._states.load().items()}
             own = all_states.setdefault(session_id, {})
             if text is None:
@@ -43,7 +43,7 @@ class AgentStates:
 
     def forget(self, session_id: SessionId) -> None:
         """Of a session that is deleted."""
-        with self._store.exclusive():
+        with self._store.hold():
             if self._states.exist() and session_id in (known := self._states.load()):
                 kept = {name: states for name, states in known.items() if name != session_id}
                 self._states.replace(kept)

@@ -88,7 +88,7 @@ class Edits:
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None
     ) -> list[Activity]:
         """Every edit, attempt and guarded call of the session, in order, with how it ended."""
-        if not self._vault.access.has_story():
+        if not self._vault.has_story():
             return []
         return list(self._vault.story.activities(session_id, after=after, limit=limit))
 

@@ -36,7 +36,7 @@ class Upkeep:
 
     def size_bytes(self) -> int:
         """What the store takes on disk."""
-        return self._store.size_bytes()
+        return self._store.space.size_bytes()
 
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store does."""

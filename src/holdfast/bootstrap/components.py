@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local.layout import AGENT_STATES, EXTERNAL_PATHS
 from holdfast.components.installed import InstalledComponents
 from holdfast.domain.sessions import SessionStatus
 from holdfast.values.classes import replace
@@ -65,7 +66,7 @@ def components_of(
         from holdfast.adapters.local.note_files import StoredNestedRepositories
         from holdfast.components.git.component import GitComponent
 
-        noted = StoredNestedRepositories(store)
+        noted = StoredNestedRepositories(store.notes)
         return GitComponent(
             environment, noted=noted, with_nested=with_nested, mirror=settings.mirror
         )
@@ -97,7 +98,9 @@ def components_of(
         from holdfast.adapters.local.note_files import StoredExternalPaths
         from holdfast.components.external.component import ExternalComponent
 
-        return ExternalComponent(StoredExternalPaths(store), stores=store.directory.parent.parent)
+        return ExternalComponent(
+            StoredExternalPaths(store.notes), stores=store.directory.parent.parent
+        )
 
     makers = {
         "git": git,
@@ -108,9 +111,9 @@ def components_of(
     }
     signs = {
         "git": lambda: with_nested,  # besides a repository that the workspace is in
-        "agents": lambda: bool(settings.agent_state) or store.has_agent_states(),
+        "agents": lambda: bool(settings.agent_state) or store.notes.exists(AGENT_STATES),
         "worktrees": lambda: "git" not in settings.components,  # the sign of git is theirs too
-        "external": store.has_external_paths,
+        "external": lambda: store.notes.exists(EXTERNAL_PATHS),
         "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
     }
 
@@ -129,7 +132,7 @@ def components_of(
 def stored_agent_states(store: LocalStore) -> AgentStates:
     from holdfast.adapters.local.note_files import StoredAgentStates
 
-    return StoredAgentStates(store)
+    return StoredAgentStates(store.notes)
 
 
 def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:

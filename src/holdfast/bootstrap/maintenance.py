@@ -67,10 +67,15 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
         incomplete = losses is not None and losses.history_is_incomplete
         vault = Vault(
             directory,
+            bench.place.workspace_id,
             fs,
             bench.objects,
             bench.catalog,
             bench.stat_cache,
+            bench.place,
+            bench.place.journal,
+            bench.place.space,
+            bench.place,
             bench.place,
             clock,
             RandomIds(),
@@ -99,7 +104,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
         mender.mend(bench, occasion)
     with open_workspace(directory, create=False, force=True, recover=False) as opened:
         vault = opened.engine.vault
-        with vault.access.exclusive():
+        with vault.lock.hold():
             mend(vault, occasion, history_is_incomplete=incomplete)
     return RepairOutcome(plan, done=True)
 
@@ -138,7 +143,7 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
                 newest_checkpoint_ns=max(
                     (c.created_at_ns for c in vault.catalog.roots()), default=None
                 ),
-                size_bytes=vault.access.size_bytes(),
+                size_bytes=vault.space.size_bytes(),
                 budget_bytes=vault.settings.budget,
                 restore_trouble=journal_problem(vault),
             )
@@ -211,7 +216,7 @@ def _ignored_now(workspace: Path) -> list[Gap]:
     with (
         suppress(HoldfastError, OSError),
         open_workspace(workspace, create=False, force=True, recover=False) as opened,
-        opened.engine.vault.access.exclusive(wait=False, looking=True),
+        opened.engine.vault.lock.hold(wait=False, looking=True),
     ):
         scan = opened.engine.look()
         ignored = ignored_by_far(scan.skipped, scan.files)

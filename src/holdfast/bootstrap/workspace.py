@@ -149,7 +149,7 @@ def _spare_repositories(store: LocalStore, directory: Path) -> bool:
 
     if shows_project(os.listdir(os.fsencode(directory))):
         return False
-    with store.exclusive(), store.catalog.transaction() as transaction:
+    with store.hold(), store.catalog.transaction() as transaction:
         transaction.set_setting("nested_repositories", json.dumps("auto"))
     return True
 
@@ -184,7 +184,7 @@ def _give_back(layout: StoreLayout, needed_bytes: int, environment: Mapping[str,
             return True
         vault = replace(opened.engine.vault, make_room_elsewhere=lambda _: None)
         forget_sizes(layout.home)
-        with opened.store.exclusive(wait=False):
+        with opened.store.hold(wait=False):
             make_room(vault, needed_bytes)
             return SpaceLimit(vault).budget_left < needed_bytes
 
@@ -200,10 +200,15 @@ def _vault(
     own = StoreLayout(store.directory)
     vault = Vault(
         workspace,
+        store.workspace_id,
         fs,
         store.objects,
         store.catalog,
         store.stat_cache,
+        store,
+        store.journal,
+        store.space,
+        store,
         store,
         clock,
         RandomIds(),

@@ -68,17 +68,17 @@ class Engine:
         self._scanner = Scanner(vault.fs, vault.objects, cache)
 
     @contextmanager
-    def exclusive(self, *, looking: bool = False, finished: bool = False) -> Iterator[str | None]:
+    def recovered(self, *, looking: bool = False, required: bool = False) -> Iterator[str | None]:
         """The store's lock, with what a crash left put right first. Gives why that could not be
-        done; an error instead when the caller needs it `finished`."""
-        with self.vault.access.exclusive(looking=looking):
+        done; an error instead when that is `required`."""
+        with self.vault.lock.hold(looking=looking):
             try:
                 trouble = None
                 if needs_recovery(self.vault):
                     from holdfast.engine.restore.recovery import put_right
 
                     trouble = put_right(
-                        self.vault, self._scanner, self._file_filter, required=finished
+                        self.vault, self._scanner, self._file_filter, required=required
                     )
                 yield trouble
             except OSError as error:
@@ -91,13 +91,13 @@ class Engine:
 
     def finish_watching(self) -> None:
         """Leave to others what scans under watch have kept to themselves."""
-        with suppress(Busy, StoreReadOnly), self.vault.access.exclusive(wait=False):
+        with suppress(Busy, StoreReadOnly), self.vault.lock.hold(wait=False):
             self._scanner.flush()
 
     def recover(self, *, required: bool = True) -> None:
         """Finish or take back a restore that a crash interrupted, if there is one. Not `required`:
         saves go on without it."""
-        with self.exclusive(finished=required):
+        with self.recovered(required=required):
             return
 
     def recover_if_free(self) -> bool:
@@ -110,8 +110,8 @@ class Engine:
             raise workspace_trouble(self.vault.workspace, error) from error
         with (
             suppress(Busy, StoreReadOnly),
-            self.vault.access.exclusive(wait=False),
-            self.exclusive() as trouble,
+            self.vault.lock.hold(wait=False),
+            self.recovered() as trouble,
         ):
             return trouble is None
         return False
@@ -125,7 +125,7 @@ class Engine:
         position: Position = NOWHERE,
         reuse: bool = False,
     ) -> SaveOutcome:
-        with settled(self.vault) as unsettled, self.exclusive() as trouble:
+        with settled(self.vault) as unsettled, self.recovered() as trouble:
             outcome = save(
                 self.vault,
                 self._scanner,
@@ -150,7 +150,7 @@ class Engine:
                 from holdfast.engine.retention.cleanup import cleanup
                 from holdfast.ports.progress import NoProgress
 
-                locked = partial(self.exclusive, finished=True)
+                locked = partial(self.recovered, required=True)
                 cleanup(self.vault, locked, NoProgress(), asked=False, most_steps=1)
 
     def _despite(self, trouble: str, outcome: SaveOutcome) -> SaveOutcome:
@@ -212,7 +212,7 @@ class Engine:
         `turn`, everything since the last message. `scan` is the workspace as it is now."""
         from holdfast.engine.undo.undo import last_step
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             step = last_step(self.vault, scan or self._look(()), self._look, turn=turn)
         return replace(step, request=replace(step.request, file_filter=self._file_filter))
 
@@ -220,7 +220,7 @@ class Engine:
         """What the last tool calls deleted that no checkpoint has, where nothing else changed."""
         from holdfast.engine.undo.undo import last_loss
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             return last_loss(self.vault)
 
     def next_step(self) -> UndoStep:
@@ -240,7 +240,7 @@ class Engine:
         """Lock in what the workspace holds now, and begin the next round."""
         from holdfast.engine.sessions.approval import approve
 
-        with self.exclusive(finished=True):
+        with self.recovered(required=True):
             outcome = approve(
                 self.vault, self._scanner, session_id, message, file_filter=self._file_filter
             )
@@ -258,7 +258,7 @@ class Engine:
         from holdfast.engine.restore.preview import preview
         from holdfast.engine.restore.records import wanted_trees
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             scan = self._look(wanted_trees(self.vault, request), request.rules_of)
             return preview(self.vault, scan, request, standing_on(self.vault, None))
 
@@ -281,7 +281,7 @@ class Engine:
 
         begun = False
         try:
-            with self.exclusive(finished=True):
+            with self.recovered(required=True):
                 begun = True
                 meant = request() if callable(request) else revalidate(self.vault, request)
                 outcome = restore(self.vault, self._scanner, meant)
@@ -312,14 +312,14 @@ class Engine:
 
     def look(self, wanted: tuple[Digest, ...] = ()) -> Scan:
         """The workspace as a scan sees it now, without storing anything."""
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             return self._look(wanted)
 
     def left_out(self) -> list[Skipped]:
         """What a save now would leave out. No file is read for it."""
         from holdfast.engine.save.dry_scan import left_out
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             return left_out(self.vault, self._scanner, self._file_filter)
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
@@ -331,7 +331,7 @@ class Engine:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
         from holdfast.engine.retention.deletion import delete
 
-        with self.exclusive(finished=True):
+        with self.recovered(required=True):
             saved = self._save_first(f"Deleted {checkpoint.name or short(checkpoint.id)}")
             outcome = delete(self.vault, session_id, checkpoint)
         warnings = (*saved.warnings, *outcome.warnings)
@@ -362,14 +362,14 @@ class Engine:
         """What a removal would do now; nothing is changed."""
         from holdfast.engine.purge.plan import plan_purge, with_holders
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             return with_holders(self.vault, plan_purge(self.vault, request))
 
     def purge(self, request: PurgeRequest) -> PurgeOutcome:
         """Remove paths or checkpoints for good, and search the store for what is left of them."""
         from holdfast.engine.purge.purge import purge
 
-        with self.exclusive(finished=True):
+        with self.recovered(required=True):
             outcome = purge(self.vault, request)
         return self._mirrored(outcome, "afresh")
 
@@ -378,7 +378,7 @@ class Engine:
         from holdfast.domain.text_replacement import TextReplacement
         from holdfast.engine.purge.purge import plan_text_purge
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             return plan_text_purge(self.vault, TextReplacement(text))
 
     def purge_text(self, text: str) -> PurgeOutcome:
@@ -386,7 +386,7 @@ class Engine:
         from holdfast.domain.text_replacement import TextReplacement
         from holdfast.engine.purge.purge import purge_text
 
-        with self.exclusive(finished=True):
+        with self.recovered(required=True):
             outcome = purge_text(self.vault, TextReplacement(text))
         return self._mirrored(outcome, "afresh")
 
@@ -394,7 +394,7 @@ class Engine:
         """Finish a removal that was interrupted, if there is one."""
         from holdfast.engine.purge.purge import finish_purge
 
-        with self.exclusive(finished=True):
+        with self.recovered(required=True):
             outcome = finish_purge(self.vault)
         return outcome and self._mirrored(outcome, "afresh")
 
@@ -402,28 +402,28 @@ class Engine:
         """What `cleanup` would do now; nothing is changed."""
         from holdfast.engine.retention.cleanup import plan_cleanup
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             return plan_cleanup(self.vault)
 
     def retention_decisions(self) -> Sequence[Decision]:
         """What the rules say about each checkpoint; nothing is changed."""
         from holdfast.engine.retention.cleanup import decisions
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             return decisions(self.vault)
 
     def over_budget(self) -> Sequence[Checkpoint]:
         """What would have to go for the store to fit into its budget; nothing is changed."""
         from holdfast.engine.retention.eviction import over_budget
 
-        with self.exclusive(looking=True):
+        with self.recovered(looking=True):
             return over_budget(self.vault)
 
     def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
         """Drop what a person agreed to: how many, and the bytes that gave back."""
         from holdfast.engine.retention.eviction import evict
 
-        with self.exclusive(finished=True):
+        with self.recovered(required=True):
             return evict(self.vault, checkpoints)
 
     def cleanup(self, progress: Progress, *, asked: bool = True) -> CleanupOutcome:
@@ -433,7 +433,7 @@ class Engine:
         from holdfast.domain.outcomes import SavedFirst
         from holdfast.engine.retention.cleanup import cleanup
 
-        locked = partial(self.exclusive, finished=True)
+        locked = partial(self.recovered, required=True)
         save_first = partial(self._save_first, "Cleaned up") if asked else SavedFirst
         outcome = cleanup(self.vault, locked, progress, asked=asked, save_first=save_first)
         return self._mirrored(outcome, "everything")
@@ -471,12 +471,12 @@ class Engine:
         a setting that is a table."""
         from holdfast.engine.settings import set_setting
 
-        with self.exclusive():
+        with self.recovered():
             set_setting(self.vault, key, value)
 
     def archive(self, session_id: SessionId) -> bool:
         """Close a session; False when there is none."""
-        with self.exclusive():
+        with self.recovered():
             if self.vault.catalog.session(session_id) is None:
                 return False
             with self.vault.catalog.transaction() as transaction:
@@ -491,7 +491,7 @@ class Engine:
         from holdfast.domain.errors import NotFound
         from holdfast.engine.retention.deletion import delete_session
 
-        with self.exclusive(finished=True):
+        with self.recovered(required=True):
             session = self.vault.catalog.session(session_id)
             if session is None:
                 raise NotFound(
@@ -507,7 +507,7 @@ class Engine:
         known = self._open_current_session()
         if known is not None:
             return known
-        with self.exclusive():
+        with self.recovered():
             known = self._open_current_session()
             if known is not None:
                 return known

@@ -29,17 +29,23 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
 from holdfast.ports.progress import ProgressRelay
 from holdfast.ports.stat_cache import StatCache
-from holdfast.ports.store_access import StoreAccess
 from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
+    from holdfast.domain.ids import WorkspaceId
     from holdfast.ports.agent_tools import RunningTools, ToolLog
+    from holdfast.ports.event_log import EventLog
     from holdfast.ports.pack_maintenance import PackMaintenance
     from holdfast.ports.processes import Processes
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
+    from holdfast.ports.restore_journal import RestoreJournal
     from holdfast.ports.search import SearchIndex
+    from holdfast.ports.space import SpaceMeter
+    from holdfast.ports.store_files import StoreFiles
+    from holdfast.ports.store_parts import StoreParts
     from holdfast.ports.story import Story
+    from holdfast.ports.writer_lock import WriterLock
 
 _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -65,11 +71,16 @@ class Vault:
     """One workspace, its store, its settings, and the outside world as ports."""
 
     workspace: Path
+    workspace_id: WorkspaceId
     fs: Filesystem
     objects: ObjectStore
     catalog: Catalog
     stat_cache: StatCache
-    access: StoreAccess
+    lock: WriterLock
+    journal: RestoreJournal
+    space: SpaceMeter
+    files: StoreFiles
+    parts: StoreParts
     clock: Clock
     ids: IdSource
     processes: Processes
@@ -83,22 +94,29 @@ class Vault:
 
     @property
     def story(self) -> Story:
-        """Opened when first asked; `access.has_story` tells whether there is one."""
-        return self.access.story
+        """Opened when first asked; `has_story` tells whether there is one."""
+        return self.parts.story
 
     @property
     def search(self) -> SearchIndex:
         """The index of what was said; no save touches it."""
-        return self.access.search
+        return self.parts.search
+
+    @property
+    def events(self) -> EventLog:
+        return self.parts.events
+
+    def has_story(self) -> bool:
+        return self.parts.has_story()
 
     @property
     def running_tools(self) -> RunningTools:
-        """Tool calls of agents that run now; `access.has_running_tools` tells whether to look."""
-        return self.access.running_tools
+        """Tool calls of agents that run now; `parts.has_running_tools` tells whether to look."""
+        return self.parts.running_tools
 
     @property
     def tool_log(self) -> ToolLog:
-        return self.access.tool_log
+        return self.parts.tool_log
 
     def load_tree(self, digest: Digest) -> Tree:
         return decode_tree(self.objects.read(digest))

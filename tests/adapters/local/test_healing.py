@@ -55,7 +55,7 @@ def test_a_process_that_has_the_old_index_open_goes_on_with_the_new_one(workspac
     save(workspace, "a")
     with SessionCheckpointer(workspace, "s") as old:
         assert old.get("a").id == old.head
-        with open_workspace(workspace, create=False) as opened, opened.store.exclusive():
+        with open_workspace(workspace, create=False) as opened, opened.store.hold():
             opened.store.objects.rebuild_index()
         fill(workspace / "file", b"later")
         old.checkpoint("after the index was made again", name="later")
@@ -74,7 +74,7 @@ def test_a_pack_with_a_torn_end_does_not_make_every_opening_take_the_lock(worksp
     opened = open_workspace(workspace, create=False)
     with (
         opened as first,
-        first.store.exclusive(),
+        first.store.hold(),
         open_workspace(workspace, create=False) as second,
     ):
         assert not second.store.objects.is_behind()

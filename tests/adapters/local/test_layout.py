@@ -30,14 +30,14 @@ def use(layout: StoreLayout, workspace: Path) -> None:
     """Open the store, write to every part of it, and close it."""
     store = LocalStore(LocalFilesystem(), layout, workspace, SystemClock(), purpose="test")
     try:
-        with store.exclusive():
+        with store.hold():
             writer = store.objects.writer()
             writer.add(digest_of(b"content"), b"content")
             writer.commit()
             with store.catalog.transaction() as transaction:
                 transaction.set_setting("key", "1")
             store.stat_cache.update("generation", [(b"", b"entry")])
-            store.write_journal(b"journal")
+            store.journal.write(b"journal")
     finally:
         store.close()
 

@@ -48,15 +48,15 @@ def test_a_store_is_ready_after_the_first_opening_and_needs_no_lock_then(
         assert store.catalog.is_migrated()
     with opened(layout) as holder, opened(layout) as reader:
         reader.lock_timeout_s = 0
-        with holder.exclusive():
+        with holder.hold():
             reader.make_ready()
             assert list(reader.catalog.sessions()) == []
-            with pytest.raises(Busy), reader.exclusive():
+            with pytest.raises(Busy), reader.hold():
                 raise AssertionError
 
 
 def test_what_a_killed_writer_left_is_taken_in_on_entry(layout: StoreLayout) -> None:
-    with opened(layout) as store, store.exclusive():
+    with opened(layout) as store, store.hold():
         store_objects(store.objects, [b"first", b"second"])
     for path in layout.objects.glob("index.db*"):
         path.unlink()
@@ -67,23 +67,23 @@ def test_what_a_killed_writer_left_is_taken_in_on_entry(layout: StoreLayout) -> 
 
 def test_the_journal_is_written_read_and_removed(layout: StoreLayout) -> None:
     with opened(layout) as store:
-        assert store.read_journal() is None
-        store.write_journal(b"one")
-        store.write_journal(b"two")
+        assert store.journal.read() is None
+        store.journal.write(b"one")
+        store.journal.write(b"two")
     with opened(layout) as store:
-        assert store.read_journal() == b"two"
-        store.remove_journal()
-        store.remove_journal()
-        assert store.read_journal() is None
+        assert store.journal.read() == b"two"
+        store.journal.remove()
+        store.journal.remove()
+        assert store.journal.read() is None
 
 
 def test_the_size_is_that_of_every_file(layout: StoreLayout) -> None:
     with opened(layout) as store:
-        with store.exclusive():
+        with store.hold():
             store_objects(store.objects, [incompressible("content", 100_000)])
         files = [path for path in layout.directory.rglob("*") if path.is_file()]
-        assert store.size_bytes() == sum(path.stat().st_size for path in files) > 100_000
-        assert store.free_bytes() > 0
+        assert store.space.size_bytes() == sum(path.stat().st_size for path in files) > 100_000
+        assert store.space.free_bytes() > 0
 
 
 def test_a_store_inside_the_workspace_knows_where_it_is(
@@ -115,12 +115,12 @@ def test_what_stands_in_the_place_of_the_stat_cache_is_set_aside(layout: StoreLa
 def test_threads_share_one_store_from_its_first_use(layout: StoreLayout) -> None:
     with opened(layout) as store:
         store.make_ready()
-        with store.exclusive(), store.catalog.transaction() as transaction:
+        with store.hold(), store.catalog.transaction() as transaction:
             transaction.add_session(Session(ONE, 1))
     with opened(layout) as store:
 
         def write(number: int) -> None:
-            with store.exclusive():
+            with store.hold():
                 store_objects(store.objects, [b"%d" % number])
                 with store.catalog.transaction() as transaction:
                     transaction.add_checkpoint(new_checkpoint(number))
@@ -154,7 +154,7 @@ from holdfast.testing.expectations import store_objects
 layout, first = StoreLayout(Path(sys.argv[1])), int(sys.argv[2])
 store = LocalStore(LocalFilesystem(), layout, Path("/nowhere"), SystemClock(), purpose="child")
 for number in range(first, first + 15):
-    with store.exclusive():
+    with store.hold():
         store_objects(store.objects, [b"%d" % number, b"shared"])
         with store.catalog.transaction() as transaction:
             transaction.add_checkpoint(new_checkpoint(number))
@@ -165,7 +165,7 @@ store.close()
 
 @pytest.mark.requirement("CP-8")
 def test_processes_write_to_one_store_at_once_and_lose_nothing(layout: StoreLayout) -> None:
-    with opened(layout) as store, store.exclusive(), store.catalog.transaction() as transaction:
+    with opened(layout) as store, store.hold(), store.catalog.transaction() as transaction:
         transaction.add_session(Session(ONE, 1))
     command = [sys.executable, "-c", WRITE, str(layout.directory)]
     children = [subprocess.Popen([*command, str(first)]) for first in (100, 200, 300)]

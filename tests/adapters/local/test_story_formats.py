@@ -83,7 +83,7 @@ def workspace(
 
 
 def test_it_is_sound(workspace: Path) -> None:
-    with open_workspace(workspace, create=False) as opened, opened.store.exclusive():
+    with open_workspace(workspace, create=False) as opened, opened.store.hold():
         found = run_checks(opened.engine.vault, data=True, progress=NoProgress())
         assert [str(problem) for problem in found] == []
 

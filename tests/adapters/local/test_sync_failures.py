@@ -68,7 +68,7 @@ def test_nothing_is_written_again_in_the_operation_whose_sync_failed(workspace: 
     fs = WatchedFilesystem()
     with composed(workspace, fs=fs.as_port()) as opened:
         opened.save()
-        with opened.store.exclusive():
+        with opened.store.hold():
             writer = opened.store.objects.writer()
             writer.add(b"d" * 32, b"data")  # type: ignore[arg-type]
             fs.before = _failing_syncs()

@@ -116,7 +116,7 @@ def test_lost_git_state_is_found_named_and_marked_by_a_repair(tmp_path: Path) ->
         vault.objects.forget([index.digest])
         problems = [p.problem for p in run_checks(vault, data=True, progress=NoProgress())]
         assert "what was captured of git is lost" in problems
-        with vault.access.exclusive():
+        with vault.lock.hold():
             mend(vault, "repair", history_is_incomplete=False)
         left = [p.problem for p in run_checks(vault, data=True, progress=NoProgress())]
         assert not any("lost" in problem for problem in left)

@@ -203,7 +203,7 @@ def test_an_ignored_file_that_a_tool_named_stays_out(place: Path) -> None:
     write(place / ".env", "SECRET=1\n")
     with SessionCheckpointer(place, "s") as session:
         store = session.opened.store
-        with store.exclusive():
+        with store.hold():
             store.set_named_paths([b".env"])
         made = session.checkpoint("with a secret")
         assert ".env" in {a.path for a in session.get(made).artifacts}

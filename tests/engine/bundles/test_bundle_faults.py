@@ -125,7 +125,7 @@ def test_what_a_killed_import_left_is_collected(
             vault = opened.engine.vault
             if len(list(vault.catalog.roots())) == 1:
                 left.append(vault.objects.count() - alone)
-                with vault.access.exclusive():
+                with vault.lock.hold():
                     collect(vault)
                 assert vault.objects.count() == alone
     assert max(left) > 0

@@ -163,7 +163,7 @@ def test_a_checkpoint_that_is_here_with_other_content_is_refused_by_id(
     with open_workspace(workspace, create=False) as opened:
         catalog = opened.engine.vault.catalog
         first, second = catalog.roots()
-        with opened.engine.vault.access.exclusive(), catalog.transaction() as transaction:
+        with opened.engine.vault.lock.hold(), catalog.transaction() as transaction:
             transaction.remove_checkpoint(second.id)
             transaction.set_head(first.session_id, first.id)
         from dataclasses import replace
@@ -171,7 +171,7 @@ def test_a_checkpoint_that_is_here_with_other_content_is_refused_by_id(
         from holdfast.ports.catalog import NewCheckpoint
 
         fields = {n: getattr(second, n) for n in NewCheckpoint.__dataclass_fields__}
-        with opened.engine.vault.access.exclusive(), catalog.transaction() as transaction:
+        with opened.engine.vault.lock.hold(), catalog.transaction() as transaction:
             transaction.add_checkpoint(replace(NewCheckpoint(**fields), tree=first.tree))
     with pytest.raises(Refused, match=second.id):
         SessionCheckpointer.import_bundle(workspace, bundle)

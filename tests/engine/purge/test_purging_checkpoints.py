@@ -164,7 +164,7 @@ def test_an_approved_checkpoint_and_one_that_undo_needs_are_protected(
         vault = session._engine.vault
         from holdfast.domain.sessions import Session
 
-        with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+        with vault.lock.hold(), vault.catalog.transaction() as transaction:
             approved = CheckpointId(session_ids[3])
             transaction.add_session(Session(SessionId("approver"), 1, approved=approved))
         with pytest.raises(Refused, match="approved round") as refusal:

@@ -32,7 +32,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _files_that_say(workspace: Path, needle: bytes) -> set[str]:
-    with open_workspace(workspace, create=False) as opened, opened.store.exclusive():
+    with open_workspace(workspace, create=False) as opened, opened.store.hold():
         return {
             path.name
             for path in opened.store.files()

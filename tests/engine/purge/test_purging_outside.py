@@ -32,9 +32,9 @@ class Desk:
         fill(self.outside / "netrc", SECRET)
         fill(self.outside / "conf/key", b"another " + SECRET)
         fill(self.outside / "conf/plain", b"nothing to hide\n")
-        with open_workspace(self.workspace, create=True) as opened, opened.store.exclusive():
+        with open_workspace(self.workspace, create=True) as opened, opened.store.hold():
             names = [bytes(self.outside / name) for name in ("netrc", "conf", "absent")]
-            StoredExternalPaths(opened.store).add(names)
+            StoredExternalPaths(opened.store.notes).add(names)
             self.store = opened.store.directory
         with SessionCheckpointer(self.workspace, "s") as session:
             self.first = session.checkpoint("with the secret")

@@ -91,7 +91,7 @@ def test_an_ignored_file_that_was_purged_is_not_captured_again(workspace: Path) 
     fill(workspace / ".env", SECRETS[0])
     with SessionCheckpointer(workspace, "one") as session:
         store = session.opened.store
-        with store.exclusive():
+        with store.hold():
             store.set_named_paths([b".env", b"other"])
         session.checkpoint("with the secret")
         session.purge_paths(".env")
@@ -263,10 +263,10 @@ def test_a_note_of_a_hook_that_goes_meanwhile_is_no_trouble(
     workspace: Path, history: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with SessionCheckpointer(workspace, "one") as session:
-        access = session._engine.vault.access
-        gone = access.directory / "running-tools" / ("0" * 32)
-        listed = access.files
-        monkeypatch.setattr(access, "files", lambda: [*listed(), gone])
+        files = session._engine.vault.files
+        gone = files.directory / "running-tools" / ("0" * 32)
+        listed = files.files
+        monkeypatch.setattr(files, "files", lambda: [*listed(), gone])
         outcome = session.purge_paths("config/.env")
     assert outcome.proof.traces == ()
 
@@ -325,7 +325,7 @@ def test_an_approved_round_that_has_the_path_needs_force(
 ) -> None:
     with open_workspace(workspace, create=False) as opened:
         vault = opened.engine.vault
-        with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+        with vault.lock.hold(), vault.catalog.transaction() as transaction:
             approved = vault.catalog.checkpoint_named(SessionId("one"), "state-0")
             assert approved is not None
             transaction.add_session(Session(SessionId("approver"), 1, approved=approved.id))

@@ -207,7 +207,7 @@ def test_what_was_saved_besides_files_is_told(tmp_path: Path) -> None:
 
 
 def _lose(workspace: Path, *digests: Digest) -> None:
-    with open_workspace(workspace, create=False) as opened, opened.store.exclusive():
+    with open_workspace(workspace, create=False) as opened, opened.store.hold():
         opened.engine.vault.objects.forget(digests)
 
 

@@ -368,6 +368,6 @@ def test_searching_makes_no_checkpoint_wait_and_saving_makes_no_index(workspace:
         session.checkpoint("needle")
         store = session.save()
         assert not list(store.glob("search*"))
-        with open_workspace(workspace, create=False) as opened, opened.store.exclusive():
+        with open_workspace(workspace, create=False) as opened, opened.store.hold():
             assert len(session.search("needle")) == 1
         assert (store / "search.db").stat().st_mode & 0o777 == 0o600

@@ -55,7 +55,7 @@ def test_a_store_open_to_others_is_a_warning_with_the_command_that_closes_it(
 def test_the_process_that_holds_the_store_is_named(cli: CommandLine) -> None:
     cli.save()
     opening = open_workspace(cli.workspace, create=False, purpose="a long job")
-    with opening as opened, opened.store.exclusive():
+    with opening as opened, opened.store.hold():
         (found,) = findings(cli, "lock")
     assert found["status"] == "ok"
     assert f"process {os.getpid()} (a long job) holds the store" in found["finding"]
@@ -244,7 +244,7 @@ def test_a_lock_that_is_held_for_very_long_comes_with_a_way_to_end_it(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli.save()
-    with open_workspace(cli.workspace, create=False) as opened, opened.store.exclusive():
+    with open_workspace(cli.workspace, create=False) as opened, opened.store.hold():
         monkeypatch.setattr(SystemClock, "now_ns", lambda *_: time.time_ns() + 700 * 10**9)
         (found,) = findings(cli, "lock")
     assert found["status"] == "warning"
@@ -255,7 +255,7 @@ _HOLD = """
 import sys
 from pathlib import Path
 from holdfast.bootstrap.workspace import open_workspace
-with open_workspace(Path(sys.argv[1]), create=False) as opened, opened.store.exclusive():
+with open_workspace(Path(sys.argv[1]), create=False) as opened, opened.store.hold():
     print("held", flush=True)
     sys.stdin.readline()
 """

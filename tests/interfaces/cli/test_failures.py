@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from holdfast.bootstrap.workspace import open_workspace
 with open_workspace(Path(sys.argv[1]), create=False, purpose="a hung agent") as opened:
-    with opened.store.exclusive():
+    with opened.store.hold():
         print("held", flush=True)
         sys.stdin.read()
 """

@@ -86,7 +86,7 @@ _HOLDING = """
 from pathlib import Path
 from holdfast.bootstrap.workspace import open_workspace
 with open_workspace(Path.cwd(), create=False, purpose="a test") as opened:
-    with opened.store.exclusive():
+    with opened.store.hold():
         print("held", flush=True)
         input()
 """

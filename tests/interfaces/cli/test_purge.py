@@ -224,10 +224,10 @@ def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_
 
     with open_workspace(cli.workspace, create=False) as opened:
         vault = opened.engine.vault
-        with vault.access.exclusive():
+        with vault.lock.hold():
             plan = plan_purge(vault, PurgeRequest((b".env",)))
             purge._store(vault, plan)
-            vault.access.write_purge_note(purge._encode_note(plan.gone))
+            vault.files.write_purge_note(purge._encode_note(plan.gone))
             purge._record(vault, plan)
     assert "a purge was interrupted" in cli("log").err
     assert places_of(store, [SECRET.encode()])

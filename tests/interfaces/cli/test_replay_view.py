@@ -32,7 +32,7 @@ def _cells(text: str) -> int:
 
 
 def _damage(cli: CommandLine, reference: str) -> None:
-    with open_workspace(cli.workspace, create=False) as opened, opened.store.exclusive():
+    with open_workspace(cli.workspace, create=False) as opened, opened.store.hold():
         session = opened.engine.vault.catalog.current_session()
         assert session is not None
         found = opened.engine.resolve(session, reference)
@@ -241,7 +241,7 @@ def test_a_lost_list_of_components_does_not_hide_what_changed(told: CommandLine)
     told.save("with git", "--name", "git")
     [said] = [s for s in told.json("replay")["steps"][-1]["components"] if s["name"] == "git"][:1]
     assert said["said"]
-    with open_workspace(told.workspace, create=False) as opened, opened.store.exclusive():
+    with open_workspace(told.workspace, create=False) as opened, opened.store.hold():
         session = opened.engine.vault.catalog.current_session()
         assert session is not None
         manifest = opened.engine.resolve(session, "git").components

@@ -24,7 +24,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from holdfast.bootstrap.workspace import open_workspace
-with open_workspace(Path(sys.argv[1]), create=False) as opened, opened.store.exclusive():
+with open_workspace(Path(sys.argv[1]), create=False) as opened, opened.store.hold():
     print("held", flush=True)
     sys.stdin.read()
 """

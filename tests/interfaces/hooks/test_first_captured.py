@@ -173,10 +173,10 @@ def test_a_killed_undo_of_a_turn_is_finished_or_taken_back_with_the_ignored_file
         opened.engine.restore(opened.engine.last_step(turn=True).request)
     if backwards:
         with composed(shop) as opened:
-            noted = opened.store.read_journal()
+            noted = opened.store.journal.read()
             assert noted is not None
             journal = decode_journal(noted)
             assert journal.tree is not None
-            opened.store.write_journal(encode_journal(journal.turned_back()))
+            opened.store.journal.write(encode_journal(journal.turned_back()))
     cli.json("log")
     assert snapshot(shop) == (after if backwards else before)

@@ -247,7 +247,7 @@ def test_a_hook_that_is_told_to_end_is_a_yes_and_tells_what_it_left(
 
     cli.save()
     event = json.dumps(recorded("claude-code", project, "rm -rf src")[3]).encode()
-    with open_workspace(project, create=False) as opened, opened.store.exclusive():
+    with open_workspace(project, create=False) as opened, opened.store.hold():
         waiting = subprocess.Popen(
             command("hook", "claude-code"),
             stdin=subprocess.PIPE,

@@ -187,7 +187,7 @@ def test_an_event_after_the_fact_is_answered_while_the_store_is_in_use(
     with daemon_here():
         send(project, before)
         (project / "made").write_text("by make")
-        with open_workspace(project, create=False) as opened, opened.store.exclusive():
+        with open_workspace(project, create=False) as opened, opened.store.hold():
             for agent in ("claude-code", "copilot"):  # the second may be told something
                 send(project, after(before), agent)
             assert cli.json("log", "--session", "s1")[0]["reasoning"] == "Before Bash: make"

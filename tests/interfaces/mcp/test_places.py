@@ -282,8 +282,8 @@ def test_a_store_that_was_repaired_meanwhile_is_used_as_it_is_now(
 ) -> None:
     call(sessions, "checkpoint_create", reasoning="one")
     with open_workspace(workspace, create=False) as opened:
-        with opened.store.exclusive():
-            opened.store.fold_logs()
+        with opened.store.hold():
+            opened.store.space.fold_logs()
         catalog = opened.store.directory / "catalog.db"
     for suffix in ("-wal", "-shm"):
         catalog.with_name(f"catalog.db{suffix}").unlink()

@@ -27,9 +27,9 @@ def workspace(workspace: Path) -> Path:
 
 
 def _name(session: SessionCheckpointer, *paths: bytes) -> None:
-    store = session._engine.vault.access
-    with store.exclusive():
-        store.set_named_paths(paths)
+    vault = session._engine.vault
+    with vault.lock.hold():
+        vault.files.set_named_paths(paths)
 
 
 @pytest.mark.parametrize("path", [".env", "secrets/key", ".holdfast/workspace.json"])

@@ -155,7 +155,7 @@ def _last_used_ns(layout: StoreLayout) -> int:
 
 
 def _size(layout: StoreLayout) -> int:
-    from holdfast.adapters.local.store_place import size_below  # late: the two know of each other
+    from holdfast.adapters.local.space_meter import size_below  # late: the two know of each other
 
     try:
         return size_below(layout.directory)

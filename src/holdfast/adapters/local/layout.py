@@ -48,6 +48,9 @@ from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem
 from holdfast.values.classes import dataclass
 
 RUNNING_TOOLS = "running-tools"
+AGENT_STATES = "agent-states"
+EXTERNAL_PATHS = "external-paths"
+NESTED_REPOSITORIES = "nested-repositories"
 FORMAT = 2
 """The newest that this version knows. A store without encryption is of the first still, so that
 versions from before encryption go on reading it."""
@@ -120,20 +123,8 @@ class StoreLayout:
         return self.directory / "events.lock"
 
     @property
-    def agent_states(self) -> Path:
-        return self.directory / "agent-states"
-
-    @property
-    def external_paths(self) -> Path:
-        return self.directory / "external-paths"
-
-    @property
     def named_paths(self) -> Path:
         return self.directory / "named-paths"
-
-    @property
-    def nested_repositories(self) -> Path:
-        return self.directory / "nested-repositories"
 
     @property
     def former(self) -> Path:

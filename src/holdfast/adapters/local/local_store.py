@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class LocalStore(StorePlace):
-    """See `holdfast.ports.store_access.StoreAccess` for the contract of the shared members."""
+    """A `StorePlace` whose databases are open."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class LocalStore(StorePlace):
         self.catalog.on_commit = self._note
 
     @contextmanager
-    def exclusive(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
+    def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
         with self._lock.hold(self.lock_timeout_s if wait else 0.0, looking=looking):
             if not self._lock.is_nested:
                 self._require_same_files()
@@ -154,11 +154,11 @@ class LocalStore(StorePlace):
         """Readers need no lock, unless the store is new, of an older format, or was cut off."""
         if not self.catalog.is_migrated():
             self._sync_way_to_store()
-            with self.exclusive():
+            with self.hold():
                 return
         if self.objects.is_behind():
             try:
-                with self.exclusive():
+                with self.hold():
                     return
             except StoreReadOnly:
                 self._catch_up_elsewhere()
@@ -229,7 +229,7 @@ class LocalStore(StorePlace):
         if notes_are_damaged(self._lock.read_notes(NOTES_BYTES)):
             yield "the note of what was acknowledged last is damaged (I3)"
 
-    def fold_logs(self) -> None:
+    def _fold_logs(self) -> None:
         self.catalog.fold_log()
         self.objects.index.fold_log()
         self.stat_cache.fold_log()
@@ -280,7 +280,7 @@ class LocalStore(StorePlace):
     def _change_slots(self, change: Callable[[KeySlots, Unlocked], KeySlots]) -> None:
         from holdfast.adapters.local.encryption.unlock import read_key_slots, write_key_slots
 
-        with self.exclusive():
+        with self.hold():
             if self.unlocked is None:
                 raise Refused("the store is not encrypted: it has no keys")
             write_key_slots(

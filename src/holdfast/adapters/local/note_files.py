@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from holdfast.adapters.local.store_place import StorePlace
+from holdfast.adapters.local.layout import AGENT_STATES, EXTERNAL_PATHS, NESTED_REPOSITORIES
+from holdfast.adapters.local.store_notes import StoreNotes
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.external_paths import MOST_NAMES
 from holdfast.domain.paths import from_text, is_within, to_text
@@ -15,14 +16,14 @@ from holdfast.ports.agent_states import AgentStatesBySession
 class StoredAgentStates:
     """See `holdfast.ports.agent_states.AgentStates`."""
 
-    def __init__(self, place: StorePlace) -> None:
-        self._place = place
+    def __init__(self, notes: StoreNotes) -> None:
+        self._notes = notes
 
     def exist(self) -> bool:
-        return self._place.has_agent_states()
+        return self._notes.exists(AGENT_STATES)
 
     def load(self) -> AgentStatesBySession:
-        data = self._place.read_agent_states()
+        data = self._notes.read(AGENT_STATES)
         if data is None:
             return {}
         try:
@@ -41,20 +42,20 @@ class StoredAgentStates:
 
     def replace(self, states: AgentStatesBySession) -> None:
         text = json.dumps(states, separators=(",", ":"), sort_keys=True)
-        self._place.write_agent_states(text.encode())
+        self._notes.write(AGENT_STATES, text.encode())
 
 
 class StoredExternalPaths:
     """See `holdfast.ports.external_paths.ExternalPaths`."""
 
-    def __init__(self, place: StorePlace) -> None:
-        self._place = place
+    def __init__(self, notes: StoreNotes) -> None:
+        self._notes = notes
 
     def exist(self) -> bool:
-        return self._place.has_external_paths()
+        return self._notes.exists(EXTERNAL_PATHS)
 
     def load(self) -> list[bytes]:
-        data = self._place.read_external_paths()
+        data = self._notes.read(EXTERNAL_PATHS)
         if data is None:
             return []
         try:
@@ -83,17 +84,17 @@ class StoredExternalPaths:
     def _keep(self, names: list[bytes], known: list[bytes]) -> None:
         if names != known:
             data = json.dumps([to_text(path) for path in names[-MOST_NAMES:]])
-            self._place.write_external_paths(data.encode())
+            self._notes.write(EXTERNAL_PATHS, data.encode())
 
 
 class StoredNestedRepositories:
     """See `holdfast.ports.nested_repositories.NestedRepositories`."""
 
-    def __init__(self, place: StorePlace) -> None:
-        self._place = place
+    def __init__(self, notes: StoreNotes) -> None:
+        self._notes = notes
 
     def load(self) -> list[bytes]:
-        data = self._place.read_nested_repositories()
+        data = self._notes.read(NESTED_REPOSITORIES)
         try:
             return [] if data is None else [from_text(text) for text in json.loads(data)]
         except (ValueError, TypeError, AttributeError, RecursionError):
@@ -104,4 +105,4 @@ class StoredNestedRepositories:
         all_of_them = sorted({*known, *git_directories})
         if all_of_them != known:
             data = json.dumps([to_text(path) for path in all_of_them])
-            self._place.write_nested_repositories(data.encode())
+            self._notes.write(NESTED_REPOSITORIES, data.encode())

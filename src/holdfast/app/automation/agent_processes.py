@@ -50,7 +50,7 @@ class AgentProcesses:
 def end_sessions(workspace: WatchedWorkspace, sessions: Sequence[SessionId]) -> None:
     """Those that are still active; `Busy` when somebody else is at work."""
     vault = workspace.opened.engine.vault
-    with vault.access.exclusive(wait=False):
+    with vault.lock.hold(wait=False):
         for name in sessions:
             session = vault.catalog.session(name)
             if session is not None and session.status is SessionStatus.ACTIVE:

@@ -68,7 +68,7 @@ class Outside:
 
         try:
             if self._found:
-                StoredExternalPaths(self._opened.store).add(list(self._found))
+                StoredExternalPaths(self._opened.store.notes).add(list(self._found))
                 self.captured = [to_text(path) for path in self._found]
         except HoldfastError as error:  # the files of the workspace are saved all the same
             self.not_captured |= dict.fromkeys(self.named, error.message)

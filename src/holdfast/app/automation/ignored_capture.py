@@ -93,7 +93,7 @@ def made_ignored(
 ) -> tuple[str, ...]:
     """What is told after a command: which named files it made. `before` was saved before it."""
     vault = opened.engine.vault
-    named = frozenset(vault.access.named_paths())
+    named = frozenset(vault.files.named_paths())
     if not named or vault.settings.capture_named_ignored != "on":
         return ()
     from holdfast.engine.compare.ignored_content import IgnoredContent

@@ -56,7 +56,7 @@ def keep_merge(opened: OpenWorkspace, session: SessionId) -> MergeLook:
         if fresh:
             _write(path, noted | fresh)
         return MergeLook(under_way=found.under_way)
-    with vault.access.exclusive():
+    with vault.lock.hold():
         if _read(path).get(branch) == found.tips[branch]:
             return MergeLook(under_way=found.under_way)  # somebody else was first
         kept = None

@@ -103,7 +103,7 @@ def _save(project: Path, event: AgentEvent, intent: SnapshotIntent, kind: Kind) 
             patient(vault.settings.hook_lock_timeout),
             unhindered(),
             settled(vault),
-            vault.access.exclusive(),
+            vault.lock.hold(),
         ):
             session = ensure_session(opened, event).session
             position = Position(tool_use_id=event.tool_use_id)

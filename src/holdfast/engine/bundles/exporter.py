@@ -186,7 +186,7 @@ def _write(
     progress: Progress,
 ) -> ExportOutcome:
     origin = Origin(
-        workspace_id=vault.access.workspace_id,
+        workspace_id=vault.workspace_id,
         workspace=str(vault.workspace),
         made_at_ns=vault.clock.now_ns(),
         latest=selection.latest,
@@ -222,7 +222,7 @@ def _write(
 
 def _write_story(vault: Vault, selection: Selection, writer: FrameWriter) -> tuple[int, int]:
     """How many messages and annotations that were."""
-    if not vault.access.has_story():
+    if not vault.has_story():
         return 0, 0
     chosen = {row.id for row in selection.checkpoints}
     counted = [0, 0]

@@ -69,7 +69,7 @@ def import_bundle(
     progress = progress or NoProgress()
 
     def accept(origin: Origin) -> None:
-        _require_home(vault.access.workspace_id, origin, foreign=request.foreign)
+        _require_home(vault.workspace_id, origin, foreign=request.foreign)
 
     with verified_bundle(
         vault.fs,
@@ -78,7 +78,7 @@ def import_bundle(
         most_bytes=vault.settings.budget * MOST_TIMES_THE_BUDGET,
         progress=progress,
     ) as bundle:
-        with vault.access.exclusive(looking=request.dry_run):
+        with vault.lock.hold(looking=request.dry_run):
             plan = place(vault, bundle, request.as_session)
             if bundle.told_bytes:
                 require_room(vault, bundle.told_bytes)
@@ -160,15 +160,15 @@ def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> 
 
 
 def _room(vault: Vault) -> int:
-    budget_left = vault.settings.budget - vault.access.size_bytes()
-    left = min(budget_left, vault.access.free_bytes() - DISK_RESERVE_BYTES)
+    budget_left = vault.settings.budget - vault.space.size_bytes()
+    left = min(budget_left, vault.space.free_bytes() - DISK_RESERVE_BYTES)
     if left <= 0:
         raise _no_room(vault)
     return left
 
 
 def _no_room(vault: Vault) -> NoSpace:
-    if vault.settings.budget - vault.access.size_bytes() > vault.access.free_bytes():
+    if vault.settings.budget - vault.space.size_bytes() > vault.space.free_bytes():
         return NoSpace(
             "the disk of the store is (almost) full: the bundle does not fit",
             hint="free some disk space, or move the store: set HOLDFAST_HOME",

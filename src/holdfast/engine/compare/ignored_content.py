@@ -74,7 +74,7 @@ class IgnoredContent:
         vault = self._vault
         settings = replace(vault.settings, include=())
         tracked = ExemptPaths(vault.fs, os.fsencode(vault.workspace))
-        own_data = vault.access.path_inside_workspace()
+        own_data = vault.files.path_inside_workspace()
         policy = CapturePolicy(settings, vault.workspace, own_data=own_data)
         return IgnoreRules(vault.fs, policy.keeping(tracked), vault.open_root)
 

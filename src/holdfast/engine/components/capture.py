@@ -94,7 +94,7 @@ def look_at(vault: Vault, component: Component, intended: Intended | None) -> Co
     with component_progress(vault, component.name, "looking") as progress:
         request = CaptureRequest(
             workspace=vault.workspace,
-            owner=vault.access.workspace_id,
+            owner=vault.workspace_id,
             checkpoint=None,
             previous=None,
             now_ns=vault.clock.now_ns(),
@@ -189,7 +189,7 @@ class _Run:
                 return resting
         request = CaptureRequest(
             workspace=vault.workspace,
-            owner=vault.access.workspace_id,
+            owner=vault.workspace_id,
             checkpoint=self._checkpoint,
             previous=previous if previous is not None and previous.failure is None else None,
             now_ns=vault.clock.now_ns(),

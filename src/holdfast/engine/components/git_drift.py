@@ -89,7 +89,7 @@ def present_git(
         changed = partial(list, [step.path for step in restored.steps])
     request = CaptureRequest(
         workspace=vault.workspace,
-        owner=vault.access.workspace_id,
+        owner=vault.workspace_id,
         checkpoint=None,
         previous=_known_state(vault, known, component.name),
         now_ns=vault.clock.now_ns(),

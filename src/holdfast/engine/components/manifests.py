@@ -90,7 +90,7 @@ def release_components(vault: Vault) -> tuple[str, ...]:
 def _release(vault: Vault, component: Component) -> None:
     guarded(
         lambda: component.release(
-            vault.workspace, vault.access.workspace_id, _needed(vault, component.name)
+            vault.workspace, vault.workspace_id, _needed(vault, component.name)
         ),
         timeout_s=vault.settings.component_timeout,
     )

@@ -132,7 +132,7 @@ def _asking(
         try:
             yield RestoreOf(
                 workspace=vault.workspace,
-                owner=vault.access.workspace_id,
+                owner=vault.workspace_id,
                 present=present,
                 target=state,
                 mode=mode,

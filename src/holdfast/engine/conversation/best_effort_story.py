@@ -24,7 +24,7 @@ class BestEffortStory:
         self.trouble: str | None = None
 
     def __call__(self, ask: Callable[[Story], Sequence[T]]) -> Sequence[T]:
-        if self.trouble is not None or not self._vault.access.has_story():
+        if self.trouble is not None or not self._vault.has_story():
             return ()
         try:
             return ask(self._vault.story)

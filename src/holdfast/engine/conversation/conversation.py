@@ -66,7 +66,7 @@ def messages(
             or not 0 <= bound <= _LARGEST_INDEX
         ):
             raise UsageError(f"{bound!r:.40} is no index of a message and no number of them")
-    if not vault.access.has_story():
+    if not vault.has_story():
         return ()
     follow(vault, session_id)
     return vault.story.messages(session_id, first=first, limit=limit)
@@ -75,7 +75,7 @@ def messages(
 def require_room(vault: Vault, more_bytes: int = 0) -> None:
     """`BudgetReached` when conversations take too much of it, or would with so many bytes more."""
     most = vault.settings.budget // SHARE_OF_BUDGET
-    taken = vault.story.size_bytes() if vault.access.has_story() else 0
+    taken = vault.story.size_bytes() if vault.has_story() else 0
     if taken + more_bytes > most:
         raise BudgetReached(
             f"the conversations of this store take more than {most} bytes, a quarter of its budget",
@@ -86,7 +86,7 @@ def require_room(vault: Vault, more_bytes: int = 0) -> None:
 def follow_restore(vault: Vault, session_id: SessionId) -> None:
     """Right after a restore, so that hardly ever anybody else has to. What fails here is done by
     whoever looks at the conversation next."""
-    if vault.access.has_story():
+    if vault.has_story():
         with contextlib.suppress(HoldfastError):
             follow(vault, session_id)
 

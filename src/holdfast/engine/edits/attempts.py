@@ -45,7 +45,7 @@ def begin_attempt(
     """The attempt, open; the workspace is saved when this returns."""
     vault = engine.vault
     intent = make_intent(reasoning)
-    with settled(vault), vault.access.exclusive():
+    with settled(vault), vault.lock.hold():
         saved = engine.save(session_id, intent, kind=Kind.TOOL).checkpoint
         return vault.story.begin(
             NewActivity(
@@ -80,7 +80,7 @@ def put_back(engine: Engine, number: int, reason: str) -> Activity | None:
 def cut_off(vault: Vault, session_id: SessionId | None = None) -> Sequence[Activity]:
     """Edits and attempts that began and whose process is gone; those that somebody has taken back
     by a restore since are settled on the way."""
-    if not vault.access.has_story():
+    if not vault.has_story():
         return ()
     left = [a for a in vault.story.open_activities(session_id) if not is_running(vault, a)]
     return [activity for activity in left if not _was_restored(vault, activity)]

@@ -70,7 +70,7 @@ def start_edit(
     wanted = edited_paths(vault, paths)
     why = reason or f"edit of {_names(wanted)}"
     require_room(vault)
-    with settled(vault), vault.access.exclusive():
+    with settled(vault), vault.lock.hold():
         require_open_session(vault, session_id)
         _name_ignored(vault, wanted)
         head = _head(engine, session_id, why)
@@ -98,7 +98,7 @@ def finalize_edit(vault: Vault, number: int) -> Activity:
     from holdfast.engine.edits.diff import edit_diff
 
     activity = open_activity(vault, number)
-    with vault.access.exclusive():
+    with vault.lock.hold():
         _name_ignored(vault, activity.paths)  # those that it has made
     diff = edit_diff(vault, _target(vault, activity), activity.paths)
     return _settle(vault, activity, ActivityStatus.KEPT, None, diff)
@@ -149,7 +149,7 @@ def own_activity(vault: Vault, session_id: SessionId, number: int) -> Activity:
 
 
 def _activity(vault: Vault, number: int) -> Activity | None:
-    known = vault.access.has_story() and 0 < number < _MOST
+    known = vault.has_story() and 0 < number < _MOST
     return vault.story.activity(number) if known else None
 
 
@@ -194,7 +194,7 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
         raise UsageError("an edit needs at least one path", hint="name the files to be edited")
     safe = require_paths(found)
     safe = tuple(dict.fromkeys(each for path in safe for each in _through_links(vault, path)))
-    own_data = (MARKER_DIRECTORY, vault.access.path_inside_workspace())
+    own_data = (MARKER_DIRECTORY, vault.files.path_inside_workspace())
     for place in safe:
         if any(own is not None and is_within(place, own) for own in own_data):
             raise UsageError(

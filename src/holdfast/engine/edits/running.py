@@ -37,20 +37,20 @@ _threads: dict[tuple[WorkspaceId, int], int] = {}
 
 def enter(vault: Vault, number: int, *, thread: int | None = None) -> None:
     """The caller is in the middle of an activity from now on; `thread` is where its work runs."""
-    key = (vault.access.workspace_id, number)
+    key = (vault.workspace_id, number)
     _own.set(_own.get() | {key})
     _threads[key] = threading.get_ident() if thread is None else thread
 
 
 def leave(vault: Vault, number: int) -> None:
-    key = (vault.access.workspace_id, number)
+    key = (vault.workspace_id, number)
     _own.set(_own.get() - {key})
     _threads.pop(key, None)
 
 
 def newest_own(vault: Vault) -> int:
     """The activity that the caller began last and is still in the middle of."""
-    place = vault.access.workspace_id
+    place = vault.workspace_id
     numbers = [number for at, number in _own.get() if at == place]
     if not numbers:
         raise NotFound("no edit is open here", hint="begin one: session.start_edit([path])")
@@ -114,7 +114,7 @@ def _wait(vault: Vault) -> tuple[Skipped, ...]:
     deadline_ns = vault.clock.monotonic_ns() + int(vault.settings.wait_for_edits * 1e9)
     pause = threading.Event()
     while True:
-        others = _others(vault) if vault.access.has_story() else []
+        others = _others(vault) if vault.has_story() else []
         tools = _tools(vault)
         awaited = [tool for tool in tools if not tool.waited]
         hopeless = all(_is_on_this_thread(vault, activity) for activity in others)
@@ -128,7 +128,7 @@ def _wait(vault: Vault) -> tuple[Skipped, ...]:
 
 
 def _tools(vault: Vault) -> list[RunningTool]:
-    if _unhindered.get() or not vault.access.has_running_tools():
+    if _unhindered.get() or not vault.parts.has_running_tools():
         return []
     return vault.running_tools.of_others(vault.clock.now_ns())
 
@@ -146,7 +146,7 @@ def _others(vault: Vault) -> list[Activity]:
         begun = vault.story.open_activities()
     except StoreDamaged:
         return []  # the save itself tells
-    place = vault.access.workspace_id
+    place = vault.workspace_id
     return [
         activity
         for activity in begun
@@ -157,7 +157,7 @@ def _others(vault: Vault) -> list[Activity]:
 
 
 def _is_on_this_thread(vault: Vault, activity: Activity) -> bool:
-    thread = _threads.get((vault.access.workspace_id, activity.number))
+    thread = _threads.get((vault.workspace_id, activity.number))
     return activity.owner == vault.processes.own_identity() and thread == threading.get_ident()
 
 

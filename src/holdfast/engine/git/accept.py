@@ -83,12 +83,12 @@ def plan(vault: Vault, acceptance: Acceptance) -> AcceptPlan:
 def accept(vault: Vault, acceptance: Acceptance, wish: CommitWish) -> AcceptOutcome:
     """The commit, and the entry of the log that says so. The store is not locked while hooks of
     the user run."""
-    with vault.access.exclusive():
+    with vault.lock.hold():
         pass  # a commit that the log cannot tell of is not made
     wish = replace(wish, timeout_s=vault.settings.accept_timeout or None)
     outcome = vault.open_repository().commit(acceptance.work, wish)
     end = acceptance.range.end
-    with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+    with vault.lock.hold(), vault.catalog.transaction() as transaction:
         transaction.add_operation(
             NewOperation(
                 OperationKind.ACCEPT,

@@ -53,11 +53,11 @@ class History:
         self._until_ns = None if patience_ns is None else clock.monotonic_ns() + patience_ns
         included = vault.settings.include
         self._included = IncludePatterns.parse(included) if included else None
-        self._named = frozenset(vault.access.named_paths())
+        self._named = frozenset(vault.files.named_paths())
 
     @property
     def owner(self) -> str:
-        return self._vault.access.workspace_id
+        return self._vault.workspace_id
 
     def after(self, sequence: int) -> Sequence[Checkpoint]:
         while found := self._vault.catalog.checkpoints_after(sequence, _AT_ONCE):
@@ -126,7 +126,7 @@ def _turned_off(vault: Vault) -> tuple[str, ...]:
         repository = vault.open_repository()
     except Refused:
         return ()
-    left = repository.former_mirrors(vault.workspace, vault.access.workspace_id)
+    left = repository.former_mirrors(vault.workspace, vault.workspace_id)
     return tuple(f"mirror: {text}" for text in left)
 
 

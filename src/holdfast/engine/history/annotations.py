@@ -51,7 +51,7 @@ def annotations_of(
 ) -> Sequence[Annotation]:
     """Of one checkpoint, or of the whole session; the newest revisions, or all of them."""
     checkpoint = None if reference is None else resolve(vault, session_id, reference)
-    if not vault.access.has_story():
+    if not vault.has_story():
         return ()
     if checkpoint is None:
         return vault.story.annotations(session_id, None, revisions=revisions)

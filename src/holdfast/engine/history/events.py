@@ -45,7 +45,7 @@ _DELETED = "deleted"
 def events_after(vault: Vault, number: int, limit: int) -> Sequence[Event]:
     """What is in the stream already, in order. A number above all that there are is one of a log
     that was lost: then everything is told."""
-    log = vault.access.events
+    log = vault.events
     with suppress(EventsLost):
         return log.after(0 if number > log.newest() else number, limit)
     return ()
@@ -66,7 +66,7 @@ def take_in_events(vault: Vault) -> None:
 
 def _take_in_some(vault: Vault) -> bool:
     """Whether there may be more."""
-    log = vault.access.events
+    log = vault.events
     if _Batch(vault, log.cursors()).is_empty():
         return False
     with log.exclusive():

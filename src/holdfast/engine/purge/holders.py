@@ -126,7 +126,7 @@ def _told_by(vault: Vault, component: SearchableComponent, purged: Purged) -> Se
 
 
 def _in_other_stores(vault: Vault, contents: frozenset[Digest]) -> Iterator[Holder]:
-    held, unsearched = vault.access.search_other_stores(contents)
+    held, unsearched = vault.files.search_other_stores(contents)
     for workspace in held:
         yield Holder(
             "store",

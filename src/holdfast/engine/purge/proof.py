@@ -78,7 +78,7 @@ def sought_for(
 
 def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -> PurgeProof:
     """Called with the store's lock held, when everything should be gone."""
-    files = list(vault.access.files())
+    files = list(vault.files.files())
     size = sum(map(_size_of, files)) or 1
     most = max(_FEWEST_DIGESTS, min(_MOST_DIGESTS, _SEARCH_WORK_BYTES // size))
     digests = _even_choice(sorted(gone), most)
@@ -88,11 +88,11 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
     elsewhere: set[Digest] = set()
     searched_bytes = 0
     for path in files:
-        name = path.relative_to(vault.access.directory)
+        name = path.relative_to(vault.files.directory)
         in_pack = name.parent == _PACKS
         if path.suffix == ".pack" and not in_pack:
             traces[Trace(name.as_posix(), "a pack that is out of use, and may hold it")] = None
-        for block in chain(_blocks(path), vault.access.opened_parts(path)):
+        for block in chain(_blocks(path), vault.files.opened_parts(path)):
             searched_bytes += len(block)
             found = [one for one in sought if one.needle in block]
             for one in (sample for sample in samples if sample.needle in block):

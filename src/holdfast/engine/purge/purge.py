@@ -65,7 +65,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     plan.require_allowed()
     samples = sought_for(vault, plan.gone_contents, plan.removed)
     _store(vault, plan)
-    vault.access.write_purge_note(_encode_note(plan.gone, plan.paths))
+    vault.files.write_purge_note(_encode_note(plan.gone, plan.paths))
     _record(vault, plan)
     release_components(vault)
     freed_bytes = _erase(vault, plan.paths)
@@ -93,7 +93,7 @@ def purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
     again."""
     finish_purge(vault)
     _require_sound_packs(vault)
-    vault.access.write_purge_note(_encode_note(()))
+    vault.files.write_purge_note(_encode_note(()))
     said = replace_said(vault, replacement)
     freed_bytes = _erase(vault, ())
     samples = [Sought(needle, "the text") for needle in replacement.needles]
@@ -122,7 +122,7 @@ def _require_sound_packs(vault: Vault) -> None:
 
 def finish_purge(vault: Vault) -> PurgeOutcome | None:
     """Finish a removal that was interrupted; None when there is none, or when it had not begun."""
-    note = vault.access.read_purge_note()
+    note = vault.files.read_purge_note()
     if note is None:
         return None
     noted, paths = _decode_note(note)
@@ -179,7 +179,7 @@ def _record(vault: Vault, plan: PurgePlan) -> None:
 
 def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
     """What no row needs leaves the files of the store, and with it what was said about it."""
-    if vault.access.has_story():
+    if vault.has_story():
         gone = vault.story.named_checkpoints() - {c.id for c in vault.catalog.roots()}
         vault.story.forget_checkpoints(sorted(gone))
         vault.story.forget_paths(paths)
@@ -187,16 +187,16 @@ def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
     outside = [path for path in paths if is_absolute(path)]
     for component in file_components(vault).values() if outside else ():
         component.forget(outside)
-    named = vault.access.named_paths()
+    named = vault.files.named_paths()
     left = [name for name in named if not any(is_within(name, path) for path in paths)]
     if len(left) < len(named):
-        vault.access.set_named_paths(left)
+        vault.files.set_named_paths(left)
     freed_bytes = vault.open_packs().erase_all_but(reachable(vault))
     vault.catalog.erase_traces()
     vault.stat_cache.erase()
     vault.search.erase()
-    vault.access.erase_leftovers()
-    vault.access.remove_purge_note()
+    vault.files.erase_leftovers()
+    vault.files.remove_purge_note()
     return freed_bytes
 
 

@@ -85,7 +85,7 @@ def _count(
 
 
 def _said(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterable[str]]]:
-    if vault.access.has_story():
+    if vault.has_story():
         yield from _told(vault, without)
     for checkpoint in vault.catalog.roots():
         yield "checkpoints", list(_strings(checkpoint.intent.to_dict()))
@@ -138,7 +138,7 @@ def replace_said(vault: Vault, replacement: TextReplacement) -> Mapping[str, int
     """A transaction for the story and one for the catalog; interrupted between the two, asking
     again finds the rest."""
     told: Mapping[str, int] = {}
-    if vault.access.has_story():
+    if vault.has_story():
         told = vault.story.replace_text(replacement, lambda diff: repacked_diff(diff, replacement))
     return {**told, **_replace_in_catalog(vault, replacement)}
 

@@ -50,7 +50,7 @@ def run_checks(vault: Vault, *, data: bool, progress: Progress) -> Iterator[Prob
 
 def check_place(vault: Vault) -> Iterator[Problem]:
     """The store is described as it was, and has everything that it acknowledged."""
-    for text in vault.access.problems():
+    for text in vault.files.problems():
         yield Problem("I3", "store", text)
 
 

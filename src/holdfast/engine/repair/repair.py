@@ -109,16 +109,16 @@ def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
     if found.journal is not None:
         _save_what_staging_holds(vault)
         _set_staging_aside(vault, occasion)
-        vault.access.set_journal_aside(occasion)
+        vault.journal.quarantine(occasion)
 
 
 def journal_problem(vault: Vault) -> str | None:
     """Why an unfinished restore cannot be finished."""
     try:
-        note = vault.access.read_note()
+        note = vault.journal.read_note()
         if note is not None:
             decode_note(note)
-        data = vault.access.read_journal()
+        data = vault.journal.read()
         if data is None:
             return None
         journal = decode_journal(data)
@@ -266,7 +266,7 @@ def _note_rows(vault: Vault, occasion: str, damaged: Collection[DamagedCheckpoin
             row = asdict(checkpoint) | {"lost": lost[checkpoint.id]}
             rows.append(json.loads(json.dumps(row, default=lambda b: b.hex())))
     data = json.dumps({"checkpoints": rows}, indent=1).encode()
-    vault.access.keep_aside(occasion, "damaged-checkpoints.json", data)
+    vault.files.quarantine_note(occasion, "damaged-checkpoints.json", data)
 
 
 def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
@@ -334,7 +334,7 @@ def _save_what_staging_holds(vault: Vault) -> None:
     """As far as it can be done: into the safety checkpoint of the restore that is given up, and
     with the modes that directories had. What cannot be saved is set aside with the rest."""
     with contextlib.suppress(OSError, HoldfastError):
-        journal = decode_journal(vault.access.read_journal() or b"")
+        journal = decode_journal(vault.journal.read() or b"")
         safety = vault.catalog.checkpoint(journal.session_id, journal.safety)
         if safety is not None:
             with contextlib.suppress(OSError, HoldfastError):
@@ -342,7 +342,7 @@ def _save_what_staging_holds(vault: Vault) -> None:
         put_modes_back(vault, journal.modes)
     with contextlib.suppress(OSError, HoldfastError):
         put_back_noted(vault, lambda path: None)
-    vault.access.remove_note()
+    vault.journal.remove_note()
 
 
 def _set_staging_aside(vault: Vault, occasion: str) -> None:
@@ -358,8 +358,8 @@ def _set_staging_aside(vault: Vault, occasion: str) -> None:
     for path in found:
         source = os.path.join(os.fsencode(vault.workspace), path)
         beside = os.path.join(os.path.dirname(source), b"set-aside-" + occasion.encode())
-        if not vault.access.is_sealed():
-            place = os.fsencode(vault.access.aside(occasion))
+        if not vault.files.is_sealed():
+            place = os.fsencode(vault.files.quarantine_directory(occasion))
             with contextlib.suppress(OSError):  # on another file system, moving means reading
                 os.rename(source, os.path.join(place, basename(path)))
                 continue

@@ -157,7 +157,7 @@ class Replay:
         return () if last is None else self._messages(self.step.first_message, last)
 
     def _messages(self, first: int, last: int) -> Sequence[Message]:
-        if last < first or not self._vault.access.has_story():
+        if last < first or not self._vault.has_story():
             return ()
         return self._vault.story.messages(self.session_id, first=first, limit=last - first + 1)
 

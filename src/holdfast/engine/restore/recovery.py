@@ -51,7 +51,7 @@ FileFilter: TypeAlias = Callable[[Path], bool]
 
 def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = None) -> bool:
     """Called with the store's lock held. True when an unfinished restore was dealt with."""
-    data = vault.access.read_journal()
+    data = vault.journal.read()
     if data is None:
         # Nothing in them is needed: one that cannot be removed is in nobody's way.
         with contextlib.suppress(PermissionError):
@@ -63,7 +63,7 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
         _finish(vault, scanner, journal, file_filter)
     _remove_leftovers(vault, journal.staging)
     put_back_noted(vault, _restored_modes(vault, journal))
-    vault.access.remove_journal()
+    vault.journal.remove()
     return True
 
 
@@ -75,7 +75,7 @@ def put_right(
     Why it could not be done, unless it is `required`: whoever saves or looks goes on, whatever is
     left of a restore. What restores or drops something needs it done, and is refused."""
     try:
-        with vault.access.exclusive():
+        with vault.lock.hold():
             trouble = _moved_on(vault, scanner, file_filter)
             if trouble is None:
                 recover(vault, scanner, file_filter)
@@ -105,7 +105,7 @@ def work_went_on(vault: Vault, saved: Digest) -> None:
 def _moved_on(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> str | None:
     """The trouble of a restore since which work has gone on: what was saved meanwhile is not what
     is there now. No recovery may touch that; what is left is up to `holdfast repair`."""
-    data = vault.access.read_journal()
+    data = vault.journal.read()
     journal = None if data is None else decode_journal(data)
     if journal is None or journal.saved_since is None:
         return None
@@ -119,13 +119,13 @@ def _moved_on(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) ->
 def _note(vault: Vault, change: Callable[[Journal], Journal]) -> None:
     """In the journal, as well as a failing disk allows."""
     with contextlib.suppress(OSError, HoldfastError):
-        data = vault.access.read_journal()
+        data = vault.journal.read()
         if data is None:
             return
         before = decode_journal(data)
         after = change(before)
         if after != before:
-            vault.access.write_journal(encode_journal(after))
+            vault.journal.write(encode_journal(after))
 
 
 def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | None]:
@@ -154,10 +154,10 @@ def _finish(
             return
         except HoldfastError:
             # What that attempt wrote down, if it came so far: it has slots of its own.
-            data = vault.access.read_journal()
+            data = vault.journal.read()
             journal = journal if data is None else decode_journal(data)
             journal, safety = _clear_staging(vault, journal.turned_back())
-            vault.access.write_journal(encode_journal(journal))
+            vault.journal.write(encode_journal(journal))
     _restore_again(vault, scanner, journal, safety, safety, file_filter)
 
 
@@ -283,7 +283,7 @@ def _with_safety(vault: Vault, journal: Journal, safety: Checkpoint) -> Journal:
     if safety.id == journal.safety:
         return journal
     changed = journal.with_safety(safety.id)
-    vault.access.write_journal(encode_journal(changed))
+    vault.journal.write(encode_journal(changed))
     return changed
 
 

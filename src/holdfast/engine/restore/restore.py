@@ -63,7 +63,7 @@ ROLLED_BACK_LATER = "the next command rolls back what was done"
 
 
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
-    with vault.access.exclusive():
+    with vault.lock.hold():
         session = vault.catalog.session(request.session_id)
         head = session.head if session is not None else None
         at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
@@ -203,7 +203,7 @@ def carry_out(
     """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
     recovery, which captured the components once more: `present`."""
     journal = _first_journal(request, plan, safety, token, head_before)
-    recovering = vault.access.read_journal() is not None
+    recovering = vault.journal.read() is not None
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
     load = remembering(vault.load_tree)
@@ -261,7 +261,7 @@ def carry_out(
                 _note_truth(again, ROLLED_BACK_LATER)
                 raise
             if not recovering:  # else what the journal was written for is still to be put right
-                vault.access.remove_journal()
+                vault.journal.remove()
             _note_truth(error, ROLLED_BACK)
             raise _failure(error) from error
         _tidy(vault, staging, unlocked, plan)
@@ -274,7 +274,7 @@ def _tidy(vault: Vault, staging: Staging, unlocked: Unlocked | None, plan: Resto
         if unlocked is not None:
             unlocked.put_back(but={step.path for step in plan.steps})
         staging.remove()
-        vault.access.remove_journal()
+        vault.journal.remove()
     except KeyboardInterrupt as error:
         _note_truth(error, RESTORE_DONE)
         raise
@@ -344,10 +344,10 @@ def _write_first_journal(
     """When it fails nothing has changed yet, and nothing must happen later because of a journal
     that may stand nevertheless; unless one stood before, whose restore is being recovered."""
     try:
-        vault.access.write_journal(encode_journal(journal))
+        vault.journal.write(encode_journal(journal))
     except BaseException:
         if not recovering:
-            vault.access.remove_journal()
+            vault.journal.remove()
             staging.remove()
         raise
 
@@ -391,7 +391,7 @@ def _take_back(
 def _turn_back(vault: Vault, journal: Journal) -> bool:
     """Whether the journal says durably that the restore is to be rolled back."""
     try:
-        vault.access.write_journal(encode_journal(journal.turned_back()))
+        vault.journal.write(encode_journal(journal.turned_back()))
     except OSError:
         return False
     return True

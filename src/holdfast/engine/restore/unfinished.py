@@ -11,7 +11,7 @@ from holdfast.engine.vault import Vault
 
 def needs_recovery(vault: Vault) -> bool:
     """Whether a restore was left unfinished, or is being done by someone else right now."""
-    if vault.access.read_journal() is not None or vault.access.read_note() is not None:
+    if vault.journal.read() is not None or vault.journal.read_note() is not None:
         return True
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         return bool(leftovers(vault, handles))
@@ -20,7 +20,7 @@ def needs_recovery(vault: Vault) -> bool:
 def staging_prefix(vault: Vault) -> bytes:
     """How the names of this store's staging directories begin. One workspace can have several
     stores, each user's own, and what lies in the staging of another may be in use."""
-    return STAGING_PREFIX + vault.access.workspace_id.encode() + b"-"
+    return STAGING_PREFIX + vault.workspace_id.encode() + b"-"
 
 
 def leftovers(vault: Vault, handles: DirectoryHandles) -> list[bytes]:

@@ -68,7 +68,7 @@ class Unlocked:
         if not self.modes:
             return
         _set_modes(self._vault, {p: m for p, m in self.modes.items() if p not in but})
-        self._vault.access.remove_note()
+        self._vault.journal.remove_note()
         self.modes.clear()
 
     def _unlock(self, handles: DirectoryHandles, paths: list[bytes]) -> list[bytes]:
@@ -93,7 +93,7 @@ class Unlocked:
                     directories.append(path)
         if found:
             modes = {path: mode for path, (mode, _) in found.items()}
-            self._vault.access.write_note(encode_note(self.modes | modes))
+            self._vault.journal.write_note(encode_note(self.modes | modes))
         for path, (mode, opened) in found.items():
             # What is not ours stays in the way, and the restore says so.
             with contextlib.suppress(PermissionError):
@@ -110,7 +110,7 @@ class Unlocked:
 def put_back_noted(vault: Vault, restored: Callable[[bytes], int | None]) -> None:
     """What a killed restore left opened up, but for paths that have the mode which was `restored`
     since. Modes that somebody has set meanwhile are theirs."""
-    data = vault.access.read_note()
+    data = vault.journal.read_note()
     if data is None:
         return
 
@@ -120,7 +120,7 @@ def put_back_noted(vault: Vault, restored: Callable[[bytes], int | None]) -> Non
         return now & MODE_MASK == opened and (given is None or (given ^ opened) & ~SETID_BITS != 0)
 
     _set_modes(vault, decode_note(data), is_left_open)
-    vault.access.remove_note()
+    vault.journal.remove_note()
 
 
 def _set_modes(
@@ -158,7 +158,7 @@ def _open_the_way(
         above, name = handles.open(parent(directory)), basename(directory)
         mode = fs.stat(name, dir_fd=above, follow_symlinks=False).st_mode & MODE_MASK
         noted[directory] = mode
-        vault.access.write_note(encode_note(noted))
+        vault.journal.write_note(encode_note(noted))
         fs.set_mode(name, mode | _OPEN_DIRECTORY, dir_fd=above)
 
 

@@ -22,7 +22,7 @@ _MOST_FILES = 5
 
 def working_tools(vault: Vault) -> list[RunningTool]:
     """Tool calls that run now, and that the caller is no part of."""
-    if not vault.access.has_running_tools():
+    if not vault.parts.has_running_tools():
         return []
     return vault.running_tools.of_others(vault.clock.now_ns())
 

@@ -84,7 +84,7 @@ def cleanup(
     sound store, and goes on the next time.
     """
     outcome = _cleanup(vault, exclusive, progress, asked, most_steps, save_first)
-    vault.access.note_upkeep(
+    vault.space.note_upkeep(
         cleaned_ns=vault.clock.now_ns(),
         dropped=sum(not decision.keep for decision in outcome.decisions),
         freed_bytes=outcome.freed_bytes,
@@ -105,7 +105,7 @@ def _cleanup(
         going = any(not decision.keep for decision in decided)
         saved = save_first() if going else SavedFirst()
         drop(vault, decided)
-        debris = vault.access.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
+        debris = vault.space.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
     known: set[Digest] = set()
     freed = step = steps = 0
     generation = ""
@@ -123,7 +123,7 @@ def _cleanup(
                     tuple(decided), freed, debris, saved.warnings, saved.checkpoint
                 )
             freed += step
-            vault.access.let_others_in()
+            vault.lock.let_others_in()
             progress.advance("bytes freed", freed, None)
     except StoreDamaged as error:
         warning = f"no more space was freed: {error.message}"
@@ -171,7 +171,7 @@ def _heads_after(vault: Vault, gone: set[CheckpointId]) -> dict[SessionId, Check
 def forget_what_was_said(vault: Vault) -> None:
     """Annotations and edits of checkpoints that are gone go too; called with the lock held, so that
     no checkpoint is being made. A story that cannot be read keeps them until it is repaired."""
-    if not vault.access.has_story():
+    if not vault.has_story():
         return
     with contextlib.suppress(StoreDamaged):
         gone = vault.story.named_checkpoints() - {c.id for c in vault.catalog.roots()}
@@ -289,7 +289,7 @@ def _mark(
 def _protected(vault: Vault) -> dict[CheckpointId, str]:
     """HEAD, the first and the approved checkpoint of each session, what undo and redo need, and
     what somebody wrote about."""
-    if vault.access.read_journal() is not None:
+    if vault.journal.read() is not None:
         raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
     return annotated(vault) | protection_reasons(vault)
 
@@ -297,7 +297,7 @@ def _protected(vault: Vault) -> dict[CheckpointId, str]:
 def annotated(vault: Vault) -> dict[CheckpointId, str]:
     """An annotated checkpoint is never dropped. Where the annotations cannot be read, any
     checkpoint may be annotated."""
-    if not vault.access.has_story():
+    if not vault.has_story():
         return {}
     try:
         return {
@@ -322,7 +322,7 @@ def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
 
 def open_edits(vault: Vault) -> dict[CheckpointId, str]:
     """What an edit or attempt that has not ended would go back to."""
-    if not vault.access.has_story():
+    if not vault.has_story():
         return {}
     try:
         begun = vault.story.open_activities()

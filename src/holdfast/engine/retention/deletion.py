@@ -49,7 +49,7 @@ def delete(vault: Vault, session_id: SessionId, checkpoint: Checkpoint) -> Delet
         transaction.remove_checkpoint(checkpoint.id)
     kept = release_components(vault)
     try:
-        if vault.access.has_story():
+        if vault.has_story():
             vault.story.forget_checkpoints([checkpoint.id])
         if not is_worth_collecting(vault, checkpoint, near):
             return DeleteOutcome(checkpoint.id, 0, kept, waiting=True)
@@ -107,7 +107,7 @@ def delete_session(vault: Vault, session: Session) -> DeletedSession:
 def _erase_words(vault: Vault) -> list[str]:
     """Nothing that was said stays in a log or a free page of the databases, or it is told."""
     try:
-        if vault.access.has_story():
+        if vault.has_story():
             vault.story.erase_traces()
         vault.catalog.erase_traces()
         vault.search.erase()
@@ -131,7 +131,7 @@ def _choose_another(vault: Vault, deleted: SessionId) -> None:
 
 
 def _forget(vault: Vault, session_id: SessionId) -> None:
-    if not vault.access.has_story():
+    if not vault.has_story():
         return
     vault.story.forget_session(session_id)
     newest = vault.catalog.newest_operation()

@@ -94,7 +94,7 @@ def make_room(vault: Vault, needed_bytes: int) -> Room:
     except StoreDamaged:
         pass
     if SpaceLimit(vault).budget_left < needed_bytes:
-        vault.access.note_upkeep(no_room_ns=vault.clock.now_ns())
+        vault.space.note_upkeep(no_room_ns=vault.clock.now_ns())
     return Room(expired, evicted)
 
 
@@ -102,12 +102,12 @@ def _collect(vault: Vault, needed_bytes: int) -> None:
     """Packs are rewritten for little waste only if that makes the room that is missing."""
     needed = reachable(vault)
     vault.objects.retain_only(needed)
-    vault.access.fold_logs()
+    vault.space.fold_logs()
     missing = needed_bytes - SpaceLimit(vault).budget_left
     waste = vault.objects.unneeded_bytes(needed)
-    if missing > 0 and waste > vault.access.size_bytes() // _LEAST_WASTE_SHARE:
+    if missing > 0 and waste > vault.space.size_bytes() // _LEAST_WASTE_SHARE:
         vault.objects.retain_only(needed, thorough=True)
-        vault.access.fold_logs()
+        vault.space.fold_logs()
 
 
 def over_budget(vault: Vault) -> list[Checkpoint]:
@@ -120,13 +120,13 @@ def over_budget(vault: Vault) -> list[Checkpoint]:
 def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
     """Drop what a person agreed to, with the lock held: how many, and the bytes that gave back.
     What may not go any more, because its session is at work again for example, stays."""
-    before = vault.access.size_bytes()
+    before = vault.space.size_bytes()
     agreed = {one.id for one in checkpoints}
     groups = _that_may_go(vault, list(vault.catalog.roots()), chosen_too=True)
     going = [one for group in groups for one in group if one.id in agreed]
     drop(vault, [Decision(one, keep=False, reason=REASON) for one in going])
     _collect(vault, 0)
-    return len(going), before - vault.access.size_bytes()
+    return len(going), before - vault.space.size_bytes()
 
 
 def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> list[Checkpoint]:

@@ -41,7 +41,7 @@ def last_activity_ns(vault: Vault, session_id: SessionId) -> int:
 
 
 def _last_message_ns(vault: Vault, session_id: SessionId) -> int:
-    if not vault.access.has_story():
+    if not vault.has_story():
         return 0
     try:
         count = vault.story.message_count(session_id)
@@ -61,7 +61,7 @@ def states_before_messages(vault: Vault, checkpoints: Iterable[Checkpoint]) -> s
     for checkpoint in checkpoints:
         if not checkpoint.kind.is_record:
             by_session[checkpoint.session_id].append(checkpoint)
-    if not vault.access.has_story():
+    if not vault.has_story():
         return set()
     found: set[CheckpointId] = set()
     for session_id, members in by_session.items():

@@ -187,7 +187,7 @@ def _files(load: TreeLoader, top: Digest) -> list[tuple[int, int]]:
 
 
 def _may_make_room(vault: Vault) -> bool:
-    if vault.access.read_journal() is not None:
+    if vault.journal.read() is not None:
         return False  # nothing is dropped while a restore is unfinished
-    tried_ns = vault.access.read_upkeep().get("no_room_ns", 0)
+    tried_ns = vault.space.read_upkeep().get("no_room_ns", 0)
     return not 0 <= vault.clock.now_ns() - tried_ns < _RETRY_NS

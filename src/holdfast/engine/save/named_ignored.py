@@ -20,7 +20,7 @@ def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[b
     if vault.settings.capture_named_ignored != "on":
         return {}
     found = _ignored(vault, candidates)
-    known = vault.access.named_paths()
+    known = vault.files.named_paths()
     new = {path: rule for path, rule in found.items() if path not in known}
     if new:
         if len(known) + len(new) > MOST_NAMED:
@@ -28,7 +28,7 @@ def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[b
                 f"{to_text(next(iter(new)))!r} is not captured, because {MOST_NAMED:,} ignored "
                 "files are captured already"
             )
-        vault.access.set_named_paths([*known, *new])
+        vault.files.set_named_paths([*known, *new])
     return new
 
 

@@ -84,7 +84,7 @@ def save(
 ) -> SaveOutcome:
     """`unsettled` is what others are in the middle of. With `reuse`, and for every automatic
     trigger, a checkpoint of the same tree from within the last minute serves as well (SE-12)."""
-    with vault.access.exclusive():
+    with vault.lock.hold():
         session = require_open_session(vault, session_id)
         name = intent.checkpoint_name
         if name is not None and vault.catalog.checkpoint_named(session_id, name) is not None:
@@ -370,7 +370,7 @@ def capture_policy(
     vault: Vault, file_filter: Callable[[Path], bool] | None = None
 ) -> CapturePolicy:
     """The rules, with the exceptions from them as they are now."""
-    own_data = vault.access.path_inside_workspace()
+    own_data = vault.files.path_inside_workspace()
     settings = vault.settings
     if settings.nested_repositories == "auto" and _is_project(vault):
         settings = replace(settings, nested_repositories="on")
@@ -379,7 +379,7 @@ def capture_policy(
     else:
         policy = CapturePolicy(settings, vault.workspace, file_filter, own_data=own_data)
     by_tools = settings.capture_named_ignored == "on"
-    named = vault.access.named_paths() if by_tools else ()
+    named = vault.files.named_paths() if by_tools else ()
     return policy.keeping(ExemptPaths(vault.fs, os.fsencode(vault.workspace), named))
 
 
@@ -472,7 +472,7 @@ def conversation_position(
 ) -> tuple[Position, tuple[str, ...]]:
     """The position, at the last message there is when nobody said which. A story that cannot be
     read is no reason not to save: then there are warnings."""
-    if position.message_index is not None or not vault.access.has_story():
+    if position.message_index is not None or not vault.has_story():
         return position, ()
     try:
         count = vault.story.message_count(session_id)

@@ -30,14 +30,14 @@ class SpaceLimit:
 
     def __init__(self, vault: Vault, *, budget: bool = True) -> None:
         self._budget_bytes = vault.settings.budget
-        self._used_bytes = vault.access.size_bytes()
+        self._used_bytes = vault.space.size_bytes()
         own_left = self._budget_bytes - self._used_bytes
         self._total_bytes = vault.settings.total_budget
-        self._others_bytes = vault.access.others_bytes(self._used_bytes)
+        self._others_bytes = vault.space.others_bytes(self._used_bytes)
         total_left = self._total_bytes - self._used_bytes - self._others_bytes
         self.budget_left = min(own_left, total_left)
         self.is_total = total_left < own_left
-        self._disk_left = vault.access.free_bytes() - DISK_RESERVE_BYTES
+        self._disk_left = vault.space.free_bytes() - DISK_RESERVE_BYTES
         self.is_disk = self._disk_left < self.budget_left
         left = max(self.budget_left, _reserve(self._budget_bytes)) if budget else self._disk_left
         self.bytes = max(min(left, self._disk_left), 0)

@@ -37,7 +37,7 @@ def resumed_words(session_id: SessionId) -> str:
 
 def resume(vault: Vault, session_id: SessionId) -> None:
     """Let one that has ended go on, if nobody else has done it meanwhile."""
-    with vault.access.exclusive():
+    with vault.lock.hold():
         session = require_open_session(vault, session_id)
         if session is not None and session.status is SessionStatus.ENDED:
             with vault.catalog.transaction() as transaction:

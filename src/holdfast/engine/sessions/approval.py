@@ -147,7 +147,7 @@ def approve(
     *,
     file_filter: Callable[[Path], bool] | None = None,
 ) -> ApproveOutcome:
-    with vault.access.exclusive():
+    with vault.lock.hold():
         session = require_open_session(vault, session_id) or _required(vault, session_id)
         this_round = round_name(session.round)
         title = round_title(this_round)

@@ -31,7 +31,7 @@ def start(
     """The session, active, with a checkpoint of how it began."""
     vault = engine.vault
     title, agent = _label("title", title), _label("agent", agent)
-    with settled(vault), engine.exclusive():
+    with settled(vault), engine.recovered():
         known = require_open_session(vault, session_id)
         _require_free(vault, known, session_id, agent)
         with vault.catalog.transaction() as transaction:
@@ -55,7 +55,7 @@ def start(
 def end(engine: Engine, session_id: SessionId) -> Session:
     """The session, ended: its checkpoints stay as they are, and it can be begun again."""
     vault = engine.vault
-    with engine.exclusive():
+    with engine.recovered():
         session = require_open_session(vault, session_id)
         if session is None:
             raise NotFound(
@@ -64,7 +64,7 @@ def end(engine: Engine, session_id: SessionId) -> Session:
         if session.status is not SessionStatus.ENDED:
             with vault.catalog.transaction() as transaction:
                 transaction.set_session_status(session_id, SessionStatus.ENDED)
-    if vault.access.has_story():
+    if vault.has_story():
         held = vault.story.fact(session_id, _OWNER)
         if held:
             vault.story.set_fact(session_id, _OWNER, "", expected=held)
@@ -74,7 +74,7 @@ def end(engine: Engine, session_id: SessionId) -> Session:
 def rename(engine: Engine, session_id: SessionId, title: str) -> None:
     """Give a session another title; an archived one too."""
     vault, checked = engine.vault, _label("title", title)
-    with engine.exclusive():
+    with engine.recovered():
         if vault.catalog.session(session_id) is None:
             raise NotFound(
                 f"the workspace has no session {session_id!r}", hint="see: holdfast sessions"
@@ -94,7 +94,7 @@ def _require_free(
             f"the session {session_id!r} belongs to the agent {known.agent!r}, not {agent!r}",
             hint=other_id,
         )
-    owner = vault.story.fact(session_id, _OWNER) if vault.access.has_story() else None
+    owner = vault.story.fact(session_id, _OWNER) if vault.has_story() else None
     if owner and owner != vault.processes.own_identity() and vault.processes.is_alive(owner):
         raise Refused(
             f"the session {session_id!r} is in use by process {owner.split()[0]}",

@@ -50,7 +50,7 @@ def listed_sessions(vault: Vault) -> list[Session]:
 
 def effective_status(vault: Vault, session: Session) -> SessionStatus:
     """`ended` also for one whose agent is gone."""
-    if session.status is not SessionStatus.ACTIVE or not vault.access.has_story():
+    if session.status is not SessionStatus.ACTIVE or not vault.has_story():
         return session.status
     try:
         process = vault.story.fact(session.id, AGENT_PROCESS)

@@ -98,7 +98,7 @@ def _handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     vault = opened.engine.vault
     # What will save waits for edits now, before anybody else has to wait for it.
     waited = settled(vault) if event.kind in BEGINS else nullcontext()
-    with unhindered(), waited, vault.access.exclusive():
+    with unhindered(), waited, vault.lock.hold():
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
         saved = reply.checkpoint is not None
@@ -119,7 +119,7 @@ def notices_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     """Just what the agent has to be told, if nobody is at work: it is not kept waiting for that,
     and hears of it the next time."""
     try:
-        with opened.engine.vault.access.exclusive(wait=False):
+        with opened.engine.vault.lock.hold(wait=False):
             return fresh(event, _with_notices(opened, event.only_asking(), Reply()), saved=False)
     except Busy:
         return Reply()
@@ -334,7 +334,7 @@ def _tell_made_ignored(opened: OpenWorkspace, event: AgentEvent, deliveries: Eve
     before = deliveries.checkpoint_before(event) if event.kind is EventKind.AFTER_TOOL else None
     vault = opened.engine.vault
     found = vault.catalog.checkpoint(None, before) if before else None
-    if found is not None and event.tool_kind is ToolKind.SHELL and vault.access.named_paths():
+    if found is not None and event.tool_kind is ToolKind.SHELL and vault.files.named_paths():
         told = made_ignored(opened, event, _risk(opened, event), found)
         opened.news = (*opened.news, *told)
 
@@ -420,7 +420,7 @@ def _checked(opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str
     failed = f"the check {shown(command)} failed after {event.tool} ({result.failure})"
     told = f"{failed[0].upper()}{failed[1:]}."
     if settings.restore_on_failure == "on":
-        with opened.engine.vault.access.exclusive():
+        with opened.engine.vault.lock.hold():
             session = find_session(opened, event)
             if session is None or _deliveries(opened).overtaken(event):
                 told += " Nothing was taken back, because work has gone on meanwhile."

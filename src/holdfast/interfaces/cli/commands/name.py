@@ -51,7 +51,7 @@ def run(invocation: Invocation) -> int:
         found = invocation.resolve(opened, words[0])
         if len(words) == 2:
             _require_order(invocation, opened, words, found)
-        with opened.engine.exclusive():
+        with opened.engine.recovered():
             named = name_checkpoint(
                 opened.engine.vault,
                 found,

@@ -26,7 +26,7 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         session = invocation.session(opened)
         counted = opened.engine.statistics(session)
-        used_bytes = opened.store.size_bytes()
+        used_bytes = opened.store.space.size_bytes()
         budget_bytes = opened.engine.vault.settings.budget
         sessions = len(listed_sessions(opened.engine.vault))
     lost = lost_stores()

@@ -80,7 +80,7 @@ def _run(invocation: Invocation) -> int:
         status = Status(
             workspace=engine.vault.workspace,
             store=opened.store.directory,
-            store_bytes=opened.store.size_bytes(),
+            store_bytes=opened.store.space.size_bytes(),
             budget_bytes=engine.vault.settings.budget,
             cleanup=_last_cleanup(engine.vault),
             session=session,
@@ -312,7 +312,7 @@ def _problems(invocation: Invocation, workspace: Path) -> tuple[Problem, ...]:
 
 
 def _last_cleanup(vault: Vault) -> dict[str, Any] | None:
-    noted = vault.access.read_upkeep()
+    noted = vault.space.read_upkeep()
     if "cleaned_ns" not in noted:
         return None
     at = datetime.fromtimestamp(noted["cleaned_ns"] / 1e9, tz=UTC)

@@ -1,0 +1,167 @@
+"""Contracts of a store as a place, as tests: its writer lock, restore journal, space and files."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Busy
+from holdfast.ports.restore_journal import RestoreJournal
+from holdfast.ports.space import SpaceMeter
+from holdfast.ports.store_files import StoreFiles
+from holdfast.ports.writer_lock import WriterLock
+
+
+class WriterLockContract:
+    """Subclass it, and say how the same store is opened, once or more often."""
+
+    def open_lock(self, directory: Path) -> AbstractContextManager[WriterLock]:
+        raise NotImplementedError
+
+    def test_one_holder_at_a_time(self, tmp_path: Path) -> None:
+        with self.open_lock(tmp_path) as one, self.open_lock(tmp_path) as other:
+            with one.hold():
+                with pytest.raises(Busy), other.hold(wait=False):
+                    raise AssertionError
+                with pytest.raises(Busy), other.hold(wait=False, looking=True):
+                    raise AssertionError
+            with other.hold(wait=False):
+                pass
+
+    def test_the_holder_may_take_it_again(self, tmp_path: Path) -> None:
+        with self.open_lock(tmp_path) as one, self.open_lock(tmp_path) as other, one.hold():
+            with one.hold(), one.hold(looking=True):
+                pass
+            with pytest.raises(Busy), other.hold(wait=False):
+                raise AssertionError
+
+    def test_another_thread_of_the_holder_waits(self, tmp_path: Path) -> None:
+        with self.open_lock(tmp_path) as lock:
+            refused: list[bool] = []
+
+            def ask() -> None:
+                try:
+                    with lock.hold(wait=False):
+                        refused.append(False)
+                except Busy:
+                    refused.append(True)
+
+            with lock.hold():
+                asking = threading.Thread(target=ask)
+                asking.start()
+                asking.join()
+            assert refused == [True]
+
+    def test_an_error_in_the_block_releases_it(self, tmp_path: Path) -> None:
+        with self.open_lock(tmp_path) as one, self.open_lock(tmp_path) as other:
+            with pytest.raises(ZeroDivisionError), one.hold():
+                raise ZeroDivisionError
+            with other.hold(wait=False):
+                pass
+
+
+class RestoreJournalContract:
+    """Subclass it, and say how the journal of a store is opened."""
+
+    def open_journal(self, directory: Path) -> AbstractContextManager[RestoreJournal]:
+        raise NotImplementedError
+
+    def test_the_journal_is_there_until_it_is_removed(self, tmp_path: Path) -> None:
+        with self.open_journal(tmp_path) as journal:
+            assert journal.read() is None
+            journal.write(b"one")
+            journal.write(b"two")
+        with self.open_journal(tmp_path) as journal:
+            assert journal.read() == b"two"
+            journal.remove()
+            journal.remove()
+            assert journal.read() is None
+
+    def test_a_journal_in_quarantine_is_not_read(self, tmp_path: Path) -> None:
+        with self.open_journal(tmp_path) as journal:
+            journal.write(b"unusable")
+            journal.quarantine("today")
+            assert journal.read() is None
+
+    def test_the_note_is_not_the_journal(self, tmp_path: Path) -> None:
+        with self.open_journal(tmp_path) as journal:
+            journal.write_note(b"note")
+            assert (journal.read(), journal.read_note()) == (None, b"note")
+            journal.write(b"journal")
+            journal.remove_note()
+            journal.remove_note()
+            assert (journal.read(), journal.read_note()) == (b"journal", None)
+
+
+class SpaceMeterContract:
+    """Subclass it, and say how the meter of a store is opened, and how to put a file there."""
+
+    def open_meter(self, directory: Path) -> AbstractContextManager[SpaceMeter]:
+        raise NotImplementedError
+
+    def fill(self, meter: SpaceMeter, size_bytes: int) -> None:
+        raise NotImplementedError
+
+    def test_the_size_grows_with_what_is_there(self, tmp_path: Path) -> None:
+        with self.open_meter(tmp_path) as meter:
+            before = meter.size_bytes()
+            self.fill(meter, 100_000)
+            assert meter.size_bytes() >= before + 100_000
+            assert meter.free_bytes() > 0
+            assert meter.others_bytes(before) == 0
+
+    def test_facts_about_upkeep_are_added_to(self, tmp_path: Path) -> None:
+        with self.open_meter(tmp_path) as meter:
+            assert meter.read_upkeep() == {}
+            meter.note_upkeep(a=1, b=2)
+            meter.note_upkeep(b=3)
+        with self.open_meter(tmp_path) as meter:
+            assert meter.read_upkeep() == {"a": 1, "b": 3}
+
+    def test_a_store_in_order_has_no_debris(self, tmp_path: Path) -> None:
+        with self.open_meter(tmp_path) as meter:
+            meter.fold_logs()
+            assert meter.remove_debris(1 << 62) == ()
+
+
+class StoreFilesContract:
+    """Subclass it, and say how the files of a store are opened."""
+
+    def open_files(self, directory: Path) -> AbstractContextManager[StoreFiles]:
+        raise NotImplementedError
+
+    def test_a_new_store_is_in_order(self, tmp_path: Path) -> None:
+        with self.open_files(tmp_path) as files:
+            assert list(files.problems()) == []
+            assert files.path_inside_workspace() is None
+            assert files.search_other_stores([]) == ((), ())
+            files.erase_leftovers()
+
+    def test_the_purge_note_is_there_until_it_is_removed(self, tmp_path: Path) -> None:
+        with self.open_files(tmp_path) as files:
+            assert files.read_purge_note() is None
+            files.write_purge_note(b"paths")
+        with self.open_files(tmp_path) as files:
+            assert files.read_purge_note() == b"paths"
+            files.remove_purge_note()
+            assert files.read_purge_note() is None
+
+    def test_named_paths_keep_their_order_and_bytes(self, tmp_path: Path) -> None:
+        with self.open_files(tmp_path) as files:
+            assert files.named_paths() == ()
+            files.set_named_paths([b"b", b"a\xff", b"c"])
+        with self.open_files(tmp_path) as files:
+            assert files.named_paths() == (b"b", b"a\xff", b"c")
+
+    def test_every_occasion_has_a_directory_of_its_own(self, tmp_path: Path) -> None:
+        with self.open_files(tmp_path) as files:
+            first = files.quarantine_directory("today")
+            assert first != files.quarantine_directory("today")
+            files.quarantine_note("today", "note", b"content")
+            found = [path for path in files.files() if path.name == "note"]
+            assert len(found) == 1
+            sealed = found[0].read_bytes() != b"content"
+            assert sealed == files.is_sealed()

@@ -1,0 +1,102 @@
+"""A store on this disk keeps the contracts of its lock, journal, space and files, sealed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.adapters.local.encryption.cipher import Cipher
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.store_lock import StoreLock
+from holdfast.adapters.local.store_place import StorePlace
+from holdfast.adapters.local.sync_failures import SyncFailures
+from holdfast.adapters.local.system import SystemClock
+from holdfast.ports.restore_journal import RestoreJournal
+from holdfast.ports.space import SpaceMeter
+from holdfast.ports.story import Story
+from holdfast.testing.store_contracts import (
+    RestoreJournalContract,
+    SpaceMeterContract,
+    StoreFilesContract,
+    WriterLockContract,
+)
+
+pytestmark = pytest.mark.requirement("ST-3")
+
+
+def _no_story() -> Story:
+    raise AssertionError
+
+
+class _Place:
+    """The same store each time a directory is given."""
+
+    cipher: Cipher | None = None
+
+    @contextmanager
+    def opened(self, directory: Path) -> Iterator[StorePlace]:
+        fs, layout = LocalFilesystem(), StoreLayout(directory / "home" / "stores" / ("0" * 20))
+        if not layout.exists():
+            layout.create(fs, directory / "workspace")
+        yield StorePlace(
+            fs,
+            layout,
+            directory / "workspace",
+            StoreLock(layout.lock, SystemClock(), purpose="test"),
+            SyncFailures(fs, layout.suspect),
+            self.cipher,
+            open_story=_no_story,
+        )
+
+    open_lock = opened
+    open_files = opened
+
+    @contextmanager
+    def open_journal(self, directory: Path) -> Iterator[RestoreJournal]:
+        with self.opened(directory) as place:
+            yield place.journal
+
+    @contextmanager
+    def open_meter(self, directory: Path) -> Iterator[SpaceMeter]:
+        with self.opened(directory) as place:
+            self.directory = place.directory
+            yield place.space
+
+    def fill(self, meter: SpaceMeter, size_bytes: int) -> None:
+        (self.directory / "file").write_bytes(bytes(size_bytes))
+
+
+class _Sealed(_Place):
+    cipher = Cipher(bytes(32))
+
+
+class TestWriterLock(_Place, WriterLockContract):
+    pass
+
+
+class TestRestoreJournal(_Place, RestoreJournalContract):
+    pass
+
+
+class TestSealedRestoreJournal(_Sealed, RestoreJournalContract):
+    pass
+
+
+class TestSpaceMeter(_Place, SpaceMeterContract):
+    pass
+
+
+class TestSealedSpaceMeter(_Sealed, SpaceMeterContract):
+    pass
+
+
+class TestStoreFiles(_Place, StoreFilesContract):
+    pass
+
+
+class TestSealedStoreFiles(_Sealed, StoreFilesContract):
+    pass
