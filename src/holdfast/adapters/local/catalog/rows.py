@@ -39,7 +39,8 @@ CHECKSUM_BYTES = 16
 
 
 def checksum_of(table: str, values: tuple[Any, ...]) -> bytes:
-    """Of a row without its checksum; `ascii` writes equal values equally in every Python."""
+    """Of a row without its checksum, in the encoding that docs/design/formats.md defines: what
+    Python writes for a tuple in ASCII, the same in every version."""
     return digest_of(f"{table}{values!a}".encode())[:CHECKSUM_BYTES]
 
 
