@@ -40,7 +40,7 @@ def run() -> int:
 
         status = main(ready=lambda: _exchange_ctrl_c(leave, _signal.default_int_handler))
         _exchange_ctrl_c(_signal.default_int_handler, leave)
-        from holdfast.interfaces.cli.leaving import may_leave_at_once
+        from holdfast.interfaces.cli.fast_exit import may_leave_at_once
 
         if may_leave_at_once():
             os._exit(status)

@@ -51,11 +51,11 @@ class Parser(argparse.ArgumentParser):
         try:
             options, extras = self.parse_known_intermixed_args(tokens)
         except argparse.ArgumentError as error:
-            from holdfast.interfaces.cli.misunderstandings import bad_option
+            from holdfast.interfaces.cli.usage_errors import bad_option
 
             raise bad_option(self, error) from None
         if extras:
-            from holdfast.interfaces.cli.misunderstandings import unexpected
+            from holdfast.interfaces.cli.usage_errors import unexpected
 
             raise unexpected(self, extras)
         return options
@@ -105,7 +105,7 @@ def require_verb(verb: str, tokens: Sequence[str]) -> str:
     command line."""
     if (known := ALIASES.get(verb, verb)) in VERBS:
         return known
-    from holdfast.interfaces.cli.misunderstandings import unknown_verb
+    from holdfast.interfaces.cli.usage_errors import unknown_verb
 
     raise unknown_verb(verb, tokens[: tokens.index(verb)])
 

@@ -6,7 +6,7 @@ import sys
 
 from holdfast.domain.errors import NeedsConfirmation, Refused
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.typed_line import typed_line
+from holdfast.interfaces.cli.standard_input import typed_line
 
 
 def require_confirmation(invocation: Invocation, what: str, question: str, *, hint: str) -> None:

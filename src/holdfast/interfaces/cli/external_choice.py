@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.component_states import SOME
 from holdfast.domain.errors import NeedsConfirmation
@@ -41,29 +40,6 @@ def choose_external(
     if chosen:
         others = tuple(sorted((*others, (EXTERNAL, f"{SOME}:{','.join(chosen)}"))))
     return replace(request, components=others), bool(step.blocked)
-
-
-def undo_or_redo(
-    invocation: Invocation,
-    opened: Workspace,
-    request: RestoreRequest,
-    what: str | None = None,
-    also: Mapping[str, Any] | None = None,
-    *,
-    steps_back: int = 1,
-) -> int:
-    """With those files outside the workspace that were agreed to, if it is about any. `what` is
-    undone or redone, in words; `also` is told besides as JSON; `steps_back` of undo or redo lead
-    back."""
-    from holdfast.interfaces.cli.restoring import PARTIAL, restore_and_report
-
-    incomplete = False
-    if any(name == EXTERNAL for name, _ in request.components):
-        request, incomplete = choose_external(invocation, opened, request)
-    status = restore_and_report(
-        invocation, opened, request, what=what, also=also, steps_back=steps_back
-    )
-    return status or (PARTIAL * incomplete)
 
 
 def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:

@@ -109,7 +109,7 @@ def _dispatch(tokens: list[str], terminal: Terminal) -> int:
         terminal.write(overview())
         return 0
     if tokens:
-        from holdfast.interfaces.cli.misunderstandings import no_verb
+        from holdfast.interfaces.cli.usage_errors import no_verb
 
         raise no_verb(tokens)
     terminal.err.write(overview())

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.domain.ids import short
-from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY
+from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY, to_text
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.interfaces.cli.invocation import Invocation
+    from holdfast.interfaces.cli.terminal import Terminal
+
 
 _FROM_THE_TOP = b":/"
 
@@ -65,6 +67,19 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
 def standing_in(base: Path, workspace: Path) -> bytes:
     """Where in the workspace the command works; its top when that cannot be told."""
     return _below(os.path.realpath(os.fsencode(base)), os.fsencode(workspace)) or b""
+
+
+def not_saved_here(terminal: Terminal, opened: Workspace) -> str | None:
+    """A warning where the rules of the workspace leave out the current directory: "saved, nothing
+    changed" is true then, and not what a person who has just worked there expects."""
+    inside = terminal.standing_in
+    if not inside or not opened.leaves_out(inside):
+        return None
+    return (
+        f"nothing in {to_text(inside)} is saved: the rules of {opened.path} leave it out. To "
+        "have it saved, include it (holdfast config get include), or make it a workspace of its "
+        "own: holdfast init"
+    )
 
 
 @contextmanager

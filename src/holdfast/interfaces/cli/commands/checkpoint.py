@@ -98,7 +98,7 @@ def run(invocation: Invocation) -> int:
 def _seen_from_there(
     invocation: Invocation, opened: Workspace, outcome: SaveOutcome
 ) -> SaveOutcome:
-    from holdfast.interfaces.cli.standing_place import not_saved_here
+    from holdfast.interfaces.cli.path_arguments import not_saved_here
     from holdfast.values.classes import replace
 
     told = not_saved_here(invocation.terminal, opened)

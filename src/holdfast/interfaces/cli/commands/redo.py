@@ -22,8 +22,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.external_choice import undo_or_redo
-    from holdfast.interfaces.cli.undo_view import undo_and_report
+    from holdfast.interfaces.cli.undo_dialog import undo_and_report, undo_or_redo
 
     with invocation.open() as opened:
         scope = invocation.scope(opened)

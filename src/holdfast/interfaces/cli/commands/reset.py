@@ -24,7 +24,7 @@ example:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.restoring import restore_and_report
+    from holdfast.interfaces.cli.restore_dialog import restore_and_report
 
     with invocation.open() as opened:
         session = invocation.session(opened)

@@ -144,7 +144,7 @@ def run(invocation: Invocation) -> int:
         path_mistaken_for_checkpoint,
         require_restorable,
     )
-    from holdfast.interfaces.cli.restoring import PARTIAL, restore_and_report
+    from holdfast.interfaces.cli.restore_dialog import PARTIAL, restore_and_report
 
     words = list(invocation.all_words)
     with invocation.open() as opened:
@@ -184,9 +184,9 @@ def run(invocation: Invocation) -> int:
 
                 request, incomplete = choose_external(invocation, opened, request)
             return restore_and_report(invocation, opened, request) or (PARTIAL * incomplete)
-        from holdfast.interfaces.cli.chosen_hunks import choose
+        from holdfast.interfaces.cli.hunk_choice import choose_hunks
 
-        return restore_and_report(invocation, opened, *choose(invocation, opened, request))
+        return restore_and_report(invocation, opened, *choose_hunks(invocation, opened, request))
 
 
 def _names_checkpoint(invocation: Invocation, opened: Workspace, words: list[str]) -> bool:
@@ -242,8 +242,8 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
 
 
 def _patch(invocation: Invocation, opened: Workspace, request: RestoreRequest) -> int:
-    from holdfast.interfaces.cli.patch_choice import choose_patches
-    from holdfast.interfaces.cli.restoring import restore_and_report
+    from holdfast.interfaces.cli.hunk_choice import choose_patches
+    from holdfast.interfaces.cli.restore_dialog import restore_and_report
 
     if invocation.options.hunks:
         raise UsageError("--patch and --hunk do not go together", hint="choose one")

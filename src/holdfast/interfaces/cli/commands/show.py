@@ -52,7 +52,7 @@ def run(invocation: Invocation) -> int:
             with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast show HEAD:{}"):
                 found = invocation.resolve(opened, wanted)
         except (UnknownReference, NotFound):
-            from holdfast.interfaces.cli.old_file import named_file, show_old_file
+            from holdfast.interfaces.cli.file_at_checkpoint import named_file, show_old_file
 
             named = named_file(invocation, opened, wanted) if ":" in wanted else None
             if named is None:

@@ -61,7 +61,7 @@ def _run(invocation: Invocation) -> int:
     from holdfast.engine.history.head import standing_on
     from holdfast.engine.sessions.approval import rounds_in
     from holdfast.engine.sessions.overview import effective_status, listed_sessions
-    from holdfast.interfaces.cli.standing_place import not_saved_here
+    from holdfast.interfaces.cli.path_arguments import not_saved_here
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
 
     with invocation.open() as opened:
@@ -168,7 +168,7 @@ def _last(opened: Workspace, scan: Scan) -> LastThing | None:
     from holdfast.domain.checkpoints import SETUP_TAG
     from holdfast.engine.undo.description import loss_words, undone_words
     from holdfast.interfaces.cli.status_view import LastThing
-    from holdfast.interfaces.cli.undo_view import moment_of
+    from holdfast.interfaces.cli.undo_dialog import moment_of
 
     engine = opened.engine
     try:

@@ -39,9 +39,11 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.external_choice import undo_or_redo
-    from holdfast.interfaces.cli.undo_below import undo_commands_below
-    from holdfast.interfaces.cli.undo_view import undo_and_report
+    from holdfast.interfaces.cli.undo_dialog import (
+        undo_and_report,
+        undo_commands_below,
+        undo_or_redo,
+    )
 
     turn = invocation.options.turn
     if turn and invocation.options.session is not None:
@@ -102,7 +104,7 @@ def _with_projects_below(
     invocation: Invocation, opened: Workspace | None, error: HoldfastError
 ) -> HoldfastError:
     """The same error, with the projects below in which there is something to undo."""
-    from holdfast.interfaces.cli.undo_below import undo_commands_below
+    from holdfast.interfaces.cli.undo_dialog import undo_commands_below
 
     commands = undo_commands_below(invocation, opened)
     if not commands:

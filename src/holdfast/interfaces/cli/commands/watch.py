@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import Busy, NoSpace, UsageError
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.ending import Ended, Ending
+from holdfast.interfaces.cli.graceful_stop import GracefulStop, Stopped
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
@@ -46,12 +46,12 @@ examples:
 
 def run(invocation: Invocation) -> int:
     invocation.at_most(0)
-    ending = Ending()
-    with ending.on_signals():
-        return _watch(invocation, ending)
+    stop = GracefulStop()
+    with stop.on_signals():
+        return _watch(invocation, stop)
 
 
-def _watch(invocation: Invocation, ending: Ending) -> int:
+def _watch(invocation: Invocation, stop: GracefulStop) -> int:
     from holdfast.app.automation.watched_workspace import (
         WatchedWorkspace,
         open_watcher,
@@ -77,8 +77,8 @@ def _watch(invocation: Invocation, ending: Ending) -> int:
         with invocation.busy("saving", opened):
             _note(invocation, made, workspace.begin(session))
         _say_how(invocation, workspace)
-        _follow(invocation, workspace, happened, ending, made)
-    except Ended:
+        _follow(invocation, workspace, happened, stop, made)
+    except Stopped:
         _note(invocation, made, workspace.finish())
     finally:
         workspace.close()
@@ -91,20 +91,20 @@ def _follow(
     invocation: Invocation,
     workspace: WatchedWorkspace,
     happened: threading.Event,
-    ending: Ending,
+    stop: GracefulStop,
     made: list[SaveOutcome],
 ) -> None:
     """Until somebody ends it."""
     pause = threading.Event()
     while True:
         wait = workspace.wait_ns(_local())
-        ending.wait(happened, None if wait is None else wait / 1e9)
+        stop.wait(happened, None if wait is None else wait / 1e9)
         happened.clear()
         try:
             _note(invocation, made, workspace.consider(_local()))
         except (Busy, NoSpace) as error:
             invocation.terminal.warn(f"not saved this time: {error.message}")
-        ending.wait(pause, _DEBOUNCE_S)
+        stop.wait(pause, _DEBOUNCE_S)
 
 
 def _asked(invocation: Invocation, rules: TriggerRules) -> TriggerRules:

@@ -7,7 +7,7 @@ stands for is told by the name that the help page gives it.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -113,3 +113,24 @@ def _options(actions: list[argparse.Action]) -> Iterator[Option]:
             names = tuple(action.option_strings)
             takes = None if action.nargs == 0 else _VALUES.get(names[0], Kind.NOTHING)
             yield Option(names, (action.help or "").replace("%%", "%"), takes)
+
+
+def value_branches(verbs: Sequence[Verb]) -> Iterator[str]:
+    """By verb and option: the kind of its value. Options that are flags have no branch."""
+    yield "        *' -C') echo directory ;;"
+    yield "        *' --session') echo sessions ;;"
+    for verb in verbs:
+        for option in verb.options:
+            if option.value is Kind.NOTHING:
+                names = " | ".join(f"'{verb.name} {name}'" for name in option.names)
+                yield f"        {names}) echo nothing ;;"
+
+
+def word_branches(verbs: Sequence[Verb]) -> Iterator[str]:
+    """By verb, number of words before, and `1` behind dashes: the kind of the word."""
+    for verb in verbs:
+        if verb.behind_dashes is Kind.PATH:
+            yield f"        '{verb.name} '*' 1') echo paths ;;"
+        for number, kind in enumerate(verb.words):
+            rest = "*" if verb.repeats and number == len(verb.words) - 1 else f"'{number} '*"
+            yield f"        '{verb.name} '{rest}) echo {kind.value} ;;"

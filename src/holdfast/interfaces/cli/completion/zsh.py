@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.domain.settings import HELP
 from holdfast.interfaces.agents import AGENTS
-from holdfast.interfaces.cli.completion.case_tables import value_branches, word_branches
-from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb
+from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb, value_branches, word_branches
 
 _SCRIPT = r"""#compdef holdfast
 # holdfast: completion for zsh. Made by: holdfast completion zsh

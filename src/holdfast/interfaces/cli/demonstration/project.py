@@ -1,12 +1,15 @@
-"""The project of the demonstration, the agent's good work on it, and the bad."""
+"""The project of the demonstration, the agent's good work on it, and the bad; and its hash."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import stat
 import subprocess
 from pathlib import Path
 
+_MARKER = b".holdfast"
 MODULES = ("cart", "catalogue", "invoice", "login", "search", "shipping", "stock", "tax")
 
 # What the agent runs when it goes wrong: the lines of one script, as given to a shell tool.
@@ -58,3 +61,28 @@ def ruin(root: Path) -> None:
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
     script = "set -e\n" + "\n".join(RUIN)
     subprocess.run([shell, "-c", script], cwd=root, check=True, env=environment)
+
+
+def tree_hash(root: Path) -> str:
+    """The same for two trees exactly when they hold the same, the marker of Holdfast apart."""
+    top = os.fsencode(root)
+    whole = hashlib.sha256()
+    for directory, names, files in os.walk(top):
+        if directory == top and _MARKER in names:
+            names.remove(_MARKER)
+        names.sort()
+        for name in sorted([*names, *files]):
+            path = os.path.join(directory, name)
+            status = os.lstat(path)
+            described = (os.path.relpath(path, top), oct(status.st_mode), _content(path, status))
+            whole.update(repr(described).encode())
+    return whole.hexdigest()
+
+
+def _content(path: bytes, status: os.stat_result) -> bytes:
+    if stat.S_ISLNK(status.st_mode):
+        return os.readlink(path)
+    if not stat.S_ISREG(status.st_mode):
+        return b""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).digest()

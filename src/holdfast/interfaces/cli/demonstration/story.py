@@ -26,8 +26,13 @@ from holdfast.domain.intent import make_intent
 from holdfast.engine.engine import Engine
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.checkpoint_view import change_words, files_words
-from holdfast.interfaces.cli.demonstration.project import RUIN, improve, make_project, ruin
-from holdfast.interfaces.cli.demonstration.tree_hash import tree_hash
+from holdfast.interfaces.cli.demonstration.project import (
+    RUIN,
+    improve,
+    make_project,
+    ruin,
+    tree_hash,
+)
 from holdfast.interfaces.cli.restore_view import summary
 from holdfast.interfaces.cli.wording import count
 

@@ -1,4 +1,4 @@
-"""Ending a command that works until somebody ends it: between two pieces of work, not in one.
+"""Stopping a command that works until it is told to stop: between two pieces of work, not in one.
 
 a signal while it waits   → ends it
 a signal while it works   → noted; ends it as soon as the piece of work is done
@@ -21,12 +21,12 @@ _PART_S = 1.0
 """A signal that arrives while Python is falling asleep is only heard when it wakes up."""
 
 
-class Ended(BaseException):
-    """Told to end, and nothing was under way."""
+class Stopped(BaseException):
+    """A signal asked to stop, and nothing was under way."""
 
 
-class Ending:
-    """Asked for by signals; told by an `Ended` out of `wait`."""
+class GracefulStop:
+    """Requested by signals; `wait` then raises `Stopped`."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -53,7 +53,7 @@ class Ending:
         self._waiting = True
         try:
             if self._asked:
-                raise Ended
+                raise Stopped
             _wait_in_parts(happened, seconds)
         finally:
             self._waiting = False
@@ -63,7 +63,7 @@ class Ending:
         if again:
             raise KeyboardInterrupt
         if self._waiting:
-            raise Ended
+            raise Stopped
 
 
 def _wait_in_parts(happened: threading.Event, seconds: float | None) -> None:

@@ -1,7 +1,8 @@
-"""`restore --patch`: each change is shown, and a person says whether it is taken back.
+"""Restoring parts of files: hunks named with `--hunk`, or changes chosen with `--patch`.
 
-The answers are those of git: y and n for this change, a and d for all that is left of the file, q
-to leave the rest as it is. Everything that was agreed to is one restore, which `undo` takes back.
+With `--patch` each change is shown, and a person says whether to restore it. The answers are those
+of git: y and n for this change, a and d for the rest of the file, q to leave everything else as it
+is. All chosen changes are one restore, which one `undo` takes back.
 """
 
 from __future__ import annotations
@@ -14,8 +15,16 @@ from typing import TYPE_CHECKING
 from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.domain.hunk_choice import MODE, HunkChoice, NumberedHunk, name_in
+from holdfast.domain.hunk_choice import (
+    DEFAULT_CONTEXT,
+    MODE,
+    HunkChoice,
+    NumberedHunk,
+    hunk_key,
+    name_in,
+)
 from holdfast.domain.paths import is_within
+from holdfast.interfaces.cli.arguments import context_lines
 from holdfast.interfaces.cli.confirmation import can_ask
 from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
 from holdfast.interfaces.cli.diff_views.unified import (
@@ -24,14 +33,15 @@ from holdfast.interfaces.cli.diff_views.unified import (
     reading_lines,
     show_lines,
 )
+from holdfast.interfaces.cli.standard_input import typed_line
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal
-from holdfast.interfaces.cli.typed_line import typed_line
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
     from holdfast.api.restores import PresentState, RestoreRequest
     from holdfast.api.workspace import Workspace
     from holdfast.interfaces.cli.invocation import Invocation
+
 
 _ANSWERS = {
     "y": "restore this change",
@@ -58,6 +68,34 @@ class _Chosen:
     hunks: dict[bytes, list[NumberedHunk]] = field(default_factory=dict)
     modes: set[bytes] = field(default_factory=set)
     is_over: bool = False
+
+
+def choose_hunks(
+    invocation: Invocation, opened: Workspace, request: RestoreRequest
+) -> tuple[RestoreRequest, list[NumberedHunk]]:
+    """The request for the hunks that were asked for, and these hunks."""
+    wanted = [hunk_key(text) for given in invocation.options.hunks for text in given.split(",")]
+    if len(request.paths) != 1:
+        raise UsageError(
+            "--hunk needs the one file it is about",
+            hint="write: holdfast restore REF PATH --hunk 1",
+        )
+    text = invocation.options.context
+    context = DEFAULT_CONTEXT if text is None else context_lines(text)
+    with invocation.busy("comparing", opened):
+        present = opened.restores.look(request.target)
+        request = present.choose_hunks(request, wanted, context=context)
+        assert request.hunks is not None
+        names = request.hunks.names
+        [path] = request.paths
+        hunks = present.hunks(request.target, path, context=context)
+        return request, [hunk for hunk in hunks if hunk.name in names]
+
+
+def show_hunks(terminal: Terminal, hunks: Sequence[NumberedHunk]) -> None:
+    """What is taken back: lines with a plus go, lines with a minus return."""
+    for hunk in hunks:
+        show_lines(terminal, hunk_lines(hunk.hunk, f"hunk {hunk.number}: "))
 
 
 def choose_patches(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.checkpoints import Checkpoint
@@ -15,7 +19,6 @@ from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, RestoreOutco
 from holdfast.domain.remarks import reworded
 from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan
 from holdfast.domain.rounds import round_title
-from holdfast.interfaces.cli.cancelling import answering_ctrl_c
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.restore_view import (
@@ -64,7 +67,7 @@ def restore_and_report(
     else:
         shown = _confirm(invocation, opened, request, what)
     invocation.so_far = None
-    with invocation.busy("restoring", opened), answering_ctrl_c(invocation):
+    with invocation.busy("restoring", opened), _answering_ctrl_c(invocation):
         outcome = opened.restores.restore(request)
     invocation.so_far = RESTORE_DONE if outcome.recorded else NOTHING_CHANGED
     rounds = _rounds(opened, request, outcome)
@@ -223,7 +226,7 @@ def _preview(
     show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))
     _tell_of_git(invocation.terminal, opened, request)
     if hunks:
-        from holdfast.interfaces.cli.chosen_hunks import show_hunks
+        from holdfast.interfaces.cli.hunk_choice import show_hunks
 
         show_hunks(invocation.terminal, hunks)
     _tell(invocation.terminal, request, plan.warnings, answering=True)
@@ -273,3 +276,28 @@ def _changed(plan: RestorePlan) -> str:
     others = [step.name for step in plan.components if step.actions]
     files = summary(plan.steps)
     return " and ".join([files, *others] if plan.steps else others or [files])
+
+
+@contextmanager
+def _answering_ctrl_c(invocation: Invocation) -> Iterator[None]:
+    """The first Ctrl-C is answered on the screen before it unwinds anything, because rolling back
+    may take a while; unless another handler decides what Ctrl-C does."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not main or before is not signal.default_int_handler or invocation.json:
+        yield
+        return
+    answered = False
+
+    def answer(number: int, frame: FrameType | None) -> None:
+        nonlocal answered
+        if not answered:
+            answered = True
+            invocation.terminal.note("cancelling …")
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, answer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
