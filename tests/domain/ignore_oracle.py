@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.domain.ignore_rules import IgnoreRule, Precedence, RuleStack, parse_rules
+from holdfast.domain.ignore.rules import IgnoreRule, Precedence, RuleStack, parse_rules
 
 # What git says decided about a path: the file, the line, the pattern. Empty: nothing did.
 Verdict = tuple[bytes, int, bytes]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.domain.branch_names import DEFAULT_MIRROR, valid_ref_path
 from holdfast.domain.errors import InvalidSetting
-from holdfast.domain.mirror_commits import ref_component
-from holdfast.domain.settings import check_setting
+from holdfast.domain.git.branch_names import DEFAULT_MIRROR, valid_ref_path
+from holdfast.domain.git.mirror_commits import ref_component
+from holdfast.domain.settings.schema import check_setting
 
 _LETTERS = st.sampled_from(list("ab/.-_@{}~^:?*[\\ \x01~lock"))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain import bundle_inventory
-from holdfast.domain.bundle_inventory import Inventory, Role, judge_report
-from holdfast.domain.chunk_lists import Piece, encode_chunk_list
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import DirectoryEntry, FileEntry
+from holdfast.domain.bundles import inventory as bundle_inventory
+from holdfast.domain.bundles.inventory import Inventory, Role, judge_report
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.trees import Tree, encode_tree
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
+from holdfast.domain.trees.objects import Piece, digest_of, encode_chunk_list
+from holdfast.domain.trees.tree import Tree, encode_tree
 
 pytestmark = pytest.mark.requirement("ST-7")
 

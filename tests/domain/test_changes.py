@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.changes import Change, ChangeType, tree_changes, visible_changes, with_renames
+from holdfast.domain.trees.changes import (
+    Change,
+    ChangeType,
+    tree_changes,
+    visible_changes,
+    with_renames,
+)
 from tests.domain.tree_models import Directory, File, Model, Symlink, TreeStore, models, node_for
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.chunk_lists import Piece, decode_chunk_list, encode_chunk_list
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import Piece, decode_chunk_list, encode_chunk_list
 
 pieces = st.builds(
     Piece, st.integers(0, 2**32 - 1), st.binary(min_size=32, max_size=32).map(Digest)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.code_words import LONGEST_WORD, names, wholes, words
+from holdfast.domain.search.words import LONGEST_WORD, names, wholes, words
 
 pytestmark = pytest.mark.requirement("SE-8")
 

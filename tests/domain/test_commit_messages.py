@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
-from holdfast.domain.commit_messages import (
+from holdfast.domain.errors import InvalidSetting, UsageError
+from holdfast.domain.git.commit_messages import (
     compose_message,
     require_co_author,
     require_template,
     without_comments,
 )
-from holdfast.domain.errors import InvalidSetting, UsageError
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.domain.settings import DEFAULTS, check_setting
+from holdfast.domain.settings.schema import DEFAULTS, check_setting
 
 TEMPLATE = DEFAULTS["accept_template"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.database_steps import with_whole_databases
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import Entry, FileEntry
 from holdfast.domain.paths import basename
-from holdfast.domain.restore_plans import RestorePlan, Step, StepType, in_running_order
+from holdfast.domain.restore.database_steps import with_whole_databases
+from holdfast.domain.restore.plan import RestorePlan, Step, StepType, in_running_order
+from holdfast.domain.trees.entries import Entry, FileEntry
+from holdfast.domain.trees.objects import digest_of
 
 
 def _file(path: bytes, content: bytes) -> FileEntry:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from holdfast.domain.ignore_includes import IncludePatterns
+from holdfast.domain.ignore.includes import IncludePatterns
 from tests.domain.ignore_workspaces import FREE_PATTERNS, PATHS
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.ignore_defaults import (
+from holdfast.domain.ignore.defaults import (
     CACHEDIR_TAG_SIGNATURE,
     DEFAULT_RULES,
     cache_marker,
     is_cachedir_tag,
 )
-from holdfast.domain.ignore_rules import (
+from holdfast.domain.ignore.rules import (
     IgnoreRule,
     Precedence,
     RuleLayer,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import example, given, settings
 
-from holdfast.domain.ignore_rules import RuleStack, parse_rules
+from holdfast.domain.ignore.rules import RuleStack, parse_rules
 from tests.domain.ignore_oracle import Git, Workspace, assert_equal_to_git, verdict_of
 from tests.domain.ignore_workspaces import workspaces
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import (
     HEADER_BYTES,
@@ -20,6 +19,7 @@ from holdfast.domain.object_records import (
     decode_record,
     encode_record,
 )
+from holdfast.domain.trees.objects import digest_of
 from holdfast.values.compression import Codec
 
 digests = st.binary(min_size=32, max_size=32).map(Digest)

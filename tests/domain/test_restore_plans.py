@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.paths import is_within, parent
-from holdfast.domain.restore_plans import RestorePlan, Step, StepType, plan_restore
+from holdfast.domain.restore.plan import RestorePlan, Step, StepType, plan_restore
 from tests.domain.tree_models import (
     NAMES,
     Directory,

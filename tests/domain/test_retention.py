@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import InvalidSetting
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import SnapshotIntent
@@ -22,7 +21,8 @@ from holdfast.domain.retention import (
     parse_rules,
     rules_with,
 )
-from holdfast.domain.settings import check_setting
+from holdfast.domain.settings.schema import check_setting
+from holdfast.domain.trees.objects import digest_of
 
 pytestmark = pytest.mark.requirement("ST-2")
 

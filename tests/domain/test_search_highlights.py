@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.search_highlights import excerpt, spans
-from holdfast.domain.search_query import parse_query
+from holdfast.domain.search.highlights import excerpt, spans
+from holdfast.domain.search.query import parse_query
 
 pytestmark = pytest.mark.requirement("SE-8")
 

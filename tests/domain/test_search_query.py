@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Kind
-from holdfast.domain.search_query import (
+from holdfast.domain.search.query import (
     MOST_TERMS,
     SearchQuery,
     State,

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.selections import Selection, restore_intent, selected_in, selected_words
+from holdfast.domain.restore.selections import (
+    Selection,
+    restore_intent,
+    selected_in,
+    selected_words,
+)
 
 paths = st.lists(st.binary(min_size=1, max_size=20), min_size=1, max_size=5, unique=True)
 names = st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=3, unique=True)

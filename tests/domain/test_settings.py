@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import InvalidSetting
-from holdfast.domain.settings import (
+from holdfast.domain.settings.schema import (
     DEFAULTS,
     HELP,
     KEYS,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.tool_descriptions import message_description, tool_description
+from holdfast.domain.tool_calls import message_description, tool_description
 
 
 @pytest.mark.requirement("SE-7")

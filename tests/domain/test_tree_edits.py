@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import is_within, parent
-from holdfast.domain.tree_edits import NewMode, replace_entries
-from holdfast.domain.trees import decode_tree
+from holdfast.domain.trees.edits import NewMode, replace_entries
+from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
+from holdfast.domain.trees.tree import decode_tree
 from tests.domain.tree_models import (
     NAMES,
     Directory,

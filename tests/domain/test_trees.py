@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.trees import EMPTY_TREE, Tree, decode_tree, encode_tree
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import EMPTY_TREE, Tree, decode_tree, encode_tree
 
 DIGEST = digest_of(b"")
 

@@ -12,7 +12,7 @@ from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import Operation, OperationKind
-from holdfast.domain.undo_history import (
+from holdfast.domain.timeline.undo_history import (
     Difference,
     EarlierNeeded,
     Moment,

@@ -9,8 +9,8 @@ import pytest
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidSetting
 from holdfast.domain.retention import NEVER_DROPPED, rules_with
-from holdfast.domain.settings import Settings, make_settings
-from holdfast.domain.unreadable_settings import readable_settings
+from holdfast.domain.settings.fallback import readable_settings
+from holdfast.domain.settings.schema import Settings, make_settings
 
 pytestmark = pytest.mark.requirement("CP-12", "HK-7")
 

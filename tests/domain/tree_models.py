@@ -13,11 +13,11 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join, parent
-from holdfast.domain.trees import Tree, decode_tree, encode_tree
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import Tree, decode_tree, encode_tree
 
 
 @dataclass(frozen=True, slots=True)

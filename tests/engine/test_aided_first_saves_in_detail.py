@@ -18,7 +18,7 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects import writer
 from holdfast.adapters.local.reading_process import ReadingProcess, reading_job
 from holdfast.domain.ids import Digest
-from holdfast.domain.settings import make_settings
+from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.scan import aided_walk
 from holdfast.engine.scan.backward_walk import BackwardWalker, Met
 from holdfast.engine.scan.file_capture import FileCapture

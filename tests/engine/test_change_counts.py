@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
 from tests.support.composition import Composed, composed
 from tests.support.hostile_trees import fill
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.domain.diff.hunks import apply_hunks
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, RestoreConflict, UsageError
-from holdfast.domain.hunks import apply_hunks
 from holdfast.engine.restore.hunks import choose_hunks
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import BY_SOMEBODY_ELSE, CrashServer, Request

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import HoldfastError, RestoreFailed
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from tests.support.composition import SESSION, Composed, composed
 from tests.support.hostile_trees import fill

@@ -19,8 +19,8 @@ from holdfast.adapters.local import batch_stat as many_stats
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import NothingToUndo, RestoreFailed
 from holdfast.domain.ids import Digest
-from holdfast.domain.ignore_rules import RuleStack
-from holdfast.domain.trees import Tree
+from holdfast.domain.ignore.rules import RuleStack
+from holdfast.domain.trees.tree import Tree
 from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
 from holdfast.engine.vault import Vault
@@ -336,8 +336,8 @@ from pathlib import Path
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import NothingToUndo, RestoreFailed
 from holdfast.domain.ids import Digest
-from holdfast.domain.ignore_rules import RuleStack
-from holdfast.domain.trees import Tree
+from holdfast.domain.ignore.rules import RuleStack
+from holdfast.domain.trees.tree import Tree
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
 session = SessionCheckpointer(Path(sys.argv[1]), "s")
 Path(sys.argv[1], "small").write_bytes(b"x")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.entries import FileEntry
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import list_files, read_content
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import BY_SOMEBODY_ELSE, CrashServer, Request

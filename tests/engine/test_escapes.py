@@ -15,11 +15,11 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import Digest
-from holdfast.domain.trees import Tree, encode_tree
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import Tree, encode_tree
 from holdfast.engine.restore.records import RestoreRequest
 from tests.support.composition import SESSION, Composed, composed
 from tests.support.hostile_trees import fill

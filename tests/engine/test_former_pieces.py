@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.chunk_lists import Piece
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import Piece, digest_of
 from holdfast.engine.scan.file_capture import FormerPieces
 
 

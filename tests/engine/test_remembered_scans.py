@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import list_entries
 from tests.support.changing_trees import CHANGES, build
 from tests.support.composition import Composed, composed, configure, scan_from_nothing

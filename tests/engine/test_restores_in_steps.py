@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast.adapters.local import local_filesystem
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import entry_at, read_content
 from tests.support.composition import Composed, composed
 from tests.support.hostile_trees import fill

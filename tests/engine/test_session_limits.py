@@ -12,7 +12,7 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidSetting, LimitReached
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import SaveOutcome
-from holdfast.domain.settings import Settings, check_setting
+from holdfast.domain.settings.schema import Settings, check_setting
 from tests.support.composition import SESSION, Composed, composed, configure
 
 pytestmark = pytest.mark.requirement("SE-11")

@@ -17,7 +17,7 @@ from holdfast.domain.errors import BudgetReached, BundleRefused
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
-from holdfast.domain.rollbacks import Rollback, Stretch
+from holdfast.domain.timeline.rollbacks import Rollback, Stretch
 from holdfast.engine.bundles.frames import TOLD
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.vault import Vault

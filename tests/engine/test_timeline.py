@@ -15,7 +15,7 @@ from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
-from holdfast.domain.timeline import Event, Timeline
+from holdfast.domain.timeline.timeline import Event, Timeline
 from holdfast.engine.history.timeline import timeline
 from holdfast.ports.story import NewMessage
 from tests.support.composition import SESSION, SteppedClock, composed

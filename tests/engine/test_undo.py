@@ -10,7 +10,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import NotFound, NothingToUndo, UsageError
 from holdfast.domain.ids import SessionId
-from holdfast.domain.restore_plans import StepType
+from holdfast.domain.restore.plan import StepType
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe, differences
 

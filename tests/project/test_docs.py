@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain import settings
-from holdfast.domain.repair_plans import RepairType
+from holdfast.domain.repair_plan import RepairType
+from holdfast.domain.settings import schema as settings
 from tests.project.repository import ROOT, commands, documents, relative
 
 CLI_REFERENCE = ROOT / "docs" / "reference" / "cli.md"

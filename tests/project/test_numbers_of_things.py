@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.requirement("CL-2")

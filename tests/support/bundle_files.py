@@ -16,8 +16,8 @@ from typing import Any
 from blake3 import blake3
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.bundle_inventory import Role
-from holdfast.domain.trees import Tree, encode_tree
+from holdfast.domain.bundles.inventory import Role
+from holdfast.domain.trees.tree import Tree, encode_tree
 from tests.support.hostile_trees import fill
 
 HEADER = b"HFBUNDLE\x01\x00\x00\x00"
@@ -139,8 +139,8 @@ def crafted(
 
 def tree_naming(name: bytes, content: bytes) -> bytes:
     """A tree of one file whose name need not be allowed: put in where a sound one stood."""
-    from holdfast.domain.digests import digest_of
-    from holdfast.domain.entries import FileEntry
+    from holdfast.domain.trees.entries import FileEntry
+    from holdfast.domain.trees.objects import digest_of
 
     stand_in = b"x" * len(name)
     entry = FileEntry(stand_in, 0o644, len(content), 0, digest_of(content))

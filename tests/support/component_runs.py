@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.domain.component_states import EXACT, ComponentState, StoredContent
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import CaptureRequest, Component, ComponentPreview, RestoreOf
 
 _HOUR_NS = 3_600_000_000_000

@@ -23,7 +23,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.settings import make_settings
+from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.restore.hunks import choose_hunks
 from holdfast.engine.save.save import capture_policy

@@ -20,8 +20,8 @@ import apsw
 
 from holdfast.adapters.local.database_overwrite import overwrite
 from holdfast.domain.database_jobs import DatabaseJob, Written
-from holdfast.domain.digests import digest_of
 from holdfast.domain.sqlite_files import JOURNAL, LOG
+from holdfast.domain.trees.objects import digest_of
 from holdfast.testing.faulty_sqlite import SqliteFaults
 
 _CHANGING = ("pwrite", "rename", "unlink", "fsync", "ftruncate", "fchmod", "utime")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.domain.search_hits import SearchResult
+from holdfast.domain.search.hits import SearchResult
 from tests.torture.scenes import SESSION, Scene
 
 _QUERIES = (

@@ -21,8 +21,8 @@ import pytest
 
 from holdfast.api.session import SessionCheckpointer
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import storable_ns
 from holdfast.domain.errors import NothingToUndo, UnknownReference
+from holdfast.domain.trees.entries import storable_ns
 from holdfast.engine.retention.eviction import make_room
 from tests.interfaces.cli.command_line import run
 from tests.support.composition import SESSION, Composed, SteppedClock, composed

@@ -18,14 +18,14 @@ import pytest
 
 from holdfast.adapters.local.objects.packs import PackAppender
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import DirectoryEntry, SymlinkEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.intent import make_intent
 from holdfast.domain.object_records import Record, encode_record
 from holdfast.domain.paths import to_text
-from holdfast.domain.trees import Tree, encode_tree
+from holdfast.domain.trees.entries import DirectoryEntry, SymlinkEntry
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import Tree, encode_tree
 from holdfast.ports.catalog import NewCheckpoint
 from holdfast.values.compression import Codec
 from tests.support.composition import SESSION, Composed

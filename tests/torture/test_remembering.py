@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
 from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import SESSION, Composed, composed, configure, scan_from_nothing
 from tests.support.left_out_model import Moment, restore_problems

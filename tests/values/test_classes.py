@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.domain.settings import Settings
+from holdfast.domain.settings.schema import Settings
 from holdfast.values import classes
 
 pytestmark = pytest.mark.requirement("PF-7")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.trees.changes import Change
 
 
 class Diffs:

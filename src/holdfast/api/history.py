@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint, Skipped
     from holdfast.domain.component_states import ComponentState
-    from holdfast.domain.entries import Entry
+    from holdfast.domain.diff.line_origins import Explanation
     from holdfast.domain.ids import SessionId
-    from holdfast.domain.line_origins import Explanation
     from holdfast.domain.outcomes import DeleteOutcome
-    from holdfast.domain.search_hits import SearchResult
+    from holdfast.domain.search.hits import SearchResult
     from holdfast.domain.snapshots import WorkspaceSnapshot
-    from holdfast.domain.timeline import Timeline
+    from holdfast.domain.timeline.timeline import Timeline
+    from holdfast.domain.trees.entries import Entry
     from holdfast.engine.replay.replay import Replay
 
 
@@ -49,7 +49,7 @@ class History:
     def component_lines(self, checkpoint: Checkpoint) -> dict[str, str]:
         """What each component saved, in words; failed and damaged ones are left out."""
         from holdfast.domain.errors import StoreDamaged
-        from holdfast.domain.git_place import git_place
+        from holdfast.domain.git.place import git_place
         from holdfast.engine.components.manifests import describe_components, read_states
 
         try:

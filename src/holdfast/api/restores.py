@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.domain.hunk_choice import DEFAULT_CONTEXT
+from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.git_place import PresentGit
-    from holdfast.domain.hunk_choice import NumberedHunk
+    from holdfast.domain.diff.hunk_choice import NumberedHunk
+    from holdfast.domain.git.place import PresentGit
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import RestoreOutcome
-    from holdfast.domain.restore_plans import RestorePlan
+    from holdfast.domain.restore.plan import RestorePlan
+    from holdfast.domain.trees.changes import Change
     from holdfast.engine.engine import Engine
     from holdfast.engine.restore.records import RestoreRequest as RestoreRequest
     from holdfast.engine.scan.scanner import Scan

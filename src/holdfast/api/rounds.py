@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import RestoreOutcome
-    from holdfast.domain.restore_plans import RestorePlan
-    from holdfast.domain.rounds import Round
+    from holdfast.domain.restore.plan import RestorePlan
+    from holdfast.domain.timeline.rounds import Round
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.sessions.approval import ApprovalStatus as ApprovalStatus
     from holdfast.engine.sessions.approval import ApproveOutcome as ApproveOutcome

@@ -22,29 +22,29 @@ from holdfast.api import arguments
 from holdfast.api.arguments import flag, optional
 from holdfast.api.workspace import NoProgress, Workspace
 from holdfast.bootstrap.workspace import new_session_id, open_workspace
-from holdfast.domain.changes import ChangeType
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.domain.paths import from_text, to_text
-from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
+from holdfast.domain.trees.changes import ChangeType
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.api.guarded_blocks import Attempt, Editing
     from holdfast.domain.activities import Activity
-    from holdfast.domain.commits import AcceptOutcome
-    from holdfast.domain.hunk_choice import NumberedHunk
-    from holdfast.domain.line_origins import Explanation
+    from holdfast.domain.diff.hunk_choice import NumberedHunk
+    from holdfast.domain.diff.line_origins import Explanation
+    from holdfast.domain.git.accept import AcceptOutcome
     from holdfast.domain.messages import Annotation, Message
     from holdfast.domain.purges import PurgeOutcome
-    from holdfast.domain.rounds import Round
-    from holdfast.domain.search_hits import SearchResult
+    from holdfast.domain.search.hits import SearchResult
     from holdfast.domain.sessions import Session
-    from holdfast.domain.timeline import Timeline
+    from holdfast.domain.timeline.rounds import Round
+    from holdfast.domain.timeline.timeline import Timeline
     from holdfast.engine.bundles.exporter import ExportOutcome
     from holdfast.engine.bundles.importer import ImportOutcome
     from holdfast.engine.conversation.transcript_import import TranscriptImport

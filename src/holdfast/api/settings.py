@@ -14,7 +14,7 @@ from holdfast.bootstrap.settings import gather_settings, project_settings, trust
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.settings import Settings
+    from holdfast.domain.settings.schema import Settings
 
 __all__ = [
     "WorkspaceSettings",

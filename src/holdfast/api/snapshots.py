@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join, to_text
 from holdfast.domain.snapshots import Artifact, WorkspaceSnapshot
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
 

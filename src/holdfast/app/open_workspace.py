@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.settings import make_settings
+from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.engine import Engine
 from holdfast.values.classes import dataclass
 

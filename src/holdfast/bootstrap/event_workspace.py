@@ -34,7 +34,7 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
     if not event.command:
         return event.paths
     from holdfast.domain.external_paths import by_home
-    from holdfast.domain.risk import assess
+    from holdfast.domain.risk.assessment import assess
     from holdfast.engine.shell.parsing import parse
 
     workspace = str(chosen)

@@ -21,8 +21,8 @@ from holdfast.bootstrap.stores import nearest_workspace, store_of
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import HoldfastError, NotFound
-from holdfast.domain.settings import Settings, make_settings
-from holdfast.domain.sizes import count_words
+from holdfast.domain.settings.schema import Settings, make_settings
+from holdfast.domain.wording import count_words
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass, replace
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
     from holdfast.adapters.local.environment_checks import Symptom
     from holdfast.adapters.local.story.repair import StoryFindings
-    from holdfast.domain.repair_plans import RepairPlan, StoryLosses
+    from holdfast.domain.repair_plan import RepairPlan, StoryLosses
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     `NotFound` when the directory has no store; an encrypted one needs its key.
     """
     from holdfast.adapters.local.store_repair import StoreRepairer
-    from holdfast.domain.repair_plans import Findings, plan_repair
+    from holdfast.domain.repair_plan import Findings, plan_repair
     from holdfast.engine.repair.repair import find, mend
 
     directory = workspace.expanduser().resolve()
@@ -110,7 +110,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
 
 
 def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
-    from holdfast.domain.repair_plans import StoryLosses
+    from holdfast.domain.repair_plan import StoryLosses
 
     return None if found is None else StoryLosses(found.problem, found.lost_messages)
 

@@ -22,7 +22,7 @@ from holdfast.bootstrap.stores import make_home
 from holdfast.domain.errors import (
     InvalidSetting,
 )
-from holdfast.domain.settings import (
+from holdfast.domain.settings.schema import (
     KEYS,
     RETIRED,
     check_setting,
@@ -71,7 +71,7 @@ def _readable(
 ) -> dict[str, Any]:
     if not found and not broken:
         return {}
-    from holdfast.domain.unreadable_settings import readable_settings  # late: many set nothing
+    from holdfast.domain.settings.fallback import readable_settings  # late: many set nothing
 
     try:
         readable = readable_settings(found, broken or {})

@@ -28,7 +28,7 @@ from holdfast.domain.errors import (
     HoldfastError,
     NothingSaved,
 )
-from holdfast.domain.settings import (
+from holdfast.domain.settings.schema import (
     Settings,
     make_settings,
 )

@@ -25,7 +25,7 @@ from holdfast.bootstrap.stores import nearest_workspace, store_of
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError, NotFound, WorkspaceRefused
 from holdfast.domain.project_signs import shows_project
-from holdfast.domain.settings import make_settings
+from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.save.save import capture_policy
 from holdfast.engine.scan.ignore_check import leaves_out
 from holdfast.engine.scan.policy import CapturePolicy

@@ -8,6 +8,7 @@ from enum import StrEnum
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.values.classes import dataclass
+from holdfast.values.tuples import NamedTuple
 
 
 class Kind(StrEnum):
@@ -170,3 +171,15 @@ class Checkpoint:
     @property
     def created_at(self) -> datetime:
         return datetime.fromtimestamp(self.created_at_ns / 1e9, tz=UTC)
+
+
+class Milestone(NamedTuple):
+    """A checkpoint reduced to what counting a whole session needs.
+
+    Read by the ten thousands, so it is a plain tuple.
+    """
+
+    sequence: int
+    id: CheckpointId
+    kind: Kind
+    message_index: int | None

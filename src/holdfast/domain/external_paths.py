@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from holdfast.domain.digests import digest_of
+from holdfast.domain.trees.objects import digest_of
 
 MOST_NAMES = 500
 SYSTEM_TREES = ("/proc", "/sys", "/dev", "/run", "/System", "/boot")

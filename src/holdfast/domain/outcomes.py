@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
-from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:  # a save reports back as well, and needs no plan
-    from holdfast.domain.git_drift import GitDrift
-    from holdfast.domain.restore_plans import ComponentOutcome, Kept, Missing, Step
+    from holdfast.domain.git.drift import GitDrift
+    from holdfast.domain.restore.plan import ComponentOutcome, Kept, Missing, Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
 from holdfast.domain.sessions import Session
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 
 _SECOND_NS = 1_000_000_000
 _HOUR_NS = 3600 * _SECOND_NS

@@ -1,12 +1,20 @@
-"""Tool calls as people read them: `Bash: rm -rf src`."""
+"""Tool calls: as people read them, as the name of a checkpoint, and which files they wrote.
+
+Calls come from hooks (`{"tool": …, "paths": […]}`), from transcripts (`{"name": …, "input": …}`) or
+from a caller's own words. Texts that are contents count for nothing: they may name any file.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from typing import Any
 
 from holdfast.domain.intent import ToolCall
+from holdfast.domain.masking import masked
+from holdfast.domain.paths import to_text
 
 _SUBJECTS = ("command", "cmd", "file_path", "path", "paths", "pattern", "query", "url")
 """What a call is about, the most telling first."""
@@ -45,3 +53,92 @@ def _plain(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_plain, value))
     return "" if value is None else json.dumps(value, default=str)
+
+
+DESCRIPTION_MAX_LENGTH = 200
+MESSAGE_PREVIEW = 50
+BEFORE_MESSAGE = "Before user message"
+_SPACE = re.compile(r"\s+")
+_MOST_LOOKED_AT = 4_000
+
+
+def one_line(text: str, most: int) -> str:
+    """Printable, on one line, at most so long; `…` tells that there was more."""
+    shown = _SPACE.sub(" ", text[:_MOST_LOOKED_AT]).strip()
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in shown)
+    if len(shown) <= most and len(text) <= _MOST_LOOKED_AT:
+        return shown
+    return shown[: most - 1].rstrip() + "…"
+
+
+def tool_description(
+    moment: str, tool: str, subject: str, *, risk: str | None = None, reason: str | None = None
+) -> str:
+    """Such as `Before Bash: npm install left-pad (risky: rewrites package-lock.json)`."""
+    head = f"{moment} {one_line(tool, 40) or 'a tool'}"
+    note = ""
+    if risk is not None:
+        why = one_line(masked(reason), 80) if reason else ""
+        note = f" ({risk}: {why})" if why else f" ({risk})"
+    room = DESCRIPTION_MAX_LENGTH - len(head) - len(note) - 2
+    told = one_line(masked(subject[:_MOST_LOOKED_AT]), room) if subject.strip() else ""
+    return f"{head}: {told}{note}" if told else f"{head}{note}"
+
+
+def message_description(prompt: str) -> str:
+    """Such as `Before user message: make the tests pass`, with the first 50 characters of it."""
+    told = one_line(masked(prompt[:_MOST_LOOKED_AT]), MESSAGE_PREVIEW)
+    return f"{BEFORE_MESSAGE}: {told}" if told else BEFORE_MESSAGE
+
+
+_EDITS = re.compile(r"edit|write|patch|replace|create|notebook|delete|move|rename", re.I)
+_COMMANDS = re.compile(r"bash|shell|exec|command|terminal|run|python", re.I)
+_CONTENTS = ("content", "old_string", "new_string", "old_str", "new_str", "new_source", "text")
+_MOST_DEPTH = 8
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Move to|Delete)(?: File)?: (.+)$", re.M)
+
+
+class Likelihood(IntEnum):
+    """That a call wrote a file."""
+
+    NONE = 0
+    COMMAND = 1
+    """A command that names it."""
+    EDIT = 2
+    """An edit of it."""
+
+
+def likelihood(call: ToolCall, path: bytes) -> Likelihood:
+    """How likely a call wrote the file at a path of the workspace."""
+    if isinstance(call, str):
+        return Likelihood.NONE
+    name = str(call.get("tool") or call.get("name") or "")
+    edits = _EDITS.search(name) is not None
+    if not edits and _COMMANDS.search(name) is None:
+        return Likelihood.NONE
+    wanted = to_text(path)
+    if any(_names(text, wanted, whole=edits) for text in _texts(call, 0)):
+        return Likelihood.EDIT if edits else Likelihood.COMMAND
+    return Likelihood.NONE
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    if depth > _MOST_DEPTH:
+        return
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, depth + 1)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if key not in _CONTENTS:
+                yield from _texts(item, depth + 1)
+
+
+def _names(text: str, path: str, *, whole: bool) -> bool:
+    if text == path or text.endswith("/" + path):
+        return True
+    if whole:
+        return any(_names(named.strip(), path, whole=False) for named in _PATCHED.findall(text))
+    return re.search(rf"(?<![\w.-]){re.escape(path)}(?![\w./-])", text) is not None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 
 from holdfast.domain.checkpoints import Kind
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 
 SECOND_NS = 1_000_000_000
 QUIET_NS = SECOND_NS

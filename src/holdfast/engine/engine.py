@@ -26,12 +26,12 @@ from holdfast.ports.progress import Progress
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.domain.changes import Change
     from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SavedFirst, SaveOutcome
     from holdfast.domain.purges import PurgeOutcome
-    from holdfast.domain.restore_plans import RestorePlan
+    from holdfast.domain.restore.plan import RestorePlan
     from holdfast.domain.retention import Decision
-    from holdfast.domain.search_hits import SearchResult
+    from holdfast.domain.search.hits import SearchResult
+    from holdfast.domain.trees.changes import Change
     from holdfast.engine.bundles.exporter import ExportOutcome
     from holdfast.engine.bundles.importer import ImportOutcome, ImportRequest
     from holdfast.engine.bundles.selection import Selection
@@ -446,7 +446,7 @@ class Engine:
         limit: int = 20,
         patience_s: float | None = 10.0,
     ) -> SearchResult:
-        """Of one session, or of all; see `holdfast.domain.search_query` for what can be asked."""
+        """Of one session, or of all; see `holdfast.domain.search.query` for what can be asked."""
         from holdfast.engine.search.search import search
 
         return search(self.vault, text, session_id=session_id, limit=limit, patience_s=patience_s)

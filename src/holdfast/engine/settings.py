@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from holdfast.domain.errors import InvalidSetting
-from holdfast.domain.settings import DEFAULTS, RETIRED, USER_ONLY, check_setting
+from holdfast.domain.settings.schema import DEFAULTS, RETIRED, USER_ONLY, check_setting
 from holdfast.engine.vault import Vault
 
 

@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from blake3 import blake3
 
-from holdfast.domain.changes import TreeLoader
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.chunk_lists import decode_chunk_list
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.errors import ObjectDamaged, ObjectMissing, Refused, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join, to_text
+from holdfast.domain.trees.changes import TreeLoader
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectReader, ObjectStore
 
 if TYPE_CHECKING:
-    from holdfast.domain.bundle_rows import BundledCheckpoint
+    from holdfast.domain.bundles.rows import BundledCheckpoint
 
 
 def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:

@@ -20,8 +20,8 @@ from holdfast.domain.errors import (
     WorkspaceTrouble,
 )
 from holdfast.domain.ids import Digest
-from holdfast.domain.settings import Settings
-from holdfast.domain.trees import Tree, decode_tree
+from holdfast.domain.settings.schema import Settings
+from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.component_set import Components, NoComponents

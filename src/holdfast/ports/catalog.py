@@ -25,8 +25,8 @@ from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:  # a save draws no timeline
-    from holdfast.domain.milestones import Milestone
-    from holdfast.domain.timeline import Outline
+    from holdfast.domain.checkpoints import Milestone
+    from holdfast.domain.timeline.timeline import Outline
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from holdfast.values.classes import dataclass, field
 from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from holdfast.domain.git_drift import GitDrift
-    from holdfast.domain.git_place import PresentGit
+    from holdfast.domain.git.drift import GitDrift
+    from holdfast.domain.git.place import PresentGit
     from holdfast.domain.purges import Holder, Purged
 
 

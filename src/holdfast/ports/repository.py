@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from holdfast.domain.entries import FileEntry, SymlinkEntry
+from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.commits import AcceptOutcome, AcceptPlan
+    from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
     from holdfast.domain.ids import CheckpointId, Digest
-    from holdfast.domain.trees import Tree
+    from holdfast.domain.trees.tree import Tree
 
 Content: TypeAlias = FileEntry | SymlinkEntry
 """What git can hold: it knows no directories."""

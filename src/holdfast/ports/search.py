@@ -15,8 +15,8 @@ from typing import Protocol
 
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.search_hits import Field
-from holdfast.domain.search_query import SearchQuery, State
+from holdfast.domain.search.hits import Field
+from holdfast.domain.search.query import SearchQuery, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message, Role
-from holdfast.domain.rollbacks import Rollback
 from holdfast.domain.text_replacement import TextReplacement
+from holdfast.domain.timeline.rollbacks import Rollback
 from holdfast.values.classes import dataclass
 
 

@@ -11,12 +11,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from holdfast.domain.checkpoints import ChangeCounts, Kind
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.catalog import Catalog, CatalogCounts, NewCheckpoint, NewOperation
 from holdfast.testing.catalog_lookups import CatalogLookups
 from holdfast.testing.catalog_samples import (

@@ -10,7 +10,7 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import RESTORING_KINDS, OperationKind
-from holdfast.domain.selections import Selection, restore_intent
+from holdfast.domain.restore.selections import Selection, restore_intent
 from holdfast.ports.catalog import CatalogCounts
 from holdfast.testing.catalog_samples import (
     ONE,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.catalog import Catalog, NewCheckpoint, NewOperation
 
 ONE = SessionId("one")

@@ -19,8 +19,8 @@ from holdfast.domain.component_states import (
     encode_manifest,
     valid_component_name,
 )
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import Captured, CaptureRequest, Component, Intended, RestoreOf
 
 _OWNER = "0123456789abcdef0123"

@@ -7,8 +7,8 @@ from types import TracebackType
 
 from blake3 import blake3
 
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import ObjectStore
 
 

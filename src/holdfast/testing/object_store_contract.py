@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, ObjectMissing
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import ObjectStore, WriteTotals, all_digests
 from holdfast.testing.expectations import (
     compressible,

@@ -9,9 +9,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectMissing
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import ObjectStore, all_digests
 from holdfast.ports.pack_maintenance import PackMaintenance
 from holdfast.testing.expectations import compressible, expect_error, store_objects

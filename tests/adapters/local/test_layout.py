@@ -13,8 +13,8 @@ from holdfast.adapters.local.layout import FORMAT, StoreLayout, make_private_dir
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.system import SystemClock
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
+from holdfast.domain.trees.objects import digest_of
 from holdfast.testing.recording_filesystem import RecordingFilesystem
 from tests.adapters.local.tree_pictures import picture
 

@@ -16,9 +16,9 @@ from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.system import SystemClock
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import Busy, StoreDamaged
 from holdfast.domain.sessions import Session
+from holdfast.domain.trees.objects import digest_of
 from holdfast.testing.catalog_samples import ONE, new_checkpoint, new_operation
 from holdfast.testing.expectations import incompressible, store_objects
 

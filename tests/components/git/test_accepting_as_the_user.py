@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.commits import LeftOut
 from holdfast.domain.errors import Refused
+from holdfast.domain.git.accept import LeftOut
 from tests.components.git.accepted_work import committed, hook, work_to_accept
 from tests.components.git.repositories import (
     autocrlf,

@@ -16,10 +16,10 @@ from holdfast.api.views.git import git_at_checkpoint_view
 from holdfast.components.git import dirty as dirty_files
 from holdfast.components.git import plain_files
 from holdfast.domain.errors import NothingToUndo
-from holdfast.domain.git_place import git_place
+from holdfast.domain.git.place import git_place
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.trees import Tree
+from holdfast.domain.trees.tree import Tree
 from holdfast.engine.components.git_drift import present_git
 from holdfast.engine.components.manifests import state_of
 from holdfast.engine.vault import Vault

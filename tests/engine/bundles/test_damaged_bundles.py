@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.bundle_inventory import Role
+from holdfast.domain.bundles.inventory import Role
 from holdfast.domain.errors import BundleRefused, HoldfastError
 from holdfast.domain.ids import SessionId
 from holdfast.engine.bundles.importer import ImportRequest

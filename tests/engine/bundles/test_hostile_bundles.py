@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.bundle_inventory import DEEPEST_TREE, Role
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import DirectoryEntry, FileEntry
+from holdfast.domain.bundles.inventory import DEEPEST_TREE, Role
 from holdfast.domain.errors import BudgetReached, BundleRefused, HoldfastError
-from holdfast.domain.trees import Tree, encode_tree
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import Tree, encode_tree
 from holdfast.engine.bundles.importer import ImportRequest
 from holdfast.engine.bundles.objects import LARGEST_DELTA_BYTES, MOST_TIMES_THE_BUDGET
 from holdfast.values.compression import Codec, compress, compress_against
@@ -278,7 +278,7 @@ def test_trees_that_claim_what_is_not_so_are_refused(
 def test_pieces_that_do_not_make_up_a_large_file_are_refused(
     workspace: Path, target: Composed, tmp_path: Path
 ) -> None:
-    from holdfast.domain.chunk_lists import Piece, encode_chunk_list
+    from holdfast.domain.trees.objects import Piece, encode_chunk_list
 
     pieces = encode_chunk_list([Piece(len(SMALL), digest_of(SMALL))] * 3)
     entry = FileEntry(b"f", 0o644, 15, 0, digest_of(b"another content"), digest_of(pieces))
@@ -299,7 +299,7 @@ def test_pieces_that_do_not_make_up_a_large_file_are_refused(
 def test_one_piece_named_again_and_again_is_not_put_together_to_a_terabyte(
     target: Composed, tmp_path: Path
 ) -> None:
-    from holdfast.domain.chunk_lists import Piece, encode_chunk_list
+    from holdfast.domain.trees.objects import Piece, encode_chunk_list
 
     block = bytes(1 << 20)
     pieces = encode_chunk_list([Piece(len(block), digest_of(block))] * 1_000_000)

@@ -19,7 +19,7 @@ from blake3 import blake3
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.domain.bundle_inventory import Role
+from holdfast.domain.bundles.inventory import Role
 from holdfast.domain.errors import HoldfastError
 from tests.support.bundle_files import Frames, object_frame, put_together, take_apart
 from tests.support.hostile_trees import fill

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.hunks import HUNK_BYTES
+from holdfast.domain.diff.hunks import HUNK_BYTES
 from holdfast.engine.compare.content_diff import Content, compare_content
 from holdfast.engine.compare.git_diff import find_git
 

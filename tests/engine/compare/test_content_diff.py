@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.diff.hunks import apply_hunks
 from holdfast.domain.errors import UsageError
-from holdfast.domain.hunks import apply_hunks
 from holdfast.engine.compare.content_diff import (
     LONGEST_CONTEXT,
     LONGEST_LINE_BYTES,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.hunks import apply_hunks
+from holdfast.domain.diff.hunks import apply_hunks
 from holdfast.engine.compare.git_diff import (
     GitDiffFailed,
     GitProgram,

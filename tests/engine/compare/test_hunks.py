@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.errors import HoldfastError
-from holdfast.domain.hunks import (
+from holdfast.domain.diff.hunks import (
     HUNK_BYTES,
     HUNK_LINES,
     DiffLine,
@@ -17,6 +16,7 @@ from holdfast.domain.hunks import (
     lines_in,
     split_lines,
 )
+from holdfast.domain.errors import HoldfastError
 
 pytestmark = pytest.mark.requirement("CP-4")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.hunks import apply_hunks
+from holdfast.domain.diff.hunks import apply_hunks
 from holdfast.engine.compare.content_diff import BytesContent, ContentDiff, compare_content
 from holdfast.engine.compare.notebooks import NOTEBOOK_BYTES
 

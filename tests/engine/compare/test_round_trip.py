@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.hunks import Hunk, apply_hunks, split_lines
+from holdfast.domain.diff.hunks import Hunk, apply_hunks, split_lines
 from holdfast.engine.compare.content_diff import compare_content
 from holdfast.engine.compare.git_diff import GitProgram, find_git, git_hunks
 from holdfast.engine.compare.line_diff import line_hunks

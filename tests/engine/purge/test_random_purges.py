@@ -9,8 +9,8 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import is_within, to_text
+from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.stored_objects import list_entries, read_content
 from holdfast.ports.objects import all_digests

@@ -12,11 +12,11 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, ObjectMissing, Refused, UnknownReference
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.replay.replay import Replay
 from holdfast.engine.stored_objects import entry_at
 from holdfast.ports.story import NewMessage

@@ -17,7 +17,7 @@ from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
-from holdfast.domain.search_hits import Field, SearchResult
+from holdfast.domain.search.hits import Field, SearchResult
 from holdfast.engine.engine import Engine
 from holdfast.ports.story import NewMessage
 from tests.support.hostile_trees import fill

@@ -8,10 +8,10 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import Kind, Position
+from holdfast.domain.diff.line_origins import LineState
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import ToolCall, make_intent
-from holdfast.domain.line_origins import LineState
-from holdfast.domain.tool_call_targets import Likelihood, likelihood
+from holdfast.domain.tool_calls import Likelihood, likelihood
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("BX-1")

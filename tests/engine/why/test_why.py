@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import Kind
-from holdfast.domain.entries import FileEntry
+from holdfast.domain.diff.line_origins import Explanation, LineState
 from holdfast.domain.errors import (
     LimitReached,
     NotFound,
@@ -20,8 +20,8 @@ from holdfast.domain.errors import (
     UsageError,
 )
 from holdfast.domain.ids import SessionId
-from holdfast.domain.line_origins import Explanation, LineState
 from holdfast.domain.paths import InvalidPath
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.why import versions
 from holdfast.engine.why.why import why

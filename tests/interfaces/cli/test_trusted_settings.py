@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.settings import FROM_PROJECT, FromProject
+from holdfast.domain.settings.schema import FROM_PROJECT, FromProject
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.daemon_calls import tool_call
 from tests.interfaces.hooks.hook_process import call_hook

@@ -19,7 +19,7 @@ from holdfast.app.automation.watched_workspace import WatchedWorkspace, open_wat
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import HoldfastError, StoreReadOnly
 from holdfast.domain.ids import SessionId
-from holdfast.domain.settings import Settings
+from holdfast.domain.settings.schema import Settings
 from holdfast.domain.triggers import SECOND_NS, TriggerRules
 from holdfast.ports.watcher import ChangedPlaces, Watcher
 from holdfast.values.classes import replace

@@ -34,7 +34,6 @@ from holdfast.adapters.local.database_hold import path_of, require_plain_beside,
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
-from holdfast.domain.digests import digest_of
 from holdfast.domain.sqlite_files import (
     COMPANIONS,
     HEADER,
@@ -43,6 +42,7 @@ from holdfast.domain.sqlite_files import (
     SHARED_MEMORY,
     is_shared_memory,
 )
+from holdfast.domain.trees.objects import digest_of
 
 _BETWEEN_TRIES_S = 0.0005
 _LEAST_TRIES = 200

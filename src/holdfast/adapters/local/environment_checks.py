@@ -28,7 +28,7 @@ from holdfast.adapters.local.quarantine import SET_ASIDE
 from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
-from holdfast.domain.sizes import size_words
+from holdfast.domain.wording import size_words
 
 _OTHERS = 0o077
 _LOW_DISK_BYTES = 1 << 30

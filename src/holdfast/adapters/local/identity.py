@@ -24,10 +24,10 @@ from holdfast.adapters.local.layout import StoreLayout, make_private_directory
 from holdfast.adapters.local.private_files import read_own_file
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged, StoreMissing, WorkspaceRefused
 from holdfast.domain.ids import WorkspaceId
 from holdfast.domain.paths import MARKER_DIRECTORY
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.filesystem import Filesystem
 from holdfast.values.tuples import NamedTuple

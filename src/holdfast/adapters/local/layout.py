@@ -42,8 +42,8 @@ from typing import Any
 
 from holdfast.adapters.local.atomic_write import atomic_write, sync_directory
 from holdfast.adapters.local.private_files import read_own_file
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem
 from holdfast.values.classes import dataclass
 

@@ -26,7 +26,7 @@ from holdfast.adapters.local.processes import python_command
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import Record
 from holdfast.domain.paths import from_text, to_text
-from holdfast.domain.settings import Settings, make_settings
+from holdfast.domain.settings.schema import Settings, make_settings
 from holdfast.values.compression import Codec
 
 if TYPE_CHECKING:

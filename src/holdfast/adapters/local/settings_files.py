@@ -10,7 +10,7 @@ Guarantee: whatever a cloned project has in its file, saves go on. What is not t
 its reason. A yes is for one path and one content: an edited file has to be trusted again.
 
 The user's own file is taken in whole. A line that is not TOML is left out, and belongs to the
-setting above it that has not ended, if there is one: `holdfast.domain.unreadable_settings`.
+setting above it that has not ended, if there is one: `holdfast.domain.settings.fallback`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any
 
 from holdfast.adapters.local.atomic_write import atomic_write
 from holdfast.adapters.local.layout import make_private_directory
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import InvalidSetting
-from holdfast.domain.settings import FROM_PROJECT, RETIRED, FromProject, check_setting
+from holdfast.domain.settings.schema import FROM_PROJECT, RETIRED, FromProject, check_setting
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import Filesystem
 from holdfast.values.classes import dataclass, field
 

@@ -15,8 +15,8 @@ import apsw
 from holdfast.adapters.local.quarantine import discard_derived, unlink_database
 from holdfast.adapters.local.sqlite_connection import connect, fold_log, translate
 from holdfast.adapters.local.store_errors import store_trouble
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged, StoreReadOnly
+from holdfast.domain.trees.objects import digest_of
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher

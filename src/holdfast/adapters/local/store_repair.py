@@ -38,7 +38,7 @@ from holdfast.adapters.local.story.repair import StoryFindings, StoryRepairer
 from holdfast.adapters.local.story.sqlite import open_story
 from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import NewerStore, StoreDamaged
-from holdfast.domain.repair_plans import CatalogLosses
+from holdfast.domain.repair_plan import CatalogLosses
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import DIRECTORY_MODE, FILE_MODE, Filesystem
 from holdfast.ports.story import Story

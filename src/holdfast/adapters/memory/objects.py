@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, ObjectDamaged, ObjectMissing
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import ObjectProblem, WriteTotals
 from holdfast.ports.progress import Progress
 

@@ -11,8 +11,8 @@ from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import from_text, is_within, to_text
-from holdfast.domain.rollbacks import Rollback, rolled_back_by
 from holdfast.domain.text_replacement import TextReplacement
+from holdfast.domain.timeline.rollbacks import Rollback, rolled_back_by
 from holdfast.ports.story import NewMessage
 
 

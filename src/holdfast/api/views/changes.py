@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
-    from holdfast.domain.changes import Change
-    from holdfast.domain.hunk_choice import NumberedHunk
-    from holdfast.domain.hunks import Hunk
+    from holdfast.domain.diff.hunk_choice import NumberedHunk
+    from holdfast.domain.diff.hunks import Hunk
+    from holdfast.domain.trees.changes import Change
     from holdfast.engine.compare.notebooks import CellChange
 
 NO_NEWLINE = "\\ No newline at end of file"

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 from holdfast.api.views.git import GitAtCheckpointView, git_at_checkpoint_view
 from holdfast.api.views.times import iso, iso_from_ns
 from holdfast.domain.paths import to_text
-from holdfast.domain.remarks import remarks_in
+from holdfast.domain.wording import remarks_in
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Skipped
     from holdfast.domain.component_states import ComponentState
-    from holdfast.domain.entries import Entry
     from holdfast.domain.messages import Annotation, Message
     from holdfast.domain.outcomes import DeleteOutcome, SaveOutcome
     from holdfast.domain.sessions import Session
+    from holdfast.domain.trees.entries import Entry
 
 
 class ChangeCountsView(TypedDict):
@@ -210,7 +210,7 @@ def found_checkpoint_view(found: "Checkpoint") -> FoundCheckpointView:
 
 
 def checkpoint_with_intent_view(found: "Checkpoint", *, is_head: bool) -> CheckpointWithIntentView:
-    from holdfast.domain.selections import selection_of
+    from holdfast.domain.restore.selections import selection_of
 
     intent, selected = found.intent, selection_of(found)
     return {
@@ -286,7 +286,7 @@ def shown_checkpoint_view(
     components: "Sequence[ComponentState]",
     entries: "Iterable[tuple[bytes, Entry]] | None",
 ) -> ShownCheckpointView:
-    from holdfast.domain.rounds import round_name
+    from holdfast.domain.timeline.rounds import round_name
 
     git = next((state for state in components if state.name == "git"), None)
     listed: EntriesView = {}
@@ -322,7 +322,7 @@ def _component(state: "ComponentState") -> ComponentStateView:
 
 
 def entry_view(path: bytes, entry: "Entry") -> EntryView:
-    from holdfast.domain.entries import FileEntry, SymlinkEntry, kind_of
+    from holdfast.domain.trees.entries import FileEntry, SymlinkEntry, kind_of
 
     view: EntryView = {"path": to_text(path), "type": kind_of(entry)}
     if isinstance(entry, SymlinkEntry):

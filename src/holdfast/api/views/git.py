@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from holdfast.domain.git_place import dirty_files
+from holdfast.domain.git.place import dirty_files
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
-    from holdfast.domain.git_drift import GitDrift, GitPlace
-    from holdfast.domain.git_place import PresentGit
+    from holdfast.domain.git.drift import GitDrift, GitPlace
+    from holdfast.domain.git.place import PresentGit
 
 
 class GitPlaceView(TypedDict):
@@ -65,7 +65,7 @@ def git_at_checkpoint_view(
 def git_drift_view(git: "GitDrift | None") -> GitDriftView | None:
     if git is None:
         return None
-    from holdfast.domain.git_drift import OFFERED
+    from holdfast.domain.git.drift import OFFERED
 
     return {
         "then": _place(git.then),

@@ -8,14 +8,14 @@ from holdfast.api.views.changes import NumberedHunkView
 from holdfast.api.views.git import GitDriftView, GitNowView, git_drift_view, git_now_view
 from holdfast.api.views.times import iso
 from holdfast.domain.paths import to_text
-from holdfast.domain.remarks import remarks_in
-from holdfast.domain.restore_plans import count_steps
+from holdfast.domain.restore.plan import count_steps
+from holdfast.domain.wording import remarks_in
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.git_place import PresentGit
+    from holdfast.domain.git.place import PresentGit
     from holdfast.domain.outcomes import PathProblem, RestoreOutcome
-    from holdfast.domain.restore_plans import (
+    from holdfast.domain.restore.plan import (
         Blocked,
         ComponentOutcome,
         ComponentStep,

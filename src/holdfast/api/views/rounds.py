@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from holdfast.api.views.checkpoints import SkippedView, skipped_view
 from holdfast.api.views.times import iso_from_ns
-from holdfast.domain.remarks import remarks_in
+from holdfast.domain.wording import remarks_in
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Skipped
-    from holdfast.domain.rounds import Round
+    from holdfast.domain.timeline.rounds import Round
     from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome
 
 

@@ -6,7 +6,7 @@ from holdfast.api.views.checkpoints import FoundCheckpointView, found_checkpoint
 from holdfast.api.views.times import iso_from_ns
 
 if TYPE_CHECKING:
-    from holdfast.domain.search_hits import Hit, Match, SearchResult
+    from holdfast.domain.search.hits import Hit, Match, SearchResult
 
 
 class MatchView(TypedDict):

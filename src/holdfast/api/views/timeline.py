@@ -6,11 +6,11 @@ from holdfast.api.views.checkpoints import ChangeCountsView
 from holdfast.api.views.rounds import RoundView, round_view
 from holdfast.api.views.times import iso_from_ns
 from holdfast.domain.paths import to_text
-from holdfast.domain.rounds import RoundStatus, round_name
-from holdfast.domain.timeline import EventType
+from holdfast.domain.timeline.rounds import RoundStatus, round_name
+from holdfast.domain.timeline.timeline import EventType
 
 if TYPE_CHECKING:
-    from holdfast.domain.timeline import Event, Outline, Timeline
+    from holdfast.domain.timeline.timeline import Event, Outline, Timeline
 
 
 class OutlineView(TypedDict):

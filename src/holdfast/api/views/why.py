@@ -6,7 +6,7 @@ from holdfast.api.views.checkpoints import CheckpointView, MessageTextView, chec
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
-    from holdfast.domain.line_origins import Explanation, LineOrigin
+    from holdfast.domain.diff.line_origins import Explanation, LineOrigin
     from holdfast.domain.messages import Message
 
 

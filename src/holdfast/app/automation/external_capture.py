@@ -21,7 +21,7 @@ from holdfast.domain.agent_events import AgentEvent
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.domain.risk import Assessment
+    from holdfast.domain.risk.assessment import Assessment
 
 OUTSIDE_NOT_KEPT = "external: not captured: "
 _SHOWN = 5
@@ -34,7 +34,7 @@ class Outside:
     nothing is kept, and why."""
 
     def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
-        from holdfast.domain.working_directory import findable, join
+        from holdfast.domain.shell.working_directory import findable, join
 
         self._opened = opened
         self._is_risky = risk is not None and risk.grade.word == "risky"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.risk import Assessment
+    from holdfast.domain.risk.assessment import Assessment
 
 _SHOWN = 5
 
@@ -132,7 +132,7 @@ def _candidates(
 ) -> dict[bytes, bool]:
     """Paths of the workspace, and whether the tool changes them."""
     from holdfast.domain.external_paths import by_home
-    from holdfast.domain.working_directory import join
+    from holdfast.domain.shell.working_directory import join
 
     workspace = str(opened.engine.vault.workspace)
     base = event.cwd or workspace

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.domain.ignore_defaults import (
+from holdfast.domain.ignore.defaults import (
     CACHEDIR_TAG,
     cache_marker,
     is_cachedir_tag,
@@ -25,8 +25,8 @@ from holdfast.domain.ignore_defaults import (
 from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY, is_within, join
 
 if TYPE_CHECKING:
-    from holdfast.domain.emptied_trees import EmptiedTree
-    from holdfast.domain.risk import Assessment
+    from holdfast.domain.risk.assessment import Assessment
+    from holdfast.domain.shell.emptied_trees import EmptiedTree
 
 MOST_FILES = 1_000
 MOST_BYTES = 64 << 20

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.domain.risk import Assessment
+    from holdfast.domain.risk.assessment import Assessment
 
 _LONGEST_S = 20.0
 """An agent gives up on its hook in the end: what is not saved by then is told."""
@@ -113,7 +113,7 @@ def _save(project: Path, event: AgentEvent, intent: SnapshotIntent, kind: Kind) 
 def _changed(event: AgentEvent, risk: Assessment | None, workspace: str) -> Iterator[str]:
     """The places that the tool changes, each without what only a shell can expand."""
     from holdfast.domain.external_paths import by_home
-    from holdfast.domain.working_directory import join
+    from holdfast.domain.shell.working_directory import join
 
     named = [join(event.cwd or workspace, path) for path in event.paths]
     if risk is not None:

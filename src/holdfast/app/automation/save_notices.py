@@ -66,7 +66,7 @@ def too_large_notices(
     large = [skip for skip in skipped if skip.reason is SkipReason.TOO_LARGE]
     if not large:
         return ()
-    from holdfast.domain.sizes import size_words
+    from holdfast.domain.wording import size_words
 
     older = _too_large_at_first(vault, session)
     new = [skip for skip in large if skip.path not in older]

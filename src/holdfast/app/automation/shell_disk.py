@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from holdfast.domain.external_paths import at_home
-from holdfast.domain.risk import Disk
+from holdfast.domain.risk.assessment import Disk
 
 _MOST_MATCHES = 500
 _MOST_PARTS = 2

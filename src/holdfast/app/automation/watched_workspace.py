@@ -28,7 +28,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
-from holdfast.domain.settings import Settings
+from holdfast.domain.settings.schema import Settings
 from holdfast.domain.triggers import (
     SECOND_NS,
     Situation,

@@ -112,7 +112,7 @@ class AgentsComponent:
         """Agents that are at work, also where nothing of theirs is kept: what they know of these
         files no longer holds."""
         from holdfast.components.agents.activity import running_agents
-        from holdfast.domain.remarks import Remark
+        from holdfast.domain.wording import Remark
 
         running = [
             Remark(f"{agent} is at work here (process {process}) and may not have seen the change")
@@ -175,7 +175,7 @@ class AgentsComponent:
 
     def _restore_given(self, request: RestoreOf) -> None:
         from holdfast.components.agents.states import GIVEN, encode_given
-        from holdfast.domain.digests import digest_of
+        from holdfast.domain.trees.objects import digest_of
 
         target, said = _target_given(request), self._said()
         if encode_given(target) == encode_given(said):
@@ -265,7 +265,7 @@ def _still_open(sessions: Sequence[str]) -> list[str]:
     """A line for each, or one for many: agents do not always say that they end."""
     if len(sessions) <= _MOST_OPEN:
         return list(map(_not_ended, sessions))
-    from holdfast.domain.remarks import Remark
+    from holdfast.domain.wording import Remark
 
     newest = ", ".join(_clean(session) for session in reversed(sessions[-_MOST_OPEN:]))
     hear = "their agents hear of the restore at their next step"
@@ -273,7 +273,7 @@ def _still_open(sessions: Sequence[str]) -> list[str]:
 
 
 def _not_ended(session: str) -> str:
-    from holdfast.domain.remarks import Remark
+    from holdfast.domain.wording import Remark
 
     hears = "its agent hears of the restore at its next step"
     return Remark(f"session {_clean(session)} is still open: {hears}")

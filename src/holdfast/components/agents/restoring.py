@@ -32,9 +32,9 @@ from holdfast.components.agents.states import (
 )
 from holdfast.components.agents.walking import Entry, Place, Roots, shown, walk
 from holdfast.domain.agent_patterns import Pattern, Root
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import STAGING_PREFIX
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

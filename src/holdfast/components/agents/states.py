@@ -19,8 +19,8 @@ from typing import Any
 
 from holdfast.components.agents.walking import Entry, Place
 from holdfast.domain.agent_patterns import Root
-from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_safe_name, to_text
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, ContentSource
 
 INDEX = "index"

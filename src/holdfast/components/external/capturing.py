@@ -27,7 +27,7 @@ from holdfast.components.external.looking import (
 from holdfast.components.external.states import INDEX, MOST_LISTED, content_name, encode_index
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.ids import Digest
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 from holdfast.ports.component import Captured, CaptureRequest, ContentSink
 
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from holdfast.domain.external_paths import NotFollowed, require_kept
-from holdfast.domain.ignore_defaults import DEFAULT_RULES
-from holdfast.domain.ignore_rules import RuleStack
+from holdfast.domain.ignore.defaults import DEFAULT_RULES
+from holdfast.domain.ignore.rules import RuleStack
 from holdfast.domain.paths import STAGING_PREFIX, to_text
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

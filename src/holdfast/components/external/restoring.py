@@ -36,10 +36,10 @@ from holdfast.components.external.states import (
     read_index,
 )
 from holdfast.domain.component_states import BELOW, SOME
-from holdfast.domain.digests import digest_of
 from holdfast.domain.external_paths import key_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import STAGING_PREFIX
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

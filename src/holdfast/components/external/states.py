@@ -20,9 +20,9 @@ from typing import Any
 
 from holdfast.components.external.looking import Entry, Look, shown
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.digests import digest_of
 from holdfast.domain.external_paths import key_of, require_kept
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_within, to_text
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, ContentSource, Remainder
 
 INDEX = "index"

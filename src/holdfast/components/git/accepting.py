@@ -32,7 +32,8 @@ from holdfast.components.git.references import (
 )
 from holdfast.components.git.scratch import Scratch, TreeRow, scratch, staged_rows, tree_rows
 from holdfast.components.git.user_commit import run_commit
-from holdfast.domain.commits import (
+from holdfast.domain.errors import Refused
+from holdfast.domain.git.accept import (
     AcceptOutcome,
     AcceptPlan,
     CommitPath,
@@ -40,7 +41,6 @@ from holdfast.domain.commits import (
     Obstacle,
     PathLeftOut,
 )
-from holdfast.domain.errors import Refused
 from holdfast.domain.paths import parent, to_text
 from holdfast.ports.repository import CommitWish, HandOver
 

@@ -65,9 +65,9 @@ from holdfast.components.git.states import (
     intended_refs,
 )
 from holdfast.components.git.tag_objects import Tagged, encode_tags, read_tagged
-from holdfast.domain.digests import digest_of
-from holdfast.domain.git_index import UnknownIndex
+from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
 from holdfast.values.tuples import NamedTuple
 

@@ -25,8 +25,8 @@ from holdfast.ports.component import (
 if TYPE_CHECKING:
     from holdfast.components.git.commands import Git
     from holdfast.components.git.nested.restoring import NestedRestoring
-    from holdfast.domain.git_drift import GitDrift
-    from holdfast.domain.git_place import PresentGit
+    from holdfast.domain.git.drift import GitDrift
+    from holdfast.domain.git.place import PresentGit
     from holdfast.domain.purges import Holder, Purged
     from holdfast.ports.nested_repositories import NestedRepositories
 
@@ -112,7 +112,7 @@ class GitComponent:
         from holdfast.components.git.commands import Git
         from holdfast.components.git.references import BrokenReference
         from holdfast.components.git.uncommitted import uncommitted
-        from holdfast.domain.git_index import UnknownIndex
+        from holdfast.domain.git.index import UnknownIndex
 
         repository = find_repository(workspace)
         if repository is None:

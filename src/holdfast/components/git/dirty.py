@@ -22,9 +22,9 @@ from holdfast.components.git.index_file import GITLINK, IndexEntries, IndexEntry
 from holdfast.components.git.plain_files import TooLarge, blocks_of, opened, read_small, read_whole
 from holdfast.components.git.states import INDEX
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.digests import digest_of
-from holdfast.domain.git_index import UnknownIndex
+from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import (
     Captured,
     CaptureRequest,

@@ -21,8 +21,8 @@ from holdfast.components.git.staging import read_staged
 from holdfast.components.git.states import HEADS, decode_state
 from holdfast.components.git.uncommitted import differs_from_index, ignored_paths, is_content_of
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.git_drift import GitDrift, GitPlace
-from holdfast.domain.git_index import UnknownIndex
+from holdfast.domain.git.drift import GitDrift, GitPlace
+from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import to_text
 
 After = Mapping[bytes, Callable[[], bytes | None]]

@@ -10,7 +10,7 @@ from shlex import quote
 from holdfast.components.git.commands import Git
 from holdfast.domain.paths import to_text
 from holdfast.domain.purges import Holder, Purged
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 
 _EVERYWHERE = ("--all", "--reflog", "--full-history")
 _MOST_PATHS = 50

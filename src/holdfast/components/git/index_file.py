@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from holdfast.domain.git_index import UnknownIndex, read_varint
+from holdfast.domain.git.index import UnknownIndex, read_varint
 from holdfast.ports.component import SeenFile
 from holdfast.values.classes import dataclass
 

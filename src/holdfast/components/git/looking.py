@@ -29,8 +29,8 @@ from holdfast.components.git.references import (
     require_file_references,
 )
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.objects import digest_of
 from holdfast.values.classes import dataclass
 
 KEPT_PREFIX = b"refs/holdfast/"

@@ -46,8 +46,8 @@ from holdfast.components.git.states import (
 )
 from holdfast.components.git.tag_objects import decode_tags, end_of
 from holdfast.domain.component_states import EXACT
-from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import RestoreOf
 from holdfast.values.classes import dataclass, field, replace
 

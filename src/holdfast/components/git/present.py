@@ -17,8 +17,8 @@ from holdfast.components.git.looking import is_as_before, submodule_commit
 from holdfast.components.git.plain_files import blocks_of, opened
 from holdfast.components.git.references import Head, read_head
 from holdfast.components.git.states import HEADS
-from holdfast.domain.git_index import UnknownIndex
-from holdfast.domain.git_place import PresentGit
+from holdfast.domain.git.index import UnknownIndex
+from holdfast.domain.git.place import PresentGit
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import CaptureRequest
 

@@ -44,7 +44,7 @@ from holdfast.components.git.states import (
 )
 from holdfast.components.git.tag_objects import write_missing
 from holdfast.domain.component_states import EXACT
-from holdfast.domain.git_index import UnknownIndex
+from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, Intended, RestoreOf
 from holdfast.values.classes import replace

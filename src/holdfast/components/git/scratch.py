@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.plain_files import blocks_of, opened, write_new
-from holdfast.domain.entries import SymlinkEntry
+from holdfast.domain.trees.entries import SymlinkEntry
 from holdfast.ports.repository import ContentReader, PathChange
 
 _GITLINK = b"160000"

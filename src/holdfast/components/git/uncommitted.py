@@ -22,7 +22,7 @@ from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import read_head
 from holdfast.components.git.staging import read_staged
 from holdfast.domain.paths import to_text
-from holdfast.domain.remarks import Remark
+from holdfast.domain.wording import Remark
 
 _SHOWN = 3
 _LARGEST_HASHED = 32 << 20

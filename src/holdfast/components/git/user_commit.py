@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from holdfast.components.git.commands import Git, find_git
 from holdfast.components.git.ending import end_with_children
 from holdfast.components.git.finding import Repository
-from holdfast.domain.commit_messages import without_comments
 from holdfast.domain.errors import Refused
+from holdfast.domain.git.commit_messages import without_comments
 from holdfast.ports.repository import CommitWish
 
 _ELSEWHERE = (

@@ -16,7 +16,7 @@ from holdfast.domain.paths import to_text
 if TYPE_CHECKING:
     from holdfast.components.git.finding import Repository
     from holdfast.components.git.mirror.mirroring import Mirror
-    from holdfast.domain.commits import AcceptOutcome, AcceptPlan
+    from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
     from holdfast.ports.repository import (
         CommitWish,
         HandOver,

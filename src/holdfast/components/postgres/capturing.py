@@ -43,7 +43,7 @@ from holdfast.components.postgres.states import (
 )
 from holdfast.components.postgres.tools import Tools
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.digests import digest_of
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import CaptureRequest, ComponentProblem, ContentSink
 
 _TRIES = 3

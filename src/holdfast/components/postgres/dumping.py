@@ -10,8 +10,8 @@ from holdfast.components.postgres.looking import Identity
 from holdfast.components.postgres.running import TimeLimit, output_of
 from holdfast.components.postgres.states import LARGEST_SCHEMA_BYTES
 from holdfast.components.postgres.tools import Tools
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
 
 _BEGINNING = re.compile(
     rb"\A--\n-- PostgreSQL database dump\n--\n\n(?:\\restrict \w+\n\n)?"

@@ -8,7 +8,7 @@ from holdfast.components.postgres.capturing import Connector
 from holdfast.components.postgres.looking import identify, other_connections
 from holdfast.components.postgres.states import KeptDatabase, decode_databases
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 from holdfast.ports.component import ComponentPreview, RestoreOf
 
 _MOST_SHOWN = 50

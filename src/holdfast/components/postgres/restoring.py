@@ -44,8 +44,8 @@ from holdfast.components.postgres.states import (
     read_tables,
 )
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.digests import digest_of
-from holdfast.domain.sizes import count_words
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.wording import count_words
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
 _NEW_SCHEMA = re.compile(

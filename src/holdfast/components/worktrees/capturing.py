@@ -21,8 +21,8 @@ from holdfast.components.git.staging import read_staged
 from holdfast.components.worktrees.files import WorktreeFiles
 from holdfast.components.worktrees.linked import Linked, changed_paths, linked_worktrees
 from holdfast.components.worktrees.states import INDEX, content_name, decode
-from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import to_text
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
 
 _MOST_FILES = 20_000

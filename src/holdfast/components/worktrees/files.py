@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from blake3 import blake3
 
 from holdfast.components.worktrees.states import EXECUTABLE, FILE, GONE, LINK
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import STAGING_PREFIX
+from holdfast.domain.trees.objects import digest_of
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from holdfast.components.git.commands import Git
 from holdfast.components.git.finding import Repository, linked_directory
 from holdfast.components.git.looking import read_worktrees
-from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, is_safe_name
+from holdfast.domain.trees.objects import digest_of
 
 _GITLINK = b"160000"
 _LINE_BYTES = 4096

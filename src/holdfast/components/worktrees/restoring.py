@@ -32,7 +32,7 @@ from holdfast.components.worktrees.linked import (
     unknown_to_git,
 )
 from holdfast.components.worktrees.states import GONE, Worktree, WorktreesState, decode
-from holdfast.domain.git_index import UnknownIndex
+from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, RestoreOf
 

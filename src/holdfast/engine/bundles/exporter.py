@@ -15,23 +15,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.domain.bundle_inventory import Inventory, Role
-from holdfast.domain.bundle_rounds import encode_rounds
-from holdfast.domain.bundle_rows import (
+from holdfast.domain.bundles.inventory import Inventory, Role
+from holdfast.domain.bundles.rounds import encode_rounds
+from holdfast.domain.bundles.rows import (
     Origin,
     encode_checkpoint,
     encode_origin,
     encode_session,
 )
-from holdfast.domain.bundle_story import encode_story
-from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.bundles.story import encode_story
 from holdfast.domain.component_states import contents_of, decode_manifest
-from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.messages import Message
 from holdfast.domain.paths import from_text
-from holdfast.domain.trees import EMPTY_TREE, Tree
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
+from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.tree import EMPTY_TREE, Tree
 from holdfast.engine.bundles.frames import (
     CHECKPOINT,
     LARGEST_MANIFEST_BYTES,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.domain.bundle_rows import BundledCheckpoint, Origin
+from holdfast.domain.bundles.rows import BundledCheckpoint, Origin
 from holdfast.domain.errors import (
     BudgetReached,
     ForeignBundle,
@@ -22,7 +22,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.rounds import Round, RoundStatus
+from holdfast.domain.timeline.rounds import Round, RoundStatus
 from holdfast.engine.bundles.objects import MOST_TIMES_THE_BUDGET
 from holdfast.engine.bundles.placement import ImportPlan, homes_of, place, take_in_story
 from holdfast.engine.bundles.verifier import VerifiedBundle, verified_bundle

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from holdfast.domain.bundle_inventory import Role
-from holdfast.domain.digests import digest_of
+from holdfast.domain.bundles.inventory import Role
 from holdfast.domain.errors import BudgetReached
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import (
@@ -26,6 +25,7 @@ from holdfast.domain.object_records import (
     encode_record,
     stored_size_of,
 )
+from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.bundles.frames import LARGEST_OBJECT_BYTES, FrameReader, refused
 from holdfast.values.compression import (
     Codec,

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from holdfast.domain.bundle_rounds import placed
-from holdfast.domain.bundle_rows import BundledCheckpoint
+from holdfast.domain.bundles.rounds import placed
+from holdfast.domain.bundles.rows import BundledCheckpoint
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import InvalidIntent, Refused
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH, CheckpointId, SessionId
 from holdfast.domain.messages import Message
-from holdfast.domain.rollbacks import Rollback, Stretch, joined
-from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
+from holdfast.domain.timeline.rollbacks import Rollback, Stretch, joined
+from holdfast.domain.timeline.rounds import Round
+from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.bundles.verifier import VerifiedBundle
 from holdfast.engine.vault import Vault
 

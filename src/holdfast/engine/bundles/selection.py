@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.domain.bundle_rounds import travelling
-from holdfast.domain.bundle_rows import BundledCheckpoint
+from holdfast.domain.bundles.rounds import travelling
+from holdfast.domain.bundles.rows import BundledCheckpoint
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
+from holdfast.domain.timeline.rounds import Round
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.vault import Vault
 

@@ -21,9 +21,9 @@ from typing import TypeVar
 
 from blake3 import blake3
 
-from holdfast.domain.bundle_inventory import Inventory, Role
-from holdfast.domain.bundle_rounds import decode_rounds
-from holdfast.domain.bundle_rows import (
+from holdfast.domain.bundles.inventory import Inventory, Role
+from holdfast.domain.bundles.rounds import decode_rounds
+from holdfast.domain.bundles.rows import (
     BundledCheckpoint,
     Origin,
     decode_checkpoint,
@@ -31,12 +31,12 @@ from holdfast.domain.bundle_rows import (
     decode_session,
     decoded_object,
 )
-from holdfast.domain.bundle_story import BundledStory, decode_story
-from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.bundles.story import BundledStory, decode_story
 from holdfast.domain.errors import BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
+from holdfast.domain.timeline.rounds import Round
+from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.bundles.frames import (
     CHECKPOINT,
     OBJECT,

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Literal, Protocol
 
+from holdfast.domain.diff.hunks import Hunk, last_heading, lines_in, split_lines
 from holdfast.domain.errors import HoldfastError, UsageError
-from holdfast.domain.hunks import Hunk, last_heading, lines_in, split_lines
 from holdfast.engine.compare.git_diff import GitDiffFailed, GitProgram, find_git, git_hunks
 from holdfast.engine.compare.line_diff import line_hunks, replacement_hunks
 from holdfast.engine.compare.notebooks import NOTEBOOK_BYTES, CellChange, compare_notebooks

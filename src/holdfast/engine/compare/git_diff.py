@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Literal
 
-from holdfast.domain.hunks import DiffLine, Hunk, hunks_of
+from holdfast.domain.diff.hunks import DiffLine, Hunk, hunks_of
 from holdfast.values.classes import dataclass
 
 _TIMEOUT_S = 60.0

@@ -16,8 +16,8 @@ from holdfast.domain.paths import MARKER_DIRECTORY, is_within, to_text, typed
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.trees.changes import Change
     from holdfast.engine.scan.ignore_check import IgnoreRules
     from holdfast.engine.vault import Vault
 

@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 
-from holdfast.domain.hunks import Change, Hunk, diff_line, hunks_between, hunks_of, split_lines
+from holdfast.domain.diff.hunks import Change, Hunk, diff_line, hunks_between, hunks_of, split_lines
 from holdfast.values.classes import dataclass
 
 # What all searches together may cost before they are left the smallest window; about a second.

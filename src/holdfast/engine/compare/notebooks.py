@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Literal
 
-from holdfast.domain.hunks import Change, Hunk
+from holdfast.domain.diff.hunks import Change, Hunk
 from holdfast.engine.compare.line_diff import align, line_hunks
 from holdfast.values.classes import dataclass
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.domain.changes import (
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import NotFound
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import is_within, to_text
+from holdfast.domain.trees.changes import (
     Change,
     TreeLoader,
     tree_changes,
     visible_changes,
     with_renames,
 )
-from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import NotFound
-from holdfast.domain.ids import Digest
-from holdfast.domain.paths import is_within, to_text
 from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.stored_objects import entry_at

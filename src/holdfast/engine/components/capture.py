@@ -19,10 +19,10 @@ from holdfast.domain.component_states import (
     ComponentState,
     encode_manifest,
 )
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import parent
+from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.components.breaker import at_rest, failed, is_guarded
 from holdfast.engine.components.captured import NOTHING, CapturedComponents
 from holdfast.engine.components.changed_files import changed_since, seen_directories

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
+from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.scan.directory_state import (
     BEING_WRITTEN,
     NUMBERS,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 
-from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.component_states import MOST_CONTENTS, ComponentState, StoredContent
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text
-from holdfast.domain.sizes import size_words
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.wording import size_words
 from holdfast.engine.scan.file_capture import FormerPieces, store_content
 from holdfast.engine.stored_objects import read_content
 from holdfast.ports.component import ComponentProblem

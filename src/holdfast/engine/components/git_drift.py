@@ -11,12 +11,12 @@ from functools import partial
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.git_drift import GitDrift
-from holdfast.domain.git_place import PresentGit
+from holdfast.domain.git.drift import GitDrift
+from holdfast.domain.git.place import PresentGit
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.restore_plans import Step
+from holdfast.domain.restore.plan import Step
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.engine.components.changed_files import changed_since, seen_directories
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states, state_of

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from holdfast.domain.errors import NoSpace
-from holdfast.domain.remarks import reworded
+from holdfast.domain.wording import reworded
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import ComponentProblem
 from holdfast.ports.progress import TransferProgress

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.component_states import ComponentState, contents_of, decode_manifest
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component

@@ -16,14 +16,14 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT, SOME, ComponentState
 from holdfast.domain.errors import RestoreFailed
 from holdfast.domain.ids import short
-from holdfast.domain.remarks import reworded
-from holdfast.domain.restore_plans import (
+from holdfast.domain.restore.plan import (
     FAILED,
     RESTORED,
     ComponentOutcome,
     ComponentStep,
     RestorePlan,
 )
+from holdfast.domain.wording import reworded
 from holdfast.engine.components.capture import look_at
 from holdfast.engine.components.contents import StoreSource
 from holdfast.engine.components.guard import Refusal, component_progress, guarded, lines, one_line

@@ -21,8 +21,8 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall, storable, storable_call
 from holdfast.domain.messages import MOST_CHARACTERS, Message, Role
 from holdfast.domain.operations import RESTORING_KINDS, Operation
-from holdfast.domain.rollbacks import Rollback, roll_back
 from holdfast.domain.sessions import SessionStatus
+from holdfast.domain.timeline.rollbacks import Rollback, roll_back
 from holdfast.engine.sessions.admission import require_open_session, resume
 from holdfast.engine.vault import Vault
 from holdfast.ports.story import NewMessage

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
 
-from holdfast.domain.changes import Change, ChangeType, tree_changes, visible_changes
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.paths import is_within, to_text
-from holdfast.domain.rollbacks import Marks
-from holdfast.domain.selections import Selection, selection_of
+from holdfast.domain.restore.selections import Selection, selection_of
+from holdfast.domain.timeline.rollbacks import Marks
+from holdfast.domain.trees.changes import Change, ChangeType, tree_changes, visible_changes
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.undo.outside_files import changed_between
 from holdfast.engine.vault import Vault

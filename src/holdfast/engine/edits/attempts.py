@@ -18,7 +18,7 @@ from holdfast.domain.ids import SessionId, short
 from holdfast.domain.intent import make_intent, storable
 from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.paths import is_within
-from holdfast.domain.selections import Selection, selection_of
+from holdfast.domain.restore.selections import Selection, selection_of
 from holdfast.engine.edits.guard import open_activity
 from holdfast.engine.edits.running import is_running, settled
 from holdfast.engine.restore.plan import loader_for

@@ -14,9 +14,9 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.text_replacement import TextReplacement
+from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 from holdfast.engine.compare.content_diff import BytesContent, compare_content
 from holdfast.engine.compare.ignored_content import WITHHELD, IgnoredContent
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles

@@ -14,10 +14,10 @@ import stat
 from collections.abc import Iterable, Mapping
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import MODE_MASK, DirectoryEntry, Entry
 from holdfast.domain.paths import basename, is_within, parent
-from holdfast.domain.trees import EMPTY_TREE, encode_tree
+from holdfast.domain.trees.entries import MODE_MASK, DirectoryEntry, Entry
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import EMPTY_TREE, encode_tree
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault

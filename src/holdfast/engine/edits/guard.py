@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
-from holdfast.domain.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.intent import SnapshotIntent, make_intent
@@ -38,6 +37,7 @@ from holdfast.domain.paths import (
     parent,
     to_text,
 )
+from holdfast.domain.trees.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.edits.directories import remove_emptied, standing
 from holdfast.engine.edits.running import settled

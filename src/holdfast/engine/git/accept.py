@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.commit_messages import compose_message, has_own_reasons
-from holdfast.domain.commits import AcceptOutcome, AcceptPlan
-from holdfast.domain.entries import DirectoryEntry, Entry
 from holdfast.domain.errors import Refused, StoreDamaged
+from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
+from holdfast.domain.git.commit_messages import compose_message, has_own_reasons
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Role
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import join, parent
+from holdfast.domain.trees.changes import tree_changes
+from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.conversation.best_effort_story import BestEffortStory
 from holdfast.engine.history.references import resolve

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from holdfast.domain.branch_names import DEFAULT_MIRROR
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.git.branch_names import DEFAULT_MIRROR
+from holdfast.domain.git.mirror_commits import mirror_names
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.ignore_includes import IncludePatterns
-from holdfast.domain.mirror_commits import mirror_names
+from holdfast.domain.ignore.includes import IncludePatterns
 from holdfast.domain.paths import from_text, parent
-from holdfast.domain.trees import Tree
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.domain.trees.tree import Tree
 from holdfast.engine.bundles.new_file import new_file
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.stored_objects import read_content

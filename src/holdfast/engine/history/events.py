@@ -18,7 +18,6 @@ from dataclasses import replace
 from functools import partial
 
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus
-from holdfast.domain.digests import digest_of
 from holdfast.domain.events import (
     Event,
     NewEvent,
@@ -32,6 +31,7 @@ from holdfast.domain.events import (
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import mark_of
 from holdfast.domain.sessions import Session
+from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.conversation.best_effort_story import BestEffortStory
 from holdfast.engine.vault import Vault
 from holdfast.ports.event_log import EventCursors, EventsLost

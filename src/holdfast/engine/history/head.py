@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
-from holdfast.domain.selections import selection_of
+from holdfast.domain.restore.selections import selection_of
 from holdfast.engine.vault import Vault
 
 MOVING_KINDS = (OperationKind.CHECKPOINT, *RESTORING_KINDS)

@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import Entry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
+from holdfast.domain.trees.entries import Entry
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 

@@ -22,9 +22,9 @@ from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Message
 from holdfast.domain.operations import RESTORING_KINDS
-from holdfast.domain.rounds import RoundStatus
-from holdfast.domain.timeline import Cursor, Event, Outline, Sources, Timeline
-from holdfast.domain.timeline_lanes import make_timeline
+from holdfast.domain.timeline.lanes import make_timeline
+from holdfast.domain.timeline.rounds import RoundStatus
+from holdfast.domain.timeline.timeline import Cursor, Event, Outline, Sources, Timeline
 from holdfast.engine.conversation.best_effort_story import BestEffortStory
 from holdfast.engine.history.head import standing_on
 from holdfast.engine.sessions.approval import rounds_in

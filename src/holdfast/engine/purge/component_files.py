@@ -11,17 +11,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.component_states import (
     ComponentState,
     StoredContent,
     decode_manifest,
     encode_manifest,
 )
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import Refused
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import is_within
+from holdfast.domain.trees.objects import decode_chunk_list, digest_of
 from holdfast.engine.components.contents import StoreSource
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.vault import Vault

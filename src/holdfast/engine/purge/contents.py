@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from holdfast.domain.changes import TreeLoader
-from holdfast.domain.chunk_lists import decode_chunk_list
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
+from holdfast.domain.trees.changes import TreeLoader
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.vault import Vault
 
 

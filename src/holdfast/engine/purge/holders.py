@@ -13,13 +13,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from holdfast.domain.changes import TreeLoader
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.purges import Holder, Purged
-from holdfast.domain.sizes import count_words
+from holdfast.domain.trees.changes import TreeLoader
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.wording import count_words
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.purge.component_files import is_absolute
 from holdfast.engine.stored_objects import entry_at, read_content

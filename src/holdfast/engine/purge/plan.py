@@ -15,17 +15,17 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Skipped, SkipReason
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.purges import Holder, Purged, count_in_words
 from holdfast.domain.retention import APPROVED
-from holdfast.domain.sizes import count_words
-from holdfast.domain.tree_edits import replace_entries
-from holdfast.domain.trees import Tree, decode_tree
+from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
+from holdfast.domain.trees.edits import replace_entries
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import Tree, decode_tree
+from holdfast.domain.wording import count_words
 from holdfast.engine.purge.component_files import ComponentFiles, is_absolute
 from holdfast.engine.purge.contents import Contents
 from holdfast.engine.purge.holders import find_holders, purged_content

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.component_states import decode_manifest
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.paths import join
-from holdfast.domain.trees import Tree, decode_tree
+from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.vault import Vault
 
 ALL_COMPONENTS = "components"

@@ -19,15 +19,15 @@ from dataclasses import asdict, dataclass, replace
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.component_states import ComponentState, encode_manifest
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, to_text
-from holdfast.domain.repair_plans import DamagedState, UnnamedState
+from holdfast.domain.repair_plan import DamagedState, UnnamedState
 from holdfast.domain.sessions import Session
-from holdfast.domain.trees import decode_tree
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import decode_tree
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.repair.losses import ALL_COMPONENTS, DamagedCheckpoint, LossFinder
 from holdfast.engine.restore.conflicts import amended_tree

@@ -14,15 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from holdfast.domain.changes import Change
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.messages import Message
 from holdfast.domain.paths import from_text, join, require_safe_path, to_text
-from holdfast.domain.rounds import round_name
+from holdfast.domain.timeline.rounds import round_name
+from holdfast.domain.trees.changes import Change
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.engine.compare.changed_content import compare_change
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.engine.compare.ignored_content import IgnoredContent

@@ -23,9 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import NoSpace, Refused
 from holdfast.domain.paths import basename, join, parent
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.engine.restore.directory_handles import DIRECTORY_FLAGS, DirectoryHandles
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import FULL, Vault

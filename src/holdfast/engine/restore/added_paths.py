@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, Entry
 from holdfast.domain.paths import basename, from_text, parent
-from holdfast.domain.tree_edits import replace_entries
+from holdfast.domain.trees.changes import tree_changes
+from holdfast.domain.trees.edits import replace_entries
+from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.engine.restore.plan import read_report
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.scanner import Scan

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from holdfast.domain.changes import TreeLoader
-from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
-from holdfast.domain.tree_edits import Replacement, replace_entries
+from holdfast.domain.trees.changes import TreeLoader
+from holdfast.domain.trees.edits import Replacement, replace_entries
+from holdfast.domain.trees.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.engine.restore.database_groups import ASIDE, BACK
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, OWNER_ALL, DirectoryHandles
 from holdfast.engine.restore.journal import Journal

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing
-from holdfast.domain.entries import Entry, FileEntry
 from holdfast.domain.errors import RestoreFailed
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, parent, to_text
-from holdfast.domain.restore_plans import Step, StepType
+from holdfast.domain.restore.plan import Step, StepType
 from holdfast.domain.sqlite_files import JOURNAL, LOG, database_of
+from holdfast.domain.trees.entries import Entry, FileEntry
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.restore.progress import Displaced, RestoreProgress
 from holdfast.engine.restore.staging import Staging

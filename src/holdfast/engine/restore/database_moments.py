@@ -10,9 +10,9 @@ import errno
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.paths import basename, parent
-from holdfast.domain.restore_plans import UNDER_WAY, Step
+from holdfast.domain.restore.plan import UNDER_WAY, Step
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 
-from holdfast.domain.entries import MODE_MASK
 from holdfast.domain.paths import basename, parent
+from holdfast.domain.trees.entries import MODE_MASK
 from holdfast.ports.filesystem import Filesystem
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -15,11 +15,17 @@ import contextlib
 import errno
 import os
 
-from holdfast.domain.entries import MODE_MASK, SETID_BITS, DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import ObjectDamaged, ObjectMissing
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent
-from holdfast.domain.restore_plans import Step, StepType
+from holdfast.domain.restore.plan import Step, StepType
+from holdfast.domain.trees.entries import (
+    MODE_MASK,
+    SETID_BITS,
+    DirectoryEntry,
+    FileEntry,
+    SymlinkEntry,
+)
 from holdfast.engine.restore.database_groups import (
     DatabaseGroup,
     DatabaseWriter,

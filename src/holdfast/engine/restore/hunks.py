@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, storable_ns
-from holdfast.domain.errors import NotFound, Refused, RestoreConflict, UsageError
-from holdfast.domain.hunk_choice import (
+from holdfast.domain.diff.hunk_choice import (
     DEFAULT_CONTEXT,
     MODE,
     HunkChoice,
@@ -24,11 +22,19 @@ from holdfast.domain.hunk_choice import (
     numbered,
     revert_hunks,
 )
-from holdfast.domain.hunks import Hunk
+from holdfast.domain.diff.hunks import Hunk
+from holdfast.domain.errors import NotFound, Refused, RestoreConflict, UsageError
 from holdfast.domain.ids import Digest, short
 from holdfast.domain.paths import basename, is_within, to_text, typed
-from holdfast.domain.restore_plans import RestorePlan
-from holdfast.domain.tree_edits import replace_entries
+from holdfast.domain.restore.plan import RestorePlan
+from holdfast.domain.trees.edits import replace_entries
+from holdfast.domain.trees.entries import (
+    DirectoryEntry,
+    Entry,
+    FileEntry,
+    SymlinkEntry,
+    storable_ns,
+)
 from holdfast.engine.compare.changed_content import StoredContent, WorkspaceContent
 from holdfast.engine.compare.content_diff import Content, ContentDiff, compare_content
 from holdfast.engine.compare.ignored_content import IgnoredContent

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from holdfast.domain.digests import digest_of
+from holdfast.domain.diff.hunk_choice import HunkChoice
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import (
@@ -21,6 +20,7 @@ from holdfast.domain.paths import (
     require_safe_path,
     to_text,
 )
+from holdfast.domain.trees.objects import digest_of
 from holdfast.values.classes import dataclass, replace
 
 _VERSION = 1

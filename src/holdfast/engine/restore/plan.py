@@ -8,10 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
-from holdfast.domain.database_steps import with_whole_databases
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.operations import OperationKind
@@ -23,8 +20,8 @@ from holdfast.domain.paths import (
     require_safe_path,
     to_text,
 )
-from holdfast.domain.remarks import Remark
-from holdfast.domain.restore_plans import (
+from holdfast.domain.restore.database_steps import with_whole_databases
+from holdfast.domain.restore.plan import (
     Blocked,
     Kept,
     LeftOutByRules,
@@ -36,7 +33,10 @@ from holdfast.domain.restore_plans import (
     topmost,
 )
 from holdfast.domain.sqlite_files import COMPANIONS, HEADER, JOURNAL, database_of
-from holdfast.domain.trees import Tree, decode_tree
+from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.domain.trees.tree import Tree, decode_tree
+from holdfast.domain.wording import Remark
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.save.save import capture_policy
 from holdfast.engine.scan.scanner import Scan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.restore.plan import RestorePlan
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.restore import (
     concerns,

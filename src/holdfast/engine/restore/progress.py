@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import to_text
-from holdfast.domain.remarks import Remark
-from holdfast.domain.restore_plans import Step
+from holdfast.domain.restore.plan import Step
 from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry, SymlinkEntry
+from holdfast.domain.wording import Remark
 from holdfast.values.classes import dataclass, field
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
-from holdfast.domain.entries import Entry
-from holdfast.domain.hunk_choice import HunkChoice
+from holdfast.domain.diff.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import is_within
-from holdfast.domain.selections import restore_intent
+from holdfast.domain.restore.selections import restore_intent
+from holdfast.domain.trees.entries import Entry
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal

@@ -16,15 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.errors import HoldfastError, RestoreFailed, StoreDamaged, StoreReadOnly
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
-from holdfast.domain.tree_edits import Replacement
+from holdfast.domain.trees.changes import tree_changes
+from holdfast.domain.trees.edits import Replacement
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.engine.components.restore import plan_components, with_component_steps
 from holdfast.engine.restore.conflicts import amended_tree, open_staging
 from holdfast.engine.restore.database_groups import groups_of

@@ -11,13 +11,13 @@ half-way takes back what was done. Nothing that is not in the store is overwritt
 from __future__ import annotations
 
 from holdfast.domain.checkpoints import Checkpoint, SkipReason
-from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import CheckpointId, short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
-from holdfast.domain.restore_plans import UNDER_WAY, RestorePlan
+from holdfast.domain.restore.plan import UNDER_WAY, RestorePlan
+from holdfast.domain.trees.entries import MODE_MASK, SETID_BITS
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.manifests import release_components

@@ -6,8 +6,8 @@ in the way has ended; the wait is bounded.
 
 from __future__ import annotations
 
-from holdfast.domain.restore_plans import RestorePlan
-from holdfast.domain.tree_edits import NewMode
+from holdfast.domain.restore.plan import RestorePlan
+from holdfast.domain.trees.edits import NewMode
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.database_moments import no_transaction
 from holdfast.engine.restore.plan import make_plan

@@ -16,7 +16,7 @@ import stat
 from typing import TypeAlias
 
 from holdfast.domain.paths import basename, parent
-from holdfast.domain.restore_plans import Step
+from holdfast.domain.restore.plan import Step
 from holdfast.engine.restore.database_moments import (
     between_transactions,
     rather_between_transactions,

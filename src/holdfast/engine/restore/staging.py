@@ -11,8 +11,8 @@ import errno
 import os
 import stat
 
-from holdfast.domain.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
 from holdfast.domain.paths import MARKER_DIRECTORY, join, parent
+from holdfast.domain.trees.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
 from holdfast.engine.restore.directory_handles import DIRECTORY_FLAGS, DirectoryHandles, give_to
 from holdfast.engine.stored_objects import read_content
 from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem, write_all

@@ -16,7 +16,6 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from holdfast.domain.checkpoints import SkipReason
-from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.paths import (
     basename,
@@ -27,7 +26,8 @@ from holdfast.domain.paths import (
     require_safe_path,
     to_text,
 )
-from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.restore.plan import RestorePlan
+from holdfast.domain.trees.entries import MODE_MASK, SETID_BITS
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles, passing_over
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault

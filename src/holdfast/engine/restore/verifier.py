@@ -8,12 +8,12 @@ import stat
 
 from blake3 import blake3
 
-from holdfast.domain.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent
-from holdfast.domain.restore_plans import Step
-from holdfast.domain.sizes import count_words
+from holdfast.domain.restore.plan import Step
 from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of, is_shared_memory
+from holdfast.domain.trees.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.wording import count_words
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session
-from holdfast.domain.tool_descriptions import one_line
+from holdfast.domain.tool_calls import one_line
+from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import RunningTool, session_digest

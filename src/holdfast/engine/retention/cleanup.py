@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from holdfast.domain.changes import TreeLoader, tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.chunk_lists import decode_chunk_list
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import SavedFirst
 from holdfast.domain.retention import Decision, decide, protections, rules_with
+from holdfast.domain.trees.changes import TreeLoader, tree_changes
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.components.manifests import named_objects, release_components
 from holdfast.engine.retention.recent_work import recent_sessions, states_before_messages
 from holdfast.engine.retention.schedule import confirmed_now_ns

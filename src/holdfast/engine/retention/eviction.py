@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.remarks import Remark
 from holdfast.domain.retention import Decision
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.sizes import count_words
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.domain.wording import Remark, count_words
 from holdfast.engine.retention.cleanup import (
     annotated,
     decisions,

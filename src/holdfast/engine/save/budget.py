@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from holdfast.domain.changes import TreeLoader
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import to_text
-from holdfast.domain.sizes import count_words, size_words
+from holdfast.domain.trees.changes import TreeLoader
+from holdfast.domain.wording import count_words, size_words
 from holdfast.engine.save.save import (
     SavedTree,
     capture_policy,

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
 from holdfast.domain.checkpoints import (
     AUTOMATIC_KINDS,
     ChangeCounts,
@@ -25,7 +24,6 @@ from holdfast.domain.checkpoints import (
     Skipped,
     SkipReason,
 )
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import BudgetReached, InvalidIntent, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
@@ -33,7 +31,9 @@ from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.domain.settings import Settings
+from holdfast.domain.settings.schema import Settings
+from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
+from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.save.space_limit import MeasuringWriter, SpaceLimit
 from holdfast.engine.scan.exempt_paths import ExemptPaths

@@ -45,7 +45,7 @@ class SpaceLimit:
             raise self.explanation()
 
     def explanation(self) -> NoSpace:
-        from holdfast.domain.sizes import size_words  # imported late: hardly any save fails
+        from holdfast.domain.wording import size_words  # imported late: hardly any save fails
 
         free, kept = self._disk_left + DISK_RESERVE_BYTES, size_words(DISK_RESERVE_BYTES)
         return NoSpace(

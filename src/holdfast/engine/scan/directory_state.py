@@ -16,9 +16,9 @@ from types import MappingProxyType
 from typing import Any
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
-from holdfast.domain.entries import storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.entries import storable_ns
 from holdfast.values.tuples import NamedTuple
 
 _CHILD_ROW = struct.Struct("<I32s")

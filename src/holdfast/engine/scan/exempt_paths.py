@@ -15,7 +15,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 
-from holdfast.domain.git_index import (
+from holdfast.domain.git.index import (
     NOTHING_TRACKED,
     TrackedNames,
     UnknownIndex,

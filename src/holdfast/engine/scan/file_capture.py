@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from blake3 import blake3
 
-from holdfast.domain.chunk_lists import Piece, encode_chunk_list
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import Piece, digest_of, encode_chunk_list
 from holdfast.engine.scan.stable_read import StableRead, read_stably, read_whole
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectWriter

@@ -16,17 +16,17 @@ from functools import lru_cache
 from pathlib import Path
 
 from holdfast.domain.checkpoints import SkipReason
-from holdfast.domain.digests import digest_of
-from holdfast.domain.ignore_defaults import (
+from holdfast.domain.ignore.defaults import (
     CACHEDIR_TAG,
     DEFAULT_RULES,
     cache_marker,
     is_cachedir_tag,
 )
-from holdfast.domain.ignore_includes import IncludePatterns
-from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
+from holdfast.domain.ignore.includes import IncludePatterns
+from holdfast.domain.ignore.rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
-from holdfast.domain.settings import Settings
+from holdfast.domain.settings.schema import Settings
+from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.scan.exempt_paths import ExemptPaths
 from holdfast.engine.scan.repositories import RepositoryKind
 from holdfast.values.classes import dataclass

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
-from holdfast.domain.trees import Tree
+from holdfast.domain.trees.entries import DirectoryEntry
+from holdfast.domain.trees.tree import Tree
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.target_rules import TargetRules

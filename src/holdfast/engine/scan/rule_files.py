@@ -6,7 +6,7 @@ import os
 import stat
 from typing import TypeAlias
 
-from holdfast.domain.ignore_rules import RuleStack
+from holdfast.domain.ignore.rules import RuleStack
 from holdfast.domain.paths import GIT_DIRECTORY
 from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
-from holdfast.domain.trees import Tree, decode_tree
+from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.scan.directory_state import DirectoryState, decode_state, encode_state
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy

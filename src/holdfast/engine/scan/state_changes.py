@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterator, Mapping
 
 from holdfast.domain.checkpoints import ChangeCounts
-from holdfast.domain.entries import MODE_MASK
 from holdfast.domain.paths import join
 from holdfast.domain.sqlite_files import COMPANIONS, LOG
+from holdfast.domain.trees.entries import MODE_MASK
 from holdfast.engine.scan.directory_state import ROW, SPARSE, DirectoryState, FileRow, KnownChild
 from holdfast.ports.filesystem import Filesystem
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
-from holdfast.domain.entries import storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, basename, join
 from holdfast.domain.sqlite_files import (
@@ -20,6 +19,7 @@ from holdfast.domain.sqlite_files import (
     database_of,
     has_size_of_shared_memory,
 )
+from holdfast.domain.trees.entries import storable_ns
 from holdfast.engine.scan.databases import PartRead, is_database, read_as_one
 from holdfast.engine.scan.directory_state import (
     BEING_WRITTEN,

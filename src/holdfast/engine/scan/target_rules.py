@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.domain.checkpoints import SkipReason
-from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.ignore_rules import RuleStack
+from holdfast.domain.ignore.rules import RuleStack
 from holdfast.domain.paths import GIT_DIRECTORY, basename, is_within, join, parent
-from holdfast.domain.trees import Tree
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
+from holdfast.domain.trees.tree import Tree
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.scan.policy import (
     IGNORE_FILES,

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
-from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import MODE_MASK, DirectoryEntry, SymlinkEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, join, parent
-from holdfast.domain.trees import FILE_ROW, encode_columns
-from holdfast.domain.trees import SPARSE as TREE_SPARSE
+from holdfast.domain.trees.entries import MODE_MASK, DirectoryEntry, SymlinkEntry
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import FILE_ROW, encode_columns
+from holdfast.domain.trees.tree import SPARSE as TREE_SPARSE
 from holdfast.engine.scan.directory_state import MANY_NAMES, ROW, SPARSE, DirectoryState
 from holdfast.values.tuples import NamedTuple
 

@@ -16,9 +16,9 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import to_text
-from holdfast.domain.search_highlights import Excerpt, beginning, excerpt
-from holdfast.domain.search_hits import Field, Hit, Match, SearchResult
-from holdfast.domain.search_query import SearchQuery, Term, parse_query
+from holdfast.domain.search.highlights import Excerpt, beginning, excerpt
+from holdfast.domain.search.hits import Field, Hit, Match, SearchResult
+from holdfast.domain.search.query import SearchQuery, Term, parse_query
 from holdfast.domain.tool_calls import call_words
 from holdfast.engine.conversation.best_effort_story import BestEffortStory
 from holdfast.engine.search.index_update import catch_up

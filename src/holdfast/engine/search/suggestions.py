@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
-from holdfast.domain.code_words import words
 from holdfast.domain.ids import SessionId
-from holdfast.domain.search_query import free_words, parse_query
+from holdfast.domain.search.query import free_words, parse_query
+from holdfast.domain.search.words import words
 from holdfast.engine.vault import Vault
 
 _MOST = 3

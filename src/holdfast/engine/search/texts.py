@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import to_text
-from holdfast.domain.search_hits import Field
-from holdfast.domain.search_query import State
+from holdfast.domain.search.hits import Field
+from holdfast.domain.search.query import State
+from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.vault import Vault
 from holdfast.ports.search import CheckpointText, MessageText
 

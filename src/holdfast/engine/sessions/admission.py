@@ -13,7 +13,7 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import LimitReached, Refused
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 from holdfast.engine.vault import Vault
 
 
@@ -30,7 +30,7 @@ def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
 
 
 def resumed_words(session_id: SessionId) -> str:
-    from holdfast.domain.remarks import Remark  # imported late: hardly any save needs it
+    from holdfast.domain.wording import Remark  # imported late: hardly any save needs it
 
     return Remark(f"the session {session_id!r} had ended; it is active again")
 

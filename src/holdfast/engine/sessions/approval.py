@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.restore_plans import RestorePlan
-from holdfast.domain.rounds import ENDED_BY, Round, round_name, round_title, rounds_of
+from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.timeline.rounds import ENDED_BY, Round, round_name, round_title, rounds_of
+from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.components.selection import choose_components
 from holdfast.engine.history.head import standing_on

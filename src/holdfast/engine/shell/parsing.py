@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from holdfast.domain.shell_commands import (
+from holdfast.domain.shell.commands import (
     MOST_COMMANDS,
     SUBSTITUTION,
     Redirect,

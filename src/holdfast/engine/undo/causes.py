@@ -24,9 +24,9 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import SessionId
-from holdfast.domain.ignore_defaults import is_made_by_tools
-from holdfast.domain.restore_plans import Missing
-from holdfast.domain.undo_history import State
+from holdfast.domain.ignore.defaults import is_made_by_tools
+from holdfast.domain.restore.plan import Missing
+from holdfast.domain.timeline.undo_history import State
 from holdfast.engine.restore.plan import missing_now
 from holdfast.engine.undo.outside_files import keys_outside
 from holdfast.engine.vault import Vault

@@ -6,8 +6,8 @@ from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import short
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.paths import to_text
-from holdfast.domain.selections import selected_words, selection_of
-from holdfast.domain.tool_descriptions import BEFORE_MESSAGE, one_line
+from holdfast.domain.restore.selections import selected_words, selection_of
+from holdfast.domain.tool_calls import BEFORE_MESSAGE, one_line
 from holdfast.engine.undo.causes import Cause, Loss, is_before_tool
 from holdfast.engine.undo.undo import UndoStep
 from holdfast.engine.vault import Vault

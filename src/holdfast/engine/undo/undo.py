@@ -1,8 +1,9 @@
 """Undo and redo: of a session's restores, for programs, and of whatever happened last, for people.
 
 A program's undo returns exactly from the last restore of its session. A person's undo takes back
-the last thing that happened to the workspace, whoever did it: `holdfast.domain.undo_history` says
-what that is. Both are restores themselves, to a state that is saved, with the present saved first.
+the last thing that happened to the workspace, whoever did it; which that is says
+`holdfast.domain.timeline.undo_history`. Both are restores themselves, to a saved state, with
+the present saved first.
 
 An undo is recorded in the session whose checkpoint it goes back to. So the conversation there
 follows it, that agent hears of it as of its own work, and every other session as of a neighbour's.
@@ -14,13 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NothingToUndo, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
-from holdfast.domain.selections import selection_of
-from holdfast.domain.undo_history import (
+from holdfast.domain.restore.selections import selection_of
+from holdfast.domain.timeline.undo_history import (
     Difference,
     EarlierNeeded,
     Moment,
@@ -29,6 +29,7 @@ from holdfast.domain.undo_history import (
     UndoHistory,
     first_certain,
 )
+from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.components.selection import changed_components, choose_components
 from holdfast.engine.history.head import MOVING_KINDS
 from holdfast.engine.restore.added_paths import first_captured, with_goal

@@ -18,11 +18,11 @@ from dataclasses import replace
 
 from holdfast.domain.activities import Activity
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
+from holdfast.domain.diff.line_origins import LineOrigin
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.line_origins import LineOrigin
 from holdfast.domain.messages import Message, Role
-from holdfast.domain.tool_call_targets import Likelihood, likelihood
+from holdfast.domain.tool_calls import Likelihood, likelihood
 from holdfast.engine.conversation.best_effort_story import BestEffortStory
 from holdfast.engine.vault import Vault
 

@@ -17,10 +17,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import FileEntry
+from holdfast.domain.diff.line_origins import LineOrigin, OtherAgent
 from holdfast.domain.ids import Digest
-from holdfast.domain.line_origins import LineOrigin, OtherAgent
 from holdfast.domain.sessions import Session
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, name_digest

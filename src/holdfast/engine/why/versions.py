@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.domain.changes import ChangeType, tree_changes
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, short
 from holdfast.domain.paths import basename, to_text
-from holdfast.domain.selections import selection_of
+from holdfast.domain.restore.selections import selection_of
+from holdfast.domain.trees.changes import ChangeType, tree_changes
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.engine.stored_objects import list_files, read_content
 from holdfast.engine.vault import Vault
 from holdfast.engine.why.workspace_states import WorkspaceStates

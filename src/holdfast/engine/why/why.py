@@ -13,11 +13,11 @@ from dataclasses import replace
 from blake3 import blake3
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.entries import DirectoryEntry, FileEntry
+from holdfast.domain.diff.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
 from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import Digest, SessionId, short
-from holdfast.domain.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
 from holdfast.domain.paths import require_safe_path, to_text
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
 from holdfast.engine.compare.ignored_content import IgnoredContent
 from holdfast.engine.conversation.best_effort_story import BestEffortStory
 from holdfast.engine.history.references import resolve

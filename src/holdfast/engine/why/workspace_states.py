@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.operations import Operation, OperationKind
-from holdfast.domain.selections import selection_of
+from holdfast.domain.restore.selections import selection_of
 from holdfast.engine.history.head import MOVING_KINDS
 from holdfast.engine.vault import Vault
 

@@ -93,7 +93,7 @@ def require_agent(words: Sequence[str]) -> str:
         return meant
     if len(words) != 1:
         raise UsageError("name one agent", hint=every)
-    from holdfast.domain.near_words import distance
+    from holdfast.domain.search.spelling import distance
 
     near = [agent for agent in AGENTS if distance(said, agent, _FARTHEST_SPELLING) is not None]
     hint = f"did you mean {near[0]}? {every}" if near else every

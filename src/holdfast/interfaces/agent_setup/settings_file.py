@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from holdfast.domain.errors import Refused
-from holdfast.domain.sizes import size_words
+from holdfast.domain.wording import size_words
 
 _LARGEST = 50 << 20
 """Some agents keep the history of all projects in their settings."""

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.messages import Annotation
-from holdfast.domain.selections import selection_of
+from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.tool_calls import call_words
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.interfaces.cli.checkpoint_view import (
     change_words,
     confidence_mark,

@@ -75,7 +75,10 @@ def moment(terminal: Terminal, checkpoint: Checkpoint, now: datetime) -> str:
 
 
 def title(checkpoint: Checkpoint) -> str:
-    from holdfast.domain.selections import selected_words, selection_of  # a save lists nothing
+    from holdfast.domain.restore.selections import (  # a save lists nothing
+        selected_words,
+        selection_of,
+    )
 
     words = visible(shortened(first_line(checkpoint.intent.reasoning), _LONGEST_REASON))
     selected = selection_of(checkpoint)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.domain.paths import to_text
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.interfaces.cli.terminal import DIM, Terminal, visible_bytes, visible_line
 from holdfast.interfaces.cli.wording import size
 

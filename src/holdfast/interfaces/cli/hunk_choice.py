@@ -12,10 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from holdfast.domain.changes import Change, ChangeType
-from holdfast.domain.entries import DirectoryEntry
-from holdfast.domain.errors import Refused, UsageError
-from holdfast.domain.hunk_choice import (
+from holdfast.domain.diff.hunk_choice import (
     DEFAULT_CONTEXT,
     MODE,
     HunkChoice,
@@ -23,7 +20,10 @@ from holdfast.domain.hunk_choice import (
     hunk_key,
     name_in,
 )
+from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.paths import is_within
+from holdfast.domain.trees.changes import Change, ChangeType
+from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.interfaces.cli.arguments import context_lines
 from holdfast.interfaces.cli.confirmation import can_ask
 from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change

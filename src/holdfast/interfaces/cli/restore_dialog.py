@@ -11,14 +11,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.git_drift import TO_RESTORE_GIT
-from holdfast.domain.hunk_choice import NumberedHunk
+from holdfast.domain.diff.hunk_choice import NumberedHunk
+from holdfast.domain.git.drift import TO_RESTORE_GIT
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, RestoreOutcome
-from holdfast.domain.remarks import reworded
-from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan
-from holdfast.domain.rounds import round_title
+from holdfast.domain.restore.plan import FAILED, Missing, RestorePlan
+from holdfast.domain.timeline.rounds import round_title
+from holdfast.domain.wording import reworded
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.restore_view import (

@@ -10,7 +10,7 @@ from holdfast.domain.component_states import EXACT, SOME
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
-from holdfast.domain.restore_plans import (
+from holdfast.domain.restore.plan import (
     FAILED,
     Blocked,
     ComponentOutcome,
@@ -22,7 +22,7 @@ from holdfast.domain.restore_plans import (
     StepType,
     count_steps,
 )
-from holdfast.domain.rounds import round_title
+from holdfast.domain.timeline.rounds import round_title
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from holdfast.domain.ids import short
-from holdfast.domain.rounds import Round, RoundStatus, round_title
+from holdfast.domain.timeline.rounds import Round, RoundStatus, round_title
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, Terminal, visible
 from holdfast.interfaces.cli.wording import ago, count, first_line, iso
 

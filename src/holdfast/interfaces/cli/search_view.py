@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from holdfast.domain.ids import SessionId
-from holdfast.domain.search_highlights import Excerpt
-from holdfast.domain.search_hits import Field, Hit, Match
+from holdfast.domain.search.highlights import Excerpt
+from holdfast.domain.search.hits import Field, Hit, Match
 from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.checkpoint_view import identifier, kind_colour, title
 from holdfast.interfaces.cli.log_table import session_mark

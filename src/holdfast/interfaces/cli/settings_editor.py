@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from holdfast.domain.errors import InvalidSetting, UsageError
-from holdfast.domain.settings import DEFAULTS, HELP, KEYS, USER_ONLY, check_setting
+from holdfast.domain.settings.schema import DEFAULTS, HELP, KEYS, USER_ONLY, check_setting
 from holdfast.interfaces.cli.invocation import Invocation
 
 _HEAD = """\

@@ -10,11 +10,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from holdfast.api.views.times import iso_from_ns
-from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.paths import to_text
-from holdfast.domain.rounds import Round, RoundStatus, round_title
+from holdfast.domain.timeline.rounds import Round, RoundStatus, round_title
+from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.interfaces.cli.checkpoint_view import (
     identifier,
     left_out_words,

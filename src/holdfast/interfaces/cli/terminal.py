@@ -253,7 +253,7 @@ class Terminal:
 
     def tell(self, warning: str, *, answering: bool = False) -> None:
         """A warning, or a remark in passing; `answering`: the remark is part of the answer."""
-        from holdfast.domain.remarks import Remark
+        from holdfast.domain.wording import Remark
 
         if isinstance(warning, Remark) and answering:
             self.sentence(self.paint(f"  {visible(warning)}", DIM))

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from holdfast.domain.ids import SessionId, short
-from holdfast.domain.rounds import round_name, round_title
-from holdfast.domain.selections import selected_words
+from holdfast.domain.restore.selections import selected_words
 from holdfast.domain.sessions import Session
-from holdfast.domain.timeline import Event, EventType, Outline, Timeline
+from holdfast.domain.timeline.rounds import round_name, round_title
+from holdfast.domain.timeline.timeline import Event, EventType, Outline, Timeline
 from holdfast.interfaces.cli.cells import cell_width
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
 from holdfast.interfaces.cli.log_table import session_mark

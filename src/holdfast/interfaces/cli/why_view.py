@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from holdfast.domain.diff.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
 from holdfast.domain.ids import short
-from holdfast.domain.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
 from holdfast.domain.tool_calls import call_words
 from holdfast.interfaces.cli.checkpoint_view import identifier, moment
 from holdfast.interfaces.cli.terminal import CYAN, DIM, YELLOW, Terminal, visible, visible_bytes

@@ -59,7 +59,7 @@ def note_who_speaks(opened: OpenWorkspace, event: AgentEvent) -> None:
         return
     from holdfast.adapters.local.processes import agent_above
     from holdfast.domain.masking import masked
-    from holdfast.domain.tool_descriptions import one_line
+    from holdfast.domain.tool_calls import one_line
     from holdfast.engine.sessions.overview import AGENT_PROCESS
 
     vault = opened.engine.vault

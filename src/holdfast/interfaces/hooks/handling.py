@@ -38,7 +38,7 @@ from holdfast.domain.errors import Busy, HoldfastError, NotFound, StoreMissing
 from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.tool_descriptions import message_description, tool_description
+from holdfast.domain.tool_calls import message_description, tool_description
 from holdfast.engine.edits.running import settled, unhindered
 from holdfast.engine.save.save import was_last_at
 from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks, read_what_is_new
@@ -46,7 +46,7 @@ from holdfast.interfaces.hooks.protection_notices import fresh
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.domain.risk import Assessment
+    from holdfast.domain.risk.assessment import Assessment
     from holdfast.domain.sessions import Session
 
 BEGINS = (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
@@ -245,7 +245,7 @@ def _risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
     if event.tool_kind is not ToolKind.SHELL:
         return None
     from holdfast.app.automation.shell_disk import shell_disk
-    from holdfast.domain.risk import assess
+    from holdfast.domain.risk.assessment import assess
     from holdfast.engine.shell.parsing import parse
 
     workspace = str(opened.engine.vault.workspace)

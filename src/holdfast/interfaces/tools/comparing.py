@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from holdfast.domain.changes import Change
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.paths import is_within
+from holdfast.domain.trees.changes import Change
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.compare.changed_content import compare_change
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.engine.compare.ignored_content import WITHHELD, IgnoredContent

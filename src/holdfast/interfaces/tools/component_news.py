@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.domain.restore_plans import FAILED, ComponentOutcome, ComponentStep
+from holdfast.domain.restore.plan import FAILED, ComponentOutcome, ComponentStep
 from holdfast.interfaces.tools.results import ComponentNews
 from holdfast.interfaces.tools.wording import MOST_LISTED, bullets, said
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from holdfast.domain.diff.line_origins import ExplainedLine, LineState
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.line_origins import ExplainedLine, LineState
 from holdfast.domain.messages import Message
 from holdfast.engine.why.why import why as explain
 from holdfast.interfaces.tools.arguments import BadArguments

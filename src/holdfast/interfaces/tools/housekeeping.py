@@ -10,8 +10,8 @@ from blake3 import blake3
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import short
 from holdfast.domain.retention import Decision
-from holdfast.domain.settings import HELP, KEYS, check_setting
-from holdfast.domain.sizes import size_words
+from holdfast.domain.settings.schema import HELP, KEYS, check_setting
+from holdfast.domain.wording import size_words
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.bench import Answer, Bench
 from holdfast.interfaces.tools.confirmations import VALID_MINUTES

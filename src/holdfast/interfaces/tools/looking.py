@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
-from holdfast.domain.entries import DirectoryEntry
-from holdfast.domain.sizes import size_words
+from holdfast.domain.trees.entries import DirectoryEntry
+from holdfast.domain.wording import size_words
 from holdfast.engine.components.breaker import degraded
 from holdfast.engine.components.manifests import describe_components
 from holdfast.engine.conversation.best_effort_story import BestEffortStory

@@ -33,7 +33,7 @@ def nothing_saved(name: str, workspace: Path, session_id: str) -> ToolResult:
         return ToolResult(None, True, EMPTY, Statistics(place, session_id, 0, 0, 0, 0, 0, 0, None))
     if name == "timeline":
         from holdfast.api.views.timeline import timeline_view
-        from holdfast.domain.timeline import Timeline
+        from holdfast.domain.timeline.timeline import Timeline
 
         return ToolResult(None, True, json.dumps(timeline_view(Timeline(()))))
     missing = NotFound(

@@ -7,11 +7,10 @@ from typing import Any
 from holdfast.api.views.git import git_at_checkpoint_view
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.git_place import PresentGit, git_place
+from holdfast.domain.git.place import PresentGit, git_place
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
-from holdfast.domain.remarks import remarks_in
-from holdfast.domain.rounds import round_title
-from holdfast.domain.sizes import size_words
+from holdfast.domain.timeline.rounds import round_title
+from holdfast.domain.wording import remarks_in, size_words
 from holdfast.engine.components.manifests import state_of
 from holdfast.interfaces.tools.bench import Answer, Bench
 from holdfast.interfaces.tools.results import Annotated, Approved, Created, GitNow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.domain.search_hits import Hit
+from holdfast.domain.search.hits import Hit
 from holdfast.interfaces.tools.bench import Answer, Bench
 from holdfast.interfaces.tools.results import Found, FoundText, SearchHit
 from holdfast.interfaces.tools.wording import info, one_line, row, said

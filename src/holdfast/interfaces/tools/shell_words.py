@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.domain.git_drift import TO_RESTORE_GIT
+from holdfast.domain.git.drift import TO_RESTORE_GIT
 
 NOTICE_PHRASES = (
     "To take this back: holdfast undo.",

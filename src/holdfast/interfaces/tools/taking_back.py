@@ -12,13 +12,13 @@ from typing import Any
 
 from blake3 import blake3
 
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
-from holdfast.domain.git_drift import GitDrift
+from holdfast.domain.git.drift import GitDrift
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.remarks import remarks_in
-from holdfast.domain.restore_plans import RestorePlan, Step, StepType
-from holdfast.domain.rounds import round_title
+from holdfast.domain.restore.plan import RestorePlan, Step, StepType
+from holdfast.domain.timeline.rounds import round_title
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.wording import remarks_in
 from holdfast.engine.components.git_drift import present_git
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.sessions.approval import active_round, has_nothing_to_reset, reset_outcome

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
-from holdfast.domain.git_place import PresentGit
+from holdfast.domain.git.place import PresentGit
 from holdfast.domain.ids import short
-from holdfast.domain.remarks import Remark, reworded
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import Remark, count_words, reworded
 from holdfast.interfaces.tools.results import CheckpointInfo, GitNow, PathNote
 from holdfast.interfaces.tools.shell_words import in_calls
 

@@ -16,8 +16,8 @@ from holdfast.adapters.local.encryption.key_slots import (
     encode_key_slots,
     first_slots,
 )
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged, WrongKey
+from holdfast.domain.trees.objects import digest_of
 
 pytestmark = pytest.mark.requirement("ST-6")
 

@@ -17,9 +17,9 @@ from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.encryption.sealed_records import SealedRecords
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.local import LocalObjectStore
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.object_records import BadRecord, Record
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import Filesystem
 from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.faulty_filesystem import Fail, Fault, FaultyFilesystem, Kill, Killed

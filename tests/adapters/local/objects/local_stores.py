@@ -8,8 +8,8 @@ from pathlib import Path
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.local import LocalObjectStore
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import Filesystem
 from holdfast.testing.expectations import store_objects
 

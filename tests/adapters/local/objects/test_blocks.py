@@ -17,10 +17,10 @@ from holdfast.adapters.local.objects.blocks import (
     objects_in,
     open_block,
 )
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, Record, encode_record
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import all_digests
 from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.values.compression import Codec, compress, decompress

@@ -11,8 +11,8 @@ import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.packs import PACK_MAGIC
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.trees.objects import digest_of
 from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem

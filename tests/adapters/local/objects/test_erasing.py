@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import all_digests
 from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed

@@ -12,8 +12,8 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects import packs as pack_files
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.sqlite_connection import connect
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import all_digests
 from holdfast.testing.expectations import compressible, incompressible, store_objects
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.system import SystemClock
-from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.scan.file_capture import CHUNK_ABOVE_BYTES, CapturedContent, FileCapture
 from holdfast.ports.objects import ObjectStore, WriteTotals
 from holdfast.testing.expectations import incompressible

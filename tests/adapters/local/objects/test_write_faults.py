@@ -14,8 +14,8 @@ import apsw
 import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, StoreDamaged, StoreUnwritable
+from holdfast.domain.trees.objects import digest_of
 from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.faulty_filesystem import (
     CutShort,

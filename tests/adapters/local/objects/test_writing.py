@@ -9,10 +9,10 @@ import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.packs import PackDirectory
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectMissing
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import Record
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import all_digests
 from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.recording_filesystem import RecordingFilesystem

@@ -15,8 +15,8 @@ from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.search_hits import Field
-from holdfast.domain.search_query import parse_query
+from holdfast.domain.search.hits import Field
+from holdfast.domain.search.query import parse_query
 from holdfast.ports.search import CheckpointText, Cursors, Findings, IndexBatch, MessageText
 
 pytestmark = pytest.mark.requirement("SE-8")

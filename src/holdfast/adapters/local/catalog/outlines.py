@@ -10,11 +10,10 @@ import json
 from types import NoneType
 from typing import Any
 
-from holdfast.domain.checkpoints import Kind
+from holdfast.domain.checkpoints import Kind, Milestone
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.milestones import Milestone
-from holdfast.domain.selections import selected_in
-from holdfast.domain.timeline import Outline
+from holdfast.domain.restore.selections import selected_in
+from holdfast.domain.timeline.timeline import Outline
 
 _LONGEST_REASON = 400
 _KINDS = {kind.value: kind for kind in Kind}

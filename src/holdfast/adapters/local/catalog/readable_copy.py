@@ -28,7 +28,7 @@ from holdfast.adapters.local.commit_notes import (
     notes_are_damaged,
 )
 from holdfast.domain.errors import HoldfastError, NewerStore
-from holdfast.domain.repair_plans import CatalogLosses
+from holdfast.domain.repair_plan import CatalogLosses
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import StoreKeys

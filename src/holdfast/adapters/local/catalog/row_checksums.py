@@ -17,7 +17,7 @@ from holdfast.adapters.local.catalog.rows import (
     checksum_of,
     is_sealed,
 )
-from holdfast.domain.digests import digest_of
+from holdfast.domain.trees.objects import digest_of
 
 _SETTINGS = "settings"
 

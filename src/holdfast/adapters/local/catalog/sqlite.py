@@ -48,8 +48,8 @@ from holdfast.ports.catalog import CatalogCounts
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
-    from holdfast.domain.milestones import Milestone
-    from holdfast.domain.timeline import Outline
+    from holdfast.domain.checkpoints import Milestone
+    from holdfast.domain.timeline.timeline import Outline
 
 _LARGEST_INTEGER = (1 << 63) - 1
 _RECORDS = f"kind IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"

@@ -25,8 +25,8 @@ from holdfast.adapters.local.encryption.cipher import (
     extract,
 )
 from holdfast.adapters.local.system import random_bytes
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged, WrongKey
+from holdfast.domain.trees.objects import digest_of
 
 KEY_FILE = "key file"
 PASSPHRASE = "passphrase"

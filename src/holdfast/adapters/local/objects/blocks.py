@@ -13,9 +13,9 @@ import struct
 from collections.abc import Sequence
 from typing import cast
 
-from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, Record
+from holdfast.domain.trees.objects import digest_of
 from holdfast.values.compression import Codec, compress, decompress
 
 LARGEST_MEMBER_BYTES = 16 << 10

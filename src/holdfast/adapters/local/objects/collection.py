@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from holdfast.adapters.local.objects.blocks import block_record, objects_in, open_block
 from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, PackAppender
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, RecordFormat
+from holdfast.domain.trees.objects import digest_of
 from holdfast.values.compression import Codec
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from holdfast.adapters.local.quarantine import identity_of, quarantine
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.adapters.local.system import RandomIds
-from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import IndexDamaged, ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import DEEPEST_CHAIN, BadRecord, Record, RecordFormat
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem
 from holdfast.ports.progress import NoProgress, Progress

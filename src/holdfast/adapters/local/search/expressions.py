@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from holdfast.adapters.local.search.schema import INDEXED_BEGINNING, SCOPE, WHOLE
 from holdfast.domain.checkpoints import RECORD_KINDS, Kind
-from holdfast.domain.search_query import SearchQuery, State, TagFilter, Term
+from holdfast.domain.search.query import SearchQuery, State, TagFilter, Term
 
 PLAIN = "fplain"
 """The mark of checkpoints that are not records."""

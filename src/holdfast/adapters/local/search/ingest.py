@@ -31,11 +31,11 @@ from holdfast.adapters.local.search.schema import (
     part_of,
 )
 from holdfast.domain.checkpoints import RECORD_KINDS
-from holdfast.domain.code_words import LONGEST_WORD, Name, names
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.search_highlights import LONGEST_TEXT
-from holdfast.domain.search_hits import Field
-from holdfast.domain.word_forms import stem
+from holdfast.domain.search.highlights import LONGEST_TEXT
+from holdfast.domain.search.hits import Field
+from holdfast.domain.search.stemming import stem
+from holdfast.domain.search.words import LONGEST_WORD, Name, names
 from holdfast.ports.search import CheckpointText, Cursors, IndexBatch, MessageText
 
 _ERA = """

@@ -19,8 +19,8 @@ from holdfast.adapters.local.search.parts import Candidate, Effort, Question, pa
 from holdfast.adapters.local.search.schema import WEIGHTS, Place, first_of_part, index_of
 from holdfast.adapters.local.search.scoring import Scorer
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.search_query import SearchQuery, State, Term
-from holdfast.domain.search_ranking import COUNTED_AT_MOST, rarity
+from holdfast.domain.search.query import SearchQuery, State, Term
+from holdfast.domain.search.ranking import COUNTED_AT_MOST, rarity
 from holdfast.ports.search import Findings, Found
 
 RANKED_AT_MOST = 300

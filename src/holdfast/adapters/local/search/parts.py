@@ -31,9 +31,9 @@ from holdfast.adapters.local.search.schema import (
 )
 from holdfast.adapters.local.search.scoring import Scorer, columns_in, score_in
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.near_words import beginnings, nearest
-from holdfast.domain.search_hits import Field
-from holdfast.domain.search_query import SearchQuery
+from holdfast.domain.search.hits import Field
+from holdfast.domain.search.query import SearchQuery
+from holdfast.domain.search.spelling import beginnings, nearest
 
 _LAST = (1 << 62) - 1
 _WORD_PARTS = 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from holdfast.domain.search_hits import Field
+from holdfast.domain.search.hits import Field
 
 FORMAT = "4"
 OUR_MARK = b"CREATE TABLE eras ("

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import apsw
 
 from holdfast.adapters.local.search.expressions import ASIDE, Expression
-from holdfast.domain.search_ranking import score
+from holdfast.domain.search.ranking import score
 
 _COLUMN_BITS = 16
 _PARTS = 1000

@@ -18,7 +18,7 @@ from holdfast.adapters.local.search.scoring import Scorer
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.ids import SessionId
-from holdfast.domain.search_query import SearchQuery
+from holdfast.domain.search.query import SearchQuery
 from holdfast.ports.search import Cursors, Findings, IndexBatch, IndexLost
 
 if TYPE_CHECKING:

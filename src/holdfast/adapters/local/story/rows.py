@@ -17,7 +17,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message, Role
 from holdfast.domain.paths import from_text, to_text
-from holdfast.domain.rollbacks import Marks, Rollback, Stretch
+from holdfast.domain.timeline.rollbacks import Marks, Rollback, Stretch
 
 COLUMNS = {
     "messages": (

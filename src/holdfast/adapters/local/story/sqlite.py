@@ -34,8 +34,8 @@ from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import is_within
-from holdfast.domain.rollbacks import Marks, Rollback, rolled_back_by
 from holdfast.domain.text_replacement import TextReplacement
+from holdfast.domain.timeline.rollbacks import Marks, Rollback, rolled_back_by
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.story import NewMessage

@@ -17,7 +17,7 @@ from holdfast.adapters.local.story.migrations import migrate_story
 from holdfast.adapters.local.story.rows import COLUMNS
 from holdfast.adapters.local.story.story_file import StoryFile
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.sizes import count_words
+from holdfast.domain.wording import count_words
 
 
 def problems(file: StoryFile) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from holdfast.components.git.commands import Git
 from holdfast.components.git.looking import KEPT_PREFIX
-from holdfast.domain.mirror_commits import read_point
+from holdfast.domain.git.mirror_commits import read_point
 from holdfast.ports.repository import MirrorPlace
 
 

@@ -24,13 +24,13 @@ from holdfast.components.git.looking import read_worktrees
 from holdfast.components.git.mirror.import_stream import ImportStream
 from holdfast.components.git.mirror.takable_names import git_takes
 from holdfast.components.git.references import BrokenReference, read_head
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.git.mirror_commits import MirrorPoint, mirror_message, read_point
 from holdfast.domain.ids import CheckpointId, Digest
-from holdfast.domain.mirror_commits import MirrorPoint, mirror_message, read_point
 from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.changes import tree_changes
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.ports.repository import MirroredHistory, MirrorOutcome, MirrorPlace
 
 _TRIES = 3

@@ -8,7 +8,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.domain.commits import AcceptOutcome
+    from holdfast.domain.git.accept import AcceptOutcome
     from holdfast.engine.git.accept import AcceptRange
     from holdfast.interfaces.cli.terminal import Terminal
 

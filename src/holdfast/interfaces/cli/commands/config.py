@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.domain.errors import UsageError
-from holdfast.domain.settings import parse_size
+from holdfast.domain.settings.schema import parse_size
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
@@ -164,7 +164,7 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     from holdfast.api.settings import gather_settings
     from holdfast.api.stores import holdfast_home
     from holdfast.api.workspaces import require_project, workspace_around
-    from holdfast.domain.settings import make_settings
+    from holdfast.domain.settings.schema import make_settings
 
     if workspace_around(invocation.directory) is None:
         home = holdfast_home(os.environ)
@@ -181,7 +181,7 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
 
 
 def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> int:
-    from holdfast.domain.settings import KEYS, RETIRED, unknown_setting
+    from holdfast.domain.settings.schema import KEYS, RETIRED, unknown_setting
 
     key = key.partition(".")[0]
     if key in RETIRED:
@@ -206,7 +206,7 @@ def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> 
 
 
 def _print_all(invocation: Invocation) -> int:
-    from holdfast.domain.settings import HELP
+    from holdfast.domain.settings.schema import HELP
 
     values, origins = _effective(invocation)
     if invocation.json:
@@ -237,7 +237,7 @@ def _print_all(invocation: Invocation) -> int:
 
 def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None:
     """Settings of earlier versions that somebody still has, and that do nothing."""
-    from holdfast.domain.settings import RETIRED
+    from holdfast.domain.settings.schema import RETIRED
 
     for key in RETIRED.keys() & origins.keys():
         place = origins[key]

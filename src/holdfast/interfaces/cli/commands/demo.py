@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, RED, Termin
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
-    from holdfast.domain.changes import Change
+    from holdfast.domain.trees.changes import Change
     from holdfast.interfaces.cli.demonstration.story import Step
 
 _FAILED = 1

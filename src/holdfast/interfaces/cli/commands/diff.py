@@ -10,8 +10,8 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
-    from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.trees.changes import Change
     from holdfast.interfaces.cli.diff_views.difference import Difference
     from holdfast.interfaces.cli.terminal import Terminal
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session
-    from holdfast.domain.timeline import Timeline
+    from holdfast.domain.timeline.timeline import Timeline
     from holdfast.engine.history.history import HistoryFilter
     from holdfast.engine.vault import Vault
 
@@ -135,7 +135,7 @@ def _wanted(invocation: Invocation, workspace: Path, scope: SessionId | None) ->
 def _moment(invocation: Invocation, option: str, text: str | None) -> int | None:
     if text is None:
         return None
-    from holdfast.domain.search_query import moment_ns
+    from holdfast.domain.search.query import moment_ns
 
     found = moment_ns(text, int(invocation.now.timestamp() * 1e9))
     if found is None:
@@ -164,7 +164,7 @@ def _git_states(vault: Vault, found: Sequence[Checkpoint]) -> dict[str, Componen
 
 def _places(found: Sequence[Checkpoint], states: Mapping[str, ComponentState]) -> dict[str, str]:
     """Branch, commit and how many files were dirty."""
-    from holdfast.domain.git_place import git_place
+    from holdfast.domain.git.place import git_place
 
     places = {one.id: git_place(states.get(one.id), one) for one in found}
     return {identifier: place for identifier, place in places.items() if place is not None}

@@ -76,7 +76,7 @@ def _idle_s(text: str | None) -> float:
     if text is not None:
         return _number("--idle", text) * 60
     from holdfast.api.settings import gather_settings
-    from holdfast.domain.settings import make_settings
+    from holdfast.domain.settings.schema import make_settings
 
     # There is one daemon, whatever the workspace: only the user's own file counts.
     found = gather_settings({}, Path(os.devnull), os.environ)

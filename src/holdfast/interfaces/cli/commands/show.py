@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.api.views.checkpoints import ShownCheckpointView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.entries import Entry
+    from holdfast.domain.trees.entries import Entry
 
 
 def configure(parser: Parser) -> None:

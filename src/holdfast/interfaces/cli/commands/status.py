@@ -16,9 +16,9 @@ from holdfast.interfaces.cli.wording import iso
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
     from holdfast.bootstrap.maintenance import Gap
-    from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.sessions import Session
+    from holdfast.domain.trees.changes import Change
     from holdfast.engine.components.breaker import Degraded
     from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.undo.undo import UndoStep
@@ -122,7 +122,7 @@ def _run(invocation: Invocation) -> int:
 def _nothing_saved(invocation: Invocation) -> int:
     """Before the first checkpoint. The store is created with it, so there is none to open."""
     from holdfast.bootstrap.workspace_choice import workspace_for
-    from holdfast.domain.settings import Settings
+    from holdfast.domain.settings.schema import Settings
     from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
 
@@ -205,7 +205,7 @@ def _removed_in_turn(opened: Workspace, scan: Scan) -> int:
 
 
 def _removed_and_added(opened: Workspace, scan: Scan, step: UndoStep) -> tuple[int, int]:
-    from holdfast.domain.changes import ChangeType
+    from holdfast.domain.trees.changes import ChangeType
 
     changes = opened.engine.changes_in(scan, step.request.target)
     files = [one.type for one in changes if not one.is_directory and not _is_there(scan, one)]
@@ -230,8 +230,8 @@ def _redo(opened: Workspace, scan: Scan) -> str | None:
 def _is_there(scan: Scan, change: Change) -> bool:
     """Whether a path that the next checkpoint would lack is only left out: it cannot be read, or a
     rule matches it now."""
-    from holdfast.domain.changes import ChangeType
     from holdfast.domain.paths import is_within
+    from holdfast.domain.trees.changes import ChangeType
 
     return change.type is ChangeType.REMOVED and any(
         is_within(change.path, skip.path) for skip in scan.skipped if skip.path

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from holdfast.api.workspace import Workspace
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
+from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.engine.history.head import standing_on
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.domain.settings import HELP
+from holdfast.domain.settings.schema import HELP
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb, value_branches, word_branches
 

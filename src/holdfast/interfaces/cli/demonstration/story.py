@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 from holdfast.api.views.changes import change_view
 from holdfast.api.workspace import Workspace, open_workspace
-from holdfast.domain.changes import Change
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.intent import make_intent
+from holdfast.domain.trees.changes import Change
 from holdfast.engine.engine import Engine
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.checkpoint_view import change_words, files_words

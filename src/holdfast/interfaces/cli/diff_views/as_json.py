@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.api.views.changes import ChangeView, cell_view, change_view, numbered_hunk_view
-from holdfast.domain.changes import Change
-from holdfast.domain.hunk_choice import numbered
+from holdfast.domain.diff.hunk_choice import numbered
+from holdfast.domain.trees.changes import Change
 from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
 from holdfast.interfaces.cli.json_output import dumps
 from holdfast.interfaces.cli.terminal import Terminal

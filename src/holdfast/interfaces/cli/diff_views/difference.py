@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
-from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
-from holdfast.domain.hunk_choice import DEFAULT_CONTEXT
-from holdfast.domain.hunks import Hunk
+from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
+from holdfast.domain.diff.hunks import Hunk
 from holdfast.domain.ids import short
 from holdfast.domain.paths import typed
+from holdfast.domain.trees.changes import Change, ChangeType
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
 from holdfast.engine.compare.changed_content import compare_change, contents_of
 from holdfast.engine.compare.content_diff import Content, ContentDiff
 from holdfast.engine.compare.ignored_content import IgnoredContent

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.paths import parent
+from holdfast.domain.trees.changes import Change, ChangeType
 
 Report = Callable[[], Iterable[Skipped]]
 

@@ -15,8 +15,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.domain.changes import Change
-from holdfast.domain.hunks import Hunk
+from holdfast.domain.diff.hunks import Hunk
+from holdfast.domain.trees.changes import Change
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
     Difference,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from holdfast.domain.changes import Change
+from holdfast.domain.trees.changes import Change
 from holdfast.interfaces.cli.diff_views.difference import Difference, content_note, notes
 from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal
 from holdfast.interfaces.cli.wording import count

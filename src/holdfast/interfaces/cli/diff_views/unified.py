@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from holdfast.domain.changes import Change, ChangeType
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.domain.hunks import Hunk
+from holdfast.domain.diff.hunks import Hunk
+from holdfast.domain.trees.changes import Change, ChangeType
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
     NOT_SHOWN,

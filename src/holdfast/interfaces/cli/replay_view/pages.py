@@ -10,11 +10,11 @@ from datetime import datetime
 from itertools import islice
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import short
 from holdfast.domain.messages import Message
 from holdfast.domain.tool_calls import call_words
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.engine.replay.replay import Replay
 from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli.cells import wrapped

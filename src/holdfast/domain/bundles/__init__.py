@@ -1,0 +1,1 @@
+"""What a bundle says besides content, and whether it is complete."""

@@ -1,0 +1,189 @@
+"""Whether the objects of a bundle are all there and fit together, decided while they pass by.
+
+    an object comes after everything it names, so each tree is judged when it arrives:
+    its names are sound, its files and directories have come, with the sizes and totals it claims
+    → at the end nothing is missing, and nothing came that nobody names
+
+Guarantee: what passes is a whole, canonical, finite tree for every checkpoint. Memory grows with
+the number of objects, not with their size. Not judged here: that the pieces of a large file make
+up the digest of the whole; the caller does that with `whole_files`, which has the size of each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from enum import IntEnum
+
+from holdfast.domain.checkpoints import SkipReason
+from holdfast.domain.component_states import contents_of, decode_manifest
+from holdfast.domain.errors import ObjectDamaged
+from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, from_text, to_text
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.tree import Tree, decode_tree
+
+DEEPEST_TREE = 1_000
+MOST_ENTRIES = 50_000_000
+"""Shared directories make a small bundle that unfolds without end; no workspace has so many."""
+
+MOST_PIECES = 50_000_000
+"""Of all large files together, several TB of them: a list of the same piece packs well, and takes
+its time piece by piece."""
+
+
+class Role(IntEnum):
+    """What an object is for; the same bytes may be there once for each."""
+
+    BLOB = 1
+    PIECES = 2
+    TREE = 3
+    REPORT = 4
+    COMPONENTS = 5
+
+
+class Inventory:
+    """Takes objects one by one; `ValueError` says what does not fit."""
+
+    def __init__(self) -> None:
+        # Role and digest → where it stands, then what others may claim about it: its size, or
+        # the totals of a tree.
+        self._facts: dict[bytes, tuple[int, ...]] = {}
+        self._unused: set[bytes] = set()
+        self._own_data: set[Digest] = set()
+        self._pieces = 0
+        self.whole_files: dict[tuple[Digest, Digest], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def digests(self) -> Iterator[Digest]:
+        return (Digest(key[-DIGEST_BYTES:]) for key in self._facts)
+
+    def place_of(self, role: Role, digest: Digest) -> int | None:
+        """Where an object that has come stands; None when it has not."""
+        facts = self._facts.get(_key(role, digest))
+        return None if facts is None else facts[0]
+
+    def add(self, role: Role, digest: Digest, data: bytes, *, place: int) -> None:
+        key = _key(role, digest)
+        if key in self._facts:
+            raise ValueError(f"object {digest.hex()[:16]} is there twice")
+        if role is Role.BLOB:
+            facts: tuple[int, ...] = (len(data),)
+        elif role is Role.PIECES:
+            facts = (self._judge_pieces(data),)
+        elif role is Role.TREE:
+            facts = self._judge_tree(digest, decode_tree(data))
+        elif role is Role.COMPONENTS:
+            facts = ()
+            self._judge_components(data)
+        else:
+            facts = ()
+            judge_report(data)
+        self._facts[key] = (place, *facts)
+        self._unused.add(key)
+
+    def require_checkpoint(
+        self, tree: Digest, report: Digest | None, components: Digest | None = None
+    ) -> None:
+        """All have come, and the tree can be the root of a workspace."""
+        self._named(Role.TREE, tree, "the directory of a checkpoint")
+        if tree in self._own_data:
+            raise ValueError(f"it would write {to_text(MARKER_DIRECTORY)}, which is Holdfast's own")
+        if report is not None:
+            self._named(Role.REPORT, report, "the list of what a checkpoint left out")
+        if components is not None:
+            self._named(Role.COMPONENTS, components, "the list of a checkpoint's components")
+
+    def require_all_used(self) -> None:
+        if self._unused:
+            raise ValueError(f"{len(self._unused)} objects belong to no checkpoint")
+
+    def _judge_pieces(self, data: bytes) -> int:
+        total = 0
+        pieces = decode_chunk_list(data)
+        self._pieces += len(pieces)
+        if self._pieces > MOST_PIECES:
+            raise ValueError("its files have more pieces than any workspace")
+        for piece in pieces:
+            if self._named(Role.BLOB, piece.digest, "a piece of a file") != (piece.size,):
+                raise ValueError("a piece of a file has another size than listed")
+            total += piece.size
+        return total
+
+    def _judge_components(self, data: bytes) -> None:
+        try:
+            states = decode_manifest(data)
+        except ObjectDamaged as error:
+            raise ValueError(error.message) from None
+        for content in contents_of(states):
+            what = f"content {content.name!r:.80} of a component"
+            if content.chunks is None:
+                facts = self._named(Role.BLOB, content.digest, what)
+            else:
+                facts = self._named(Role.PIECES, content.chunks, what)
+                self.whole_files[content.digest, content.chunks] = facts[0]
+            if facts != (content.size,):
+                raise ValueError(f"{what} has another size than listed")
+
+    def _judge_tree(self, digest: Digest, tree: Tree) -> tuple[int, ...]:
+        for entry in tree.files:
+            self._judge_file(entry)
+        entries = len(tree.files) + len(tree.directories) + len(tree.symlinks)
+        height = 0
+        for directory in tree.directories:
+            files, size, below, deeper = self._named(
+                Role.TREE, directory.digest, f"directory {to_text(directory.name)!r}"
+            )
+            if (files, size) != (directory.files, directory.size):
+                raise ValueError(f"directory {to_text(directory.name)!r} holds other totals")
+            entries += below
+            height = max(height, deeper)
+        if height >= DEEPEST_TREE or entries > MOST_ENTRIES:
+            raise ValueError("its directories unfold further than any workspace")
+        if any(name.startswith(STAGING_PREFIX) for name in tree.by_name):
+            raise ValueError("it names a directory that only a running restore uses")
+        if MARKER_DIRECTORY in tree.by_name:
+            self._own_data.add(digest)
+        return tree.file_count, tree.size_bytes, entries, height + 1
+
+    def _judge_file(self, entry: FileEntry) -> None:
+        name = to_text(entry.name)
+        if entry.chunks is None:
+            facts = self._named(Role.BLOB, entry.digest, f"file {name!r}")
+        else:
+            facts = self._named(Role.PIECES, entry.chunks, f"file {name!r}")
+            self.whole_files[entry.digest, entry.chunks] = facts[0]
+        if facts != (entry.size,):
+            raise ValueError(f"file {name!r} has another size than its content")
+
+    def _named(self, role: Role, digest: Digest, what: str) -> tuple[int, ...]:
+        key = _key(role, digest)
+        facts = self._facts.get(key)
+        if facts is None:
+            raise ValueError(f"{what} is missing")
+        self._unused.discard(key)
+        return facts[1:]
+
+
+def judge_report(data: bytes) -> None:
+    """A list of paths that were left out, each with a known reason; `.git` may be among them."""
+    try:
+        rows = json.loads(data)
+    except RecursionError:
+        raise ValueError("a report is nested too deeply") from None
+    for row in rows if isinstance(rows, list) else [None]:
+        if not isinstance(row, list) or len(row) != 3 or not all(isinstance(x, str) for x in row):
+            raise ValueError("a report is no list of what was left out")
+        path, reason, _ = row
+        if reason not in SkipReason.__members__:
+            raise ValueError(f"a report gives an unknown reason: {reason!r:.60}")
+        components = from_text(path).split(b"/") if path else []
+        if any(c in (b"", b".", b"..") or b"\0" in c for c in components):
+            raise ValueError(f"a report names {path!r:.60}, which is no path of a workspace")
+
+
+def _key(role: Role, digest: Digest) -> bytes:
+    return bytes((role,)) + digest

@@ -1,0 +1,1 @@
+"""Line differences as values: hunks, a choice of hunks, and where lines come from."""

@@ -1,0 +1,1 @@
+"""Git as values: positions, branches, commits and the names in an index."""

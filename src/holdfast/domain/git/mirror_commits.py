@@ -1,0 +1,128 @@
+"""A checkpoint as a commit of the mirror: its message with trailers, and the names of its refs.
+
+    subject: the name or the first line of the reason
+    trailers: Holdfast-Id, Holdfast-Session, …, Reasoning, Confidence, Goal, Task, Tool, Tag
+
+The trailers are the last paragraph and nothing in them can begin a line of its own, so that what a
+reason holds is never taken for one. Equal checkpoints make equal messages: a mirror that is built
+again has the same commits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.git.commit_messages import clean_text, one_line
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.intent import ToolCall
+from holdfast.domain.sessions import Session
+from holdfast.domain.timeline.rounds import Round, round_name
+
+_LONGEST_VALUE = 20_000
+_MOST_TOOLS = 50
+_PLAIN = re.compile(rb"[A-Za-z0-9_-]")
+_TREE = re.compile(r"[0-9a-f]{64}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPoint:
+    """How far a mirror has come: the checkpoint of a commit, its place in the order, its tree."""
+
+    checkpoint: CheckpointId
+    sequence: int
+    tree: Digest
+
+
+def mirror_message(checkpoint: Checkpoint, owner: str, left_out: int) -> bytes:
+    intent = checkpoint.intent
+    subject = one_line(clean_text(checkpoint.name or intent.reasoning))
+    lines = [f"{key}: {_folded(value)}" for key, value in _trailers(checkpoint, owner, left_out)]
+    return f"{subject}\n\n{chr(10).join(lines)}\n".encode("utf-8", "replace")
+
+
+def _trailers(checkpoint: Checkpoint, owner: str, left_out: int) -> Iterator[tuple[str, str]]:
+    intent = checkpoint.intent
+    yield "Holdfast-Id", checkpoint.id
+    yield "Holdfast-Session", checkpoint.session_id
+    yield "Holdfast-Round", round_name(checkpoint.round)
+    yield "Holdfast-Kind", checkpoint.kind.value
+    if checkpoint.parent is not None:
+        yield "Holdfast-Parent", checkpoint.parent
+    if checkpoint.restores_from is not None:
+        yield "Holdfast-Restores", checkpoint.restores_from
+    if checkpoint.name is not None:
+        yield "Holdfast-Name", checkpoint.name
+    yield "Reasoning", intent.reasoning
+    yield "Confidence", f"{intent.confidence:.2f}"
+    if intent.goal_id:
+        yield "Goal", intent.goal_id
+    if intent.task_id:
+        yield "Task", intent.task_id
+    yield from (("Tool", _tool(call)) for call in intent.tool_calls[:_MOST_TOOLS])
+    yield from (("Tag", tag) for tag in intent.tags)
+    if left_out:
+        yield "Holdfast-Left-Out", str(left_out)
+    yield "Holdfast-Sequence", str(checkpoint.sequence)
+    yield "Holdfast-Tree", checkpoint.tree.hex()
+    yield "Holdfast-Store", owner
+
+
+def _tool(call: ToolCall) -> str:
+    if isinstance(call, str):
+        return call
+    named = next((call[key] for key in ("name", "tool", "tool_name") if key in call), None)
+    return str(named) if named is not None else "(unnamed)"
+
+
+def _folded(value: str) -> str:
+    """One line, or several of which all but the first are indented; no blank one among them."""
+    text = clean_text(value)[:_LONGEST_VALUE]
+    lines = [line.strip() for line in text.split("\n")]
+    return "\n  ".join(line for line in lines if line) or "-"
+
+
+def read_point(message: bytes, owner: str) -> MirrorPoint | None:
+    """What a commit of this store's mirror stands for; None for any other commit."""
+    paragraph = message.decode("utf-8", "replace").rstrip("\n").rpartition("\n\n")[2]
+    values: dict[str, str] = {}
+    for line in paragraph.split("\n"):
+        key, colon, value = line.partition(": ")
+        if colon and not key.startswith(" "):
+            values.setdefault(key, value)
+    sequence, tree = values.get("Holdfast-Sequence", ""), values.get("Holdfast-Tree", "")
+    known = values.get("Holdfast-Store") == owner and "Holdfast-Id" in values
+    if not known or not (sequence.isascii() and sequence.isdigit()) or not _TREE.match(tree):
+        return None
+    number = int(sequence[:18])
+    return MirrorPoint(CheckpointId(values["Holdfast-Id"]), number, Digest(bytes.fromhex(tree)))
+
+
+def mirror_names(
+    sessions: Iterable[tuple[Session, Sequence[Round]]], latest: SessionId | None
+) -> Mapping[bytes, CheckpointId]:
+    """Names below the mirror's refs: `approved` and `session_2` of each session under
+    `sessions/ID/`, and of the one that saved last also without that."""
+    names: dict[bytes, CheckpointId] = {}
+    for session, rounds in sessions:
+        own: dict[bytes, CheckpointId] = {}
+        if session.approved is not None:
+            own[b"approved"] = session.approved
+        for one in rounds:
+            end = one.head if one.ended_at_ns is not None else session.head
+            if end is not None:
+                own[one.name.encode()] = end
+        below = b"sessions/" + ref_component(session.id) + b"/"
+        names |= {below + name: checkpoint for name, checkpoint in own.items()}
+        if session.id == latest:
+            names |= own
+    return names
+
+
+def ref_component(text: str) -> bytes:
+    """A text as one part of a ref's name: whatever git might not take is written as %41."""
+    data = text.encode("utf-8", "surrogateescape")
+    parts = (bytes((byte,)) for byte in data)
+    return b"".join(part if _PLAIN.match(part) else b"%%%02X" % part[0] for part in parts)

@@ -1,0 +1,1 @@
+"""Ignore rules as git understands them, and the built-in ones."""

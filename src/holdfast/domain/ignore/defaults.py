@@ -1,0 +1,113 @@
+"""Built-in ignore rules: what tools make, can make again, and nobody writes by hand.
+
+A name is listed only if it cannot reasonably hold source. `build`, `dist`, `target`, `out`,
+`vendor` and `venv` can, so they are not: there a marker file, which the tool itself leaves, tells
+a cache from a source directory. A needless copy costs space; a missing one costs work.
+
+Not here: the workspace's git data and our own store, which no rule can bring in, and which the
+walker leaves out by itself. Trash, swap files and editor settings are captured: they can hold what
+someone wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from holdfast.domain.ignore.rules import Precedence, RuleLayer, RuleStack, parse_rules
+
+DEFAULT_RULES: RuleLayer = parse_rules(
+    b"""
+# Python
+.venv/
+__pycache__/
+*.pyc
+*.pyo
+.eggs/
+.hypothesis/
+.import_linter_cache/
+.ipynb_checkpoints/
+.mypy_cache/
+.nox/
+.pytest_cache/
+.pytype/
+.ruff_cache/
+.tox/
+__pypackages__/
+
+# JavaScript
+node_modules/
+bower_components/
+jspm_packages/
+.docusaurus/
+.next/
+.nuxt/
+.nyc_output/
+.parcel-cache/
+.pnpm-store/
+.sass-cache/
+.svelte-kit/
+.turbo/
+
+# JVM, Swift, Dart, Haskell, Zig, Elixir
+.bloop/
+.dart_tool/
+.elixir_ls/
+.gradle/
+.stack-work/
+.zig-cache/
+
+# Infrastructure and environments
+.direnv/
+.terraform/
+.terragrunt-cache/
+
+# Desktops
+.DS_Store
+.Spotlight-V100/
+.fseventsd/
+Thumbs.db
+""",
+    base=b"",
+    source="default",
+    precedence=Precedence.DEFAULT,
+)
+
+CACHEDIR_TAG = b"CACHEDIR.TAG"
+CACHEDIR_TAG_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+VIRTUALENV_MARKER = b"pyvenv.cfg"
+VIRTUALENV_NAMES = frozenset(
+    b".gitignore .lock CACHEDIR.TAG Include Lib Scripts bin etc include lib lib64 man pyvenv.cfg "
+    b"share".split()
+)
+"""What stands at the top of a virtual environment, and nothing else does."""
+
+
+def is_made_by_tools(path: bytes, *, is_directory: bool) -> bool:
+    """Whether a built-in rule would leave a path out, or a directory above it, whoever else does:
+    many ignore files list the same directories."""
+    stack = RuleStack.of(DEFAULT_RULES)
+    parts = path.split(b"/")
+    return any(
+        stack.decide(b"/".join(parts[:end]), end < len(parts) or is_directory) is not None
+        for end in range(1, len(parts) + 1)
+    )
+
+
+def cache_marker(names: Collection[bytes]) -> bytes | None:
+    """The name that marks a directory with these names as a cache, if there is one.
+
+    For `CACHEDIR.TAG` the file's first bytes decide: ask `is_cachedir_tag`. The root of the
+    workspace is never a cache, nor is a directory that a rule of the user brings back. A virtual
+    environment that was made inside a directory of sources leaves it one: then other names than
+    those of an environment stand beside its marker.
+    """
+    if CACHEDIR_TAG in names:
+        return CACHEDIR_TAG
+    if VIRTUALENV_MARKER in names and VIRTUALENV_NAMES.issuperset(names):
+        return VIRTUALENV_MARKER
+    return None
+
+
+def is_cachedir_tag(first_bytes: bytes) -> bool:
+    """Whether a `CACHEDIR.TAG` that starts so is one, and not just a file of that name."""
+    return first_bytes.startswith(CACHEDIR_TAG_SIGNATURE)

@@ -1,0 +1,165 @@
+"""A repair as data: what was found wrong, and the steps that make the store sound again.
+
+Pure. Every step says what it does, why, and what is lost by it; nothing a step removes is deleted,
+it is set aside in the store. The order is the order in which steps are carried out: first what
+makes the store readable, then content, then the checkpoints that name it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.domain.ids import CheckpointId, Digest, short
+from holdfast.domain.paths import to_text
+from holdfast.domain.wording import count_words
+
+
+class RepairType(StrEnum):
+    FINISH = "finish"
+    DESCRIBE = "describe"
+    REBUILD_CATALOG = "rebuild-catalog"
+    REBUILD_INDEX = "rebuild-index"
+    REBUILD_STORY = "rebuild-story"
+    HEAL = "heal"
+    MEND_PACK = "mend-pack"
+    MARK_DAMAGED = "mark-damaged"
+    DROP_CHECKPOINT = "drop-checkpoint"
+    RECOVER_STATE = "recover-state"
+    SET_ASIDE_JOURNAL = "set-aside-journal"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogLosses:
+    """Why the catalog has to be made again, and what of it nobody can read any more. Where it is
+    not known how far it went, there may have been more at its end."""
+
+    problem: str
+    checkpoints: tuple[CheckpointId, ...] = ()
+    operations: int = 0
+    settings: bool = False
+    end_is_unknown: bool = False
+
+    @property
+    def history_is_incomplete(self) -> bool:
+        return bool(self.checkpoints or self.operations or self.end_is_unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class StoryLosses:
+    """Why the story has to be made again, and how many messages are known to be gone."""
+
+    problem: str
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedState:
+    """A checkpoint that lost some paths; without `paths`, all of it."""
+
+    id: CheckpointId
+    paths: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnnamedState:
+    """A whole tree in the store that no checkpoint names any more."""
+
+    tree: Digest
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that a look at a store found wrong; a sound one has none of it."""
+
+    unfinished_repair: bool = False
+    description: str | None = None
+    catalog: CatalogLosses | None = None
+    index: str | None = None
+    packs: tuple[tuple[int, str], ...] = ()
+    lost_objects: int = 0
+    healable_objects: int = 0
+    damaged: tuple[DamagedState, ...] = ()
+    unnamed: tuple[UnnamedState, ...] = ()
+    journal: str | None = None
+    story: StoryLosses | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepairStep:
+    """One step; `lost` names what it cannot bring back."""
+
+    type: RepairType
+    subject: str
+    why: str
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    steps: tuple[RepairStep, ...]
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        return tuple(loss for step in self.steps for loss in step.lost)
+
+
+def plan_repair(found: Findings) -> RepairPlan:
+    steps: list[RepairStep] = []
+    if found.unfinished_repair:
+        why = "an earlier repair was interrupted; it is finished first"
+        steps.append(RepairStep(RepairType.FINISH, "repair", why))
+    if found.description is not None:
+        steps.append(RepairStep(RepairType.DESCRIBE, "store.json", found.description))
+    if found.catalog is not None:
+        steps.append(_rebuild_catalog(found.catalog))
+    if found.index is not None:
+        steps.append(RepairStep(RepairType.REBUILD_INDEX, "index.db", found.index))
+    if found.story is not None:
+        steps.append(_rebuild_story(found.story))
+    if found.healable_objects:
+        what = f"{found.healable_objects} of {found.lost_objects} lost objects"
+        why = "the workspace still has the same bytes; they are stored again"
+        steps.append(RepairStep(RepairType.HEAL, what, why))
+    for number, why in found.packs:
+        steps.append(RepairStep(RepairType.MEND_PACK, f"pack {number}", why))
+    steps += [_mark(state) for state in found.damaged]
+    for state in found.unnamed:
+        why = "no checkpoint names this state any more; it gets one in the session 'recovered'"
+        subject = f"a state of {count_words(state.files, 'file')}"
+        steps.append(RepairStep(RepairType.RECOVER_STATE, subject, why))
+    if found.journal is not None:
+        lost = ("the automatic end of an interrupted restore: look at the workspace",)
+        steps.append(RepairStep(RepairType.SET_ASIDE_JOURNAL, "journal", found.journal, lost))
+    return RepairPlan(tuple(steps))
+
+
+def _rebuild_catalog(losses: CatalogLosses) -> RepairStep:
+    lost = [f"the story of checkpoint {short(identifier)}" for identifier in losses.checkpoints]
+    if losses.operations:
+        lost.append(f"{count_words(losses.operations, 'entry', 'entries')} of the operation log")
+    if losses.settings:
+        lost.append("the settings of the workspace: they are back to their defaults")
+    if losses.end_is_unknown:
+        lost.append("the newest changes, should any be missing: the note of them is damaged")
+    return RepairStep(RepairType.REBUILD_CATALOG, "catalog.db", losses.problem, tuple(lost))
+
+
+def _rebuild_story(losses: StoryLosses) -> RepairStep:
+    lost = (
+        [f"{count_words(losses.messages, 'message')} of conversations"] if losses.messages else []
+    )
+    lost.append("messages, annotations and edits that cannot be read any more; no checkpoint")
+    return RepairStep(RepairType.REBUILD_STORY, "story.db", losses.problem, tuple(lost))
+
+
+def _mark(state: DamagedState) -> RepairStep:
+    subject = f"checkpoint {short(state.id)}"
+    if not state.paths:
+        lost = (f"everything that {subject} held",)
+        why = "its root directory cannot be read any more"
+        return RepairStep(RepairType.DROP_CHECKPOINT, subject, why, lost)
+    named = tuple(f"{to_text(path) or 'what was left out'} of {subject}" for path in state.paths)
+    why = "some of it cannot be read any more; the rest stays restorable (--best-effort)"
+    return RepairStep(RepairType.MARK_DAMAGED, subject, why, named)

@@ -1,0 +1,1 @@
+"""A restore as data: the plan, database steps, and selected paths or hunks."""

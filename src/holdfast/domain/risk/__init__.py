@@ -1,0 +1,1 @@
+"""How much a shell command may destroy."""

@@ -1,0 +1,420 @@
+"""How much a shell command may destroy: a grade, the reasons, and the paths it names.
+
+    take wrappers off (sudo, env, xargs …) → look the program up in the rules → follow called shells
+
+Every command that was found is graded; the worst counts. Guarantees: an answer for any script, pure
+and bounded. Not guaranteed: that a command of grade `none` is harmless. The grade says how a
+checkpoint is called, never whether it is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.shell.commands import SUBSTITUTION, ShellCommand, ShellScript
+from holdfast.domain.shell.expansion import UNKNOWN, Variables, expanded
+from holdfast.domain.shell.working_directory import WorkingDirectory, findable, join, program
+
+if TYPE_CHECKING:
+    from holdfast.domain.risk.wrappers import Called
+    from holdfast.domain.shell.emptied_trees import EmptiedTree
+
+_MOST_REASONS = 5
+_MOST_PATHS = 50
+_MOST_OUTSIDE = 500
+_MOST_MENTIONED = 200
+_MOST_TEXT = 300
+_UNKNOWN = re.compile(r"[*?\[{$`~]")
+_DEEPEST = 3
+_MOST_WORDS = 60_000
+_CHARACTERS_A_WORD = 4
+_TAKING_NAMES = frozenset("xargs parallel read mapfile readarray entr".split())
+_SCRATCH = ("/dev/", "/proc/", "/tmp/", "/var/tmp/")
+
+
+class RiskGrade(IntEnum):
+    NONE = 0
+    NOTABLE = 1
+    RISKY = 2
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a command may do. `target` is the file that it would replace: where there is
+    none, it only makes a new one. `command` is the part of the script that does it.
+    `keeps_content` of what changes only permissions or owners. `shown` is a path that `reason`
+    names, where that is not the target."""
+
+    grade: RiskGrade
+    reason: str
+    target: str = ""
+    command: str = ""
+    keeps_content: bool = False
+    shown: str = ""
+
+    @property
+    def gravity(self) -> tuple[int, bool, bool]:
+        """Of two with one grade, the one that may destroy more: content, and not of one file."""
+        return (self.grade, not self.keeps_content, not self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a script may do. `outside` are the named paths that lie outside the workspace, as they
+    were written, and `places` where each of them leads. `inside` are the places in the workspace
+    that it changes, `mentioned` those that it names in another way. `handed` are files outside that
+    are handed to a program which may change them. `emptied` are directories, and patterns, of which
+    it may delete everything. `uncounted`: there are more paths outside
+    than are told. `gravest` is the command that `reason` is about, if it is one of several."""
+
+    grade: RiskGrade
+    reasons: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    mentioned: tuple[str, ...] = ()
+    handed: tuple[str, ...] = ()
+    emptied: tuple[EmptiedTree, ...] = ()
+    uncounted: bool = False
+    gravest: str = ""
+
+    @property
+    def reason(self) -> str | None:
+        return self.reasons[0] if self.reasons else None
+
+
+class Disk(NamedTuple):
+    """What can be asked of absolute paths: whether there is anything, a file, a directory, and
+    which paths fit a pattern. Without a disk, everything may be there and nothing is known."""
+
+    exists: Callable[[str], bool] = lambda place: True
+    is_file: Callable[[str], bool] = lambda place: False
+    is_directory: Callable[[str], bool] = lambda place: False
+    matching: Callable[[str], Sequence[str]] = lambda pattern: ()
+
+
+ANY_DISK = Disk()
+
+
+def assess(
+    script: ShellScript,
+    *,
+    workspace: str,
+    directory: str | None = None,
+    parse: Callable[[str], ShellScript],
+    disk: Disk = ANY_DISK,
+) -> Assessment:
+    """Grade a script that runs in `directory` of the workspace; `parse` reads what it hands to
+    further shells."""
+    from holdfast.domain.risk.rules import sql_findings
+
+    budget = _Budget()
+    walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget, disk)
+    walk.through(script, 0)
+    findings = [*walk.findings, *sql_findings(walk.told)]
+    if not script.whole or budget.is_spent:
+        findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
+    grade = max((f.grade for f in findings), default=RiskGrade.NONE)
+    ordered = sorted(findings, key=lambda f: f.gravity, reverse=True)
+    reasons = tuple(dict.fromkeys(f.reason for f in ordered))[:_MOST_REASONS]
+    outside = walk.outside
+    return Assessment(
+        grade,
+        reasons,
+        tuple(walk.paths),
+        tuple(outside),
+        tuple(outside.values()),
+        tuple(walk.inside),
+        tuple(walk.mentioned),
+        tuple(walk.handed),
+        tuple(walk.emptied),
+        walk.uncounted,
+        ordered[0].command if ordered and len(walk.told) > 1 else "",
+    )
+
+
+class _Budget:
+    """How many words are looked at in all: commands that call others may call many, and long."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_WORDS
+
+    def spend(self, words: int) -> bool:
+        self._left -= words + 1
+        return self._left >= 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self._left < 0
+
+
+class _Walk:
+    """The commands one after the other, with the directory that each of them runs in."""
+
+    def __init__(
+        self,
+        workspace: str,
+        directory: str,
+        parse: Callable[[str], ShellScript],
+        budget: _Budget,
+        disk: Disk,
+    ) -> None:
+        self._budget = budget
+        self._workspace = workspace
+        self._place = WorkingDirectory(directory)
+        self._parse = parse
+        self._disk = disk
+        self._variables = Variables()
+        self._hands_names_over = self._deletes_names = False
+        self.findings: list[Finding] = []
+        self.told: list[ShellCommand] = []
+        self.paths: dict[str, None] = {}
+        self.outside: dict[str, str] = {}
+        self._places: set[str] = set()
+        self.inside: dict[str, None] = {}
+        self.mentioned: dict[str, None] = {}
+        self.handed: dict[str, None] = {}
+        self.emptied: dict[EmptiedTree, None] = {}
+        self.uncounted = False
+
+    def through(self, script: ShellScript, depth: int) -> None:
+        from holdfast.domain.risk.rules import script_findings
+
+        self.findings += script_findings(script)
+        self._hands_names_over = self._hands_names_over or _hands_names_over(script)
+        self._deletes_names = self._deletes_names or _deletes_names(script)
+        for command in script.commands:
+            self._place.enter(command.scope)
+            self._command(command, depth)
+
+    def _command(self, command: ShellCommand, depth: int) -> None:
+        from holdfast.domain.risk.inline_code import fed_code
+        from holdfast.domain.risk.rules import findings_of
+        from holdfast.domain.risk.wrappers import called, chosen_directory, reads_unseen, unwrap
+
+        if not self._budget.spend(len(command.words)):
+            return
+        self._variables.follow(command.words)
+        words, many = unwrap(command.words)
+        self.told.append(ShellCommand(words, command.redirects, command.fed))
+        # All at once: a command may have very many, and each finding tells of the whole command.
+        self._keep(
+            (f for r in command.redirects for f in _redirect_findings(r.target, r.appends)), command
+        )
+        for redirect in command.redirects:
+            for target in self._expanded((redirect.target,)):
+                self._name(target)
+        if not words:
+            return
+        self._place.follow(self._expanded(words))
+        chosen = chosen_directory(self._expanded(command.words))
+        shell, self._place = self._place, self._place.at(chosen)
+        self._keep(findings_of(words, many=many), command)
+        self._keep(fed_code(words, command.fed), command)
+        if reads_unseen(words, command.fed):
+            unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs what it is handed")
+            self._keep([unseen], command)
+        self._name_all(words, command.fed, sent_away=chosen is not None)
+        if depth < _DEEPEST:
+            own = program(words[0]) != "eval"
+            here = self._place
+            for inner in called(words, command.fed):
+                self._place = here.apart() if own else here
+                self._follow(inner, depth + 1)
+        self._place = shell
+
+    def _expanded(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        return expanded(words, self._variables, self._matching)
+
+    def _matching(self, pattern: str) -> Sequence[str]:
+        """What fits a pattern, spelled as the shell would."""
+        place = join(self._place.directory, pattern)
+        return () if UNKNOWN.search(place) else self._disk.matching(place)
+
+    def _name_all(self, written: tuple[str, ...], fed: str, *, sent_away: bool) -> None:
+        """The paths that one command changes, and those that it may. One that is `sent_away` by an
+        option works in another directory."""
+        from holdfast.domain.shell.changed_paths import (
+            changed_paths,
+            changed_trees,
+            copied_paths,
+            handed_over,
+            named_in_code,
+            only_reads,
+            searched,
+        )
+
+        words = self._expanded(written)
+        for path in copied_paths(written):
+            self._tell(path)
+        for path in changed_paths(words, self._is_directory):
+            self._name(path)
+        if program(words[0]) == "find" and self._hands_names_over:
+            for path in searched(words):
+                self._name(path)
+        for path in changed_trees(words, sent_away=sent_away):
+            place = join(self._place.directory, path)
+            if not self._is_inside(place):
+                self._name(place)
+        for path, is_written in named_in_code(words, fed):
+            self._hand_over(path)
+            if is_written:
+                self._name(path)
+        self._empty(words, written, fed)
+        for word in words[1:_MOST_MENTIONED]:
+            self._mention(word)
+        if self._hands_names_over or not only_reads(words):
+            for path in (*handed_over(words), *(fed.split() if self._hands_names_over else ())):
+                self._hand_over(path)
+
+    def _empty(self, words: tuple[str, ...], written: tuple[str, ...], fed: str) -> None:
+        from holdfast.domain.shell.emptied_trees import TOP_OF_REPOSITORY, emptied_trees
+
+        handed_on = self._hands_names_over and self._deletes_names
+        for tree in emptied_trees(words, written, fed, handed_on=handed_on):
+            if len(self.emptied) >= _MOST_OUTSIDE:
+                return
+            place = join(self._place.directory, tree.place)
+            if tree.place == TOP_OF_REPOSITORY:
+                here = self._place.directory
+                place = self._workspace if self._is_inside(here) else here
+            if SUBSTITUTION not in place:
+                self.emptied.setdefault(tree._replace(place=place))
+
+    def _is_directory(self, path: str) -> bool:
+        return self._disk.is_directory(join(self._place.directory, path))
+
+    def _keep(self, found: Iterable[Finding], command: ShellCommand) -> None:
+        """All but what only makes a new file."""
+        kept = [f for f in found if not f.target or self._is_there(f.target)]
+        text = _text_of(command) if kept else ""
+        self.findings += [
+            replace(finding, reason=self._found_from_here(finding), command=text)
+            for finding in kept
+        ]
+
+    def _found_from_here(self, finding: Finding) -> str:
+        """Its reason, with a path outside named so that it is found from the workspace."""
+        path = finding.shown or finding.target
+        place = join(self._place.directory, path) if path else self._workspace
+        if self._is_inside(place) or SUBSTITUTION in place:
+            return finding.reason
+        name = findable(self._workspace, path, place)
+        words = re.compile(rf"(?<= ){re.escape(path)}(?= |$)")
+        return words.sub(lambda _: name, finding.reason, count=1)
+
+    def _is_there(self, path: str) -> bool:
+        place = join(self._place.directory, path)
+        if _UNKNOWN.search(place) or SUBSTITUTION in place:
+            return True  # which file that will be, nobody knows
+        return self._disk.exists(place)
+
+    def _follow(self, inner: Called, depth: int) -> None:
+        """What a command runs. On another machine it names no path of this one."""
+        if not self._budget.spend(len(inner.text) // _CHARACTERS_A_WORD):
+            return
+        elsewhere = _Walk("/", "/", self._parse, self._budget, ANY_DISK)
+        walk = elsewhere if inner.place else self
+        script = self._parse(inner.text) if inner.text else ShellScript(())
+        if not script.whole:
+            self.findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
+        walk.through(script, depth)
+        if inner.words:
+            walk._command(ShellCommand(inner.words), depth)
+        if walk is not self:
+            found = (f for f in walk.findings if f.grade is RiskGrade.RISKY)
+            for f in found:
+                reason = f"{inner.place}: {f.reason}"
+                self.findings.append(Finding(f.grade, reason, command=f.command))
+            self.told += walk.told
+
+    def _name(self, path: str) -> None:
+        if not path or path.startswith("/dev/") or path == "-" or SUBSTITUTION in path:
+            return
+        place = join(self._place.directory, path)
+        self._tell(path)
+        if self._is_inside(place):
+            if len(self.inside) < _MOST_OUTSIDE:
+                self.inside.setdefault(place)
+        elif len(self.outside) >= _MOST_OUTSIDE:
+            self.uncounted = True
+        elif place not in self._places:
+            # The same word may mean another place after a cd.
+            self._places.add(place)
+            self.outside.setdefault(path if path not in self.outside else place, place)
+
+    def _tell(self, path: str) -> None:
+        if len(self.paths) < _MOST_PATHS:
+            self.paths.setdefault(path)
+
+    def _hand_over(self, path: str) -> None:
+        """A file that a program may change, because it is told of it."""
+        if not path or "\n" in path or SUBSTITUTION in path:
+            return
+        place = join(self._place.directory, path)
+        if self._is_inside(place):
+            self._mention(path)
+        elif not self._disk.is_file(place):
+            return
+        elif len(self.handed) < _MOST_OUTSIDE:
+            self.handed.setdefault(place)
+        else:
+            self.uncounted = True
+
+    def _mention(self, word: str) -> None:
+        """A word of a command that may be a file: an option's value counts as well."""
+        path = word.partition("=")[2] if word.startswith("-") else word
+        if len(self.mentioned) >= _MOST_MENTIONED or not path or SUBSTITUTION in path:
+            return
+        place = join(self._place.directory, path)
+        if self._is_inside(place) and place != self._workspace:
+            self.mentioned.setdefault(place)
+
+    def _is_inside(self, place: str) -> bool:
+        return place == self._workspace or place.startswith(self._workspace.rstrip("/") + "/")
+
+
+def _hands_names_over(script: ShellScript) -> bool:
+    """Whether names that one command prints are the arguments of another."""
+    return any(
+        program(word) in _TAKING_NAMES or SUBSTITUTION in word
+        for command in script.commands
+        for word in command.words[:_MOST_MENTIONED]
+    )
+
+
+def _deletes_names(script: ShellScript) -> bool:
+    """Whether one of its commands deletes what it is handed."""
+    from holdfast.domain.risk.wrappers import unwrap
+    from holdfast.domain.shell.emptied_trees import deletes_what_it_is_handed
+
+    found = (unwrap(command.words)[0] for command in script.commands if command.words)
+    return any(words and deletes_what_it_is_handed(words) for words in found)
+
+
+def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:
+    if target.startswith("/dev/"):
+        if target.startswith(("/dev/sd", "/dev/nvme", "/dev/disk", "/dev/mapper")):
+            yield Finding(RiskGrade.RISKY, f"writes to the device {target}")
+    elif appends:
+        yield Finding(RiskGrade.NOTABLE, f"appends to {target}", target)
+    elif target.startswith(_SCRATCH):
+        yield Finding(RiskGrade.NOTABLE, f"overwrites {target}", target)
+    else:
+        yield Finding(RiskGrade.RISKY, f"overwrites {target}", target)
+
+
+def _text_of(command: ShellCommand) -> str:
+    """A command as somebody would type it, for a headline."""
+    shown = command.redirects[:_MOST_TEXT]
+    redirects = (f"{'>>' if r.appends else '>'} {r.target}" for r in shown)
+    return " ".join((*command.words[:_MOST_TEXT], *redirects))[:_MOST_TEXT]

@@ -1,0 +1,179 @@
+"""What a git command may destroy: uncommitted work, commits that nothing names, remote branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.domain.risk.assessment import Finding, RiskGrade
+
+_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
+_WHOLE_TREE = frozenset("reset clean checkout switch stash read-tree checkout-index".split())
+_CHANGING = frozenset("merge pull cherry-pick revert am apply bisect rebase mv submodule".split())
+
+
+def git_findings(arguments: Sequence[str]) -> Iterator[Finding]:
+    verb, rest = _verb(arguments)
+    grade, reason = _judge(verb, rest)
+    if reason is not None:
+        yield Finding(grade, reason)
+
+
+def changed_trees(arguments: Sequence[str]) -> Iterator[str]:
+    """The paths that a git command changes, from the directory it runs in: those that it names, or
+    all of the tree."""
+    verb, rest = _verb(arguments)
+    names = [word for word in rest if not word.startswith("-")]
+    into = [word.partition("=")[2] for word in rest if word.startswith("--directory=")]
+    if verb in ("apply", "am") and into:
+        yield from into
+    elif "--" in rest:
+        yield from rest[rest.index("--") + 1 :]
+    elif verb in ("rm", "mv", "restore"):
+        yield from names
+    elif verb in _CHANGING or verb in _WHOLE_TREE:
+        yield "."
+
+
+def emptied_trees(arguments: Sequence[str]) -> Iterator[str]:
+    """Where a git command takes away files that are ignored: in paths that it names, from the
+    directory it runs in, or in all of the tree."""
+    verb, rest = _verb(arguments)
+    has = _has(rest)
+    if verb == "stash" and has("a", "--all") and rest[:1] not in (["apply"], ["branch"]):
+        yield ":/"
+    elif verb == "clean" and has("x", "X") and not has("n", "--dry-run"):
+        kept = {n + 1 for n, word in enumerate(rest) if word in ("-e", "--exclude")}
+        names = [w for n, w in enumerate(rest) if n not in kept and not w.startswith("-")]
+        yield from names or ["."]
+
+
+def _verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    position = 0
+    while position < len(arguments) and arguments[position].startswith("-"):
+        position += 2 if arguments[position] in _WITH_VALUE else 1
+    rest = list(arguments[position:])
+    return (rest[0], rest[1:]) if rest else ("", [])
+
+
+def _judge(verb: str, rest: list[str]) -> tuple[RiskGrade, str | None]:
+    risky, notable = RiskGrade.RISKY, RiskGrade.NOTABLE
+    if verb in _CHANGING:
+        return notable, f"git {verb} changes files"
+    judged = {
+        "reset": _reset,
+        "clean": _clean,
+        "push": _push,
+        "checkout": _checkout,
+        "switch": _switch,
+        "restore": _restore,
+        "branch": _branch,
+        "stash": _stash,
+    }.get(verb)
+    if judged is not None:
+        return judged(rest)
+    has = _has(rest)
+    if verb in ("filter-branch", "filter-repo", "replace"):
+        return risky, f"git {verb} rewrites history"
+    if verb == "rm" and not has("n", "--cached", "--dry-run"):
+        return risky, "git rm deletes files"
+    if verb == "read-tree" and has("--reset", "u"):
+        return risky, "git read-tree discards changes"
+    if verb == "checkout-index" and has("f", "--force"):
+        return risky, "git checkout-index overwrites files"
+    if verb == "reflog" and rest[:1] in (["expire"], ["delete"]):
+        return risky, "git reflog forgets commits"
+    if verb in ("gc", "prune") and (verb == "prune" or has("--prune")):
+        return risky, f"git {verb} deletes commits that nothing names"
+    if verb == "update-ref" and has("d", "--delete"):
+        return risky, "git update-ref deletes a reference"
+    if verb == "worktree" and rest[:1] == ["remove"]:
+        return risky, "git worktree remove deletes a tree"
+    if verb == "commit" and has("--amend"):
+        return notable, "git commit --amend replaces a commit"
+    if verb == "tag" and has("d", "--delete", "f", "--force"):
+        return notable, "git tag moves or deletes a tag"
+    return RiskGrade.NONE, None
+
+
+class _has:  # noqa: N801 - reads as a question: has("-f", "--force")
+    """Whether one of these options is given; a single letter also inside a bundle."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        end = words.index("--") if "--" in words else len(words)
+        self._long = {word.split("=")[0] for word in words[:end] if word.startswith("--")}
+        self._short = {
+            letter
+            for word in words[:end]
+            if word.startswith("-") and not word.startswith("--")
+            for letter in word[1:]
+        }
+
+    def __call__(self, *names: str) -> bool:
+        return any(name in self._long or name in self._short for name in names)
+
+
+def _reset(rest: list[str]) -> tuple[RiskGrade, str | None]:
+    if _has(rest)("--hard", "--merge", "--keep"):
+        return RiskGrade.RISKY, "git reset --hard discards changes"
+    return RiskGrade.NOTABLE, "git reset moves HEAD or the index"
+
+
+def _clean(rest: list[str]) -> tuple[RiskGrade, str | None]:
+    if _has(rest)("n", "--dry-run"):
+        return RiskGrade.NONE, None
+    ignored = " and ignored ones" if _has(rest)("x", "X") else ""
+    return RiskGrade.RISKY, f"git clean deletes untracked files{ignored}"
+
+
+def _push(rest: list[str]) -> tuple[RiskGrade, str | None]:
+    forced = _has(rest)(
+        "f", "--force", "--force-with-lease", "--mirror", "--delete", "d", "--prune"
+    )
+    if forced or any(word.startswith(("+", ":")) for word in rest):
+        return RiskGrade.RISKY, "a forced push cannot be undone from here"
+    return RiskGrade.NOTABLE, "git push cannot be undone from here"
+
+
+def _checkout(rest: list[str]) -> tuple[RiskGrade, str | None]:
+    has = _has(rest)
+    paths = "--" in rest or any(word in (".", "./", ":/", "*") for word in rest)
+    if paths or has("f", "--force", "B", "p", "--patch", "--ours", "--theirs", "m", "--merge"):
+        return RiskGrade.RISKY, "git checkout overwrites files"
+    if has("b", "--orphan") or not rest:
+        return RiskGrade.NONE, None
+    if len([w for w in rest if not w.startswith("-")]) > 1 and not has("t", "--track"):
+        return RiskGrade.RISKY, "git checkout overwrites files"
+    return RiskGrade.NOTABLE, "git checkout may change many files"
+
+
+def _switch(rest: list[str]) -> tuple[RiskGrade, str | None]:
+    if _has(rest)("f", "--force", "--discard-changes", "C"):
+        return RiskGrade.RISKY, "git switch discards changes"
+    if _has(rest)("c", "--create"):
+        return RiskGrade.NONE, None
+    return RiskGrade.NOTABLE, "git switch may change many files"
+
+
+def _restore(rest: list[str]) -> tuple[RiskGrade, str | None]:
+    has = _has(rest)
+    if has("--staged", "S") and not has("--worktree", "W"):
+        return RiskGrade.NOTABLE, "git restore --staged changes the index"
+    return RiskGrade.RISKY, "git restore overwrites files"
+
+
+def _branch(rest: list[str]) -> tuple[RiskGrade, str | None]:
+    has = _has(rest)
+    if has("D", "M", "C") or (has("d", "--delete", "m", "--move") and has("f", "--force")):
+        return RiskGrade.RISKY, "git branch -D deletes commits that are not merged"
+    if has("d", "--delete", "f", "--force"):
+        return RiskGrade.NOTABLE, "git branch deletes or moves a branch"
+    return RiskGrade.NONE, None
+
+
+def _stash(rest: list[str]) -> tuple[RiskGrade, str | None]:
+    verb = next((word for word in rest if not word.startswith("-")), "push")
+    if verb in ("drop", "clear"):
+        return RiskGrade.RISKY, f"git stash {verb} deletes stashed work"
+    if verb in ("list", "show"):
+        return RiskGrade.NONE, None
+    return RiskGrade.NOTABLE, "git stash changes files"

@@ -1,0 +1,78 @@
+"""What code in another language may destroy, when it stands on the command line or in what is read:
+searched for the words by which files are deleted or written, not understood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from holdfast.domain.risk.assessment import Finding, RiskGrade
+from holdfast.domain.shell.working_directory import program
+
+_LANGUAGE = re.compile(
+    r"(?:python|pypy)[\d.]*|node|nodejs|deno|bun|php|perl|ruby|awk|gawk|mawk|pwsh|powershell"
+)
+_DELETING_CODE = re.compile(
+    r"rmtree|os\.(?:remove|rmdir)|unlink|rmdir|rmSync|rimraf|fs\.rm\b|FileUtils\.rm|File\.delete"
+    r"|deleteSync|Remove-Item|\brm\s+-\w*[rfR]|removedirs|\.remove\("
+)
+_CODE_OPTION = re.compile(r"-\w*[cerp]|eval\Z|-Command\Z|--(?:eval|print)\Z")
+_WRITING_CODE = re.compile(r"open\([^)]*['\"]w|write_text|write_bytes|writeFile")
+_LITERAL = re.compile(r"""(["'`])((?:(?!\1)[^\\\n]){1,4096})\1""")
+_WRITTEN = re.compile(
+    r"""(?:open\(\s*(["'`])([^"'`\n]+)\1\s*,\s*(?:mode\s*=\s*)?["'][rb]*[wax+]"""
+    r"""|Path\(\s*(["'])([^"'\n]+)\3\s*\)\.(?:write_|open\(\s*["'][wax]|touch|mkdir)"""
+    r"""|(?:writeFile|appendFile|createWriteStream|mkdir|copyFile\([^,]+,|rename\([^,]+,)"""
+    r"""(?:Sync)?\(?\s*(["'`])([^"'`\n]+)\5)"""
+)
+_MOST_LITERALS = 200
+_MOST_CODE = 100_000
+
+
+def literal_paths(text: str) -> Iterator[str]:
+    """Texts in quotes that may be the names of files."""
+    for number, found in enumerate(_LITERAL.finditer(text[:_MOST_CODE])):
+        if number == _MOST_LITERALS:
+            return
+        yield found.group(2)
+
+
+def written_paths(text: str) -> Iterator[str]:
+    """Literal paths that code opens for writing, whether or not they are there."""
+    for number, found in enumerate(_WRITTEN.finditer(text[:_MOST_CODE])):
+        if number == _MOST_LITERALS:
+            return
+        yield found.group(2) or found.group(4) or found.group(6)
+
+
+def deletes_files(text: str) -> bool:
+    """Whether code calls something that deletes files."""
+    return _DELETING_CODE.search(text[:_MOST_CODE]) is not None
+
+
+def is_code(name: str) -> bool:
+    """Whether this is an interpreter."""
+    return _LANGUAGE.fullmatch(name) is not None
+
+
+def inline_code(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+    """What an interpreter is given on its command line."""
+    text = " ".join(arguments)[:20_000]
+    if any(_CODE_OPTION.match(word) for word in arguments) or "awk" in name:
+        yield from _code(name, text)
+    elif any(word in ("flush", "reset_db") for word in arguments):
+        yield Finding(RiskGrade.RISKY, "empties the database")
+
+
+def fed_code(words: Sequence[str], fed: str) -> Iterator[Finding]:
+    """What an interpreter reads from a here-document."""
+    name = program(words[0])
+    if fed and is_code(name):
+        yield from _code(name, fed[:100_000])
+
+
+def _code(name: str, text: str) -> Iterator[Finding]:
+    if _DELETING_CODE.search(text):
+        yield Finding(RiskGrade.RISKY, f"{name} code that deletes files")
+    elif _WRITING_CODE.search(text):
+        yield Finding(RiskGrade.NOTABLE, f"{name} code that writes files")

@@ -1,0 +1,350 @@
+"""Commands that run other commands: taken off where they stand in front, followed where they hold
+text for a shell, or words for somewhere else.
+
+    sudo, env, timeout, npx, uv run …     → the command behind them is what counts
+    bash -c, eval, trap, watch, su -c …   → their text is read as a script of its own
+    ssh, docker exec, kubectl exec …      → the same, on a machine that no checkpoint holds
+
+Pure and bounded. A command whose name only the shell will know is not followed; `is_dynamic` tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from holdfast.domain.shell.commands import SUBSTITUTION
+from holdfast.domain.shell.working_directory import program
+
+_MOST_WORDS = 4_000
+_MOST_CALLED = 20
+_MOST_OPTIONS = 30
+DIRECTORY_OPTIONS = {
+    "git": ("-C", "--work-tree"),
+    "make": ("-C", "--directory"),
+    "gmake": ("-C", "--directory"),
+    "ninja": ("-C", "--chdir"),
+    "just": ("-d", "--working-directory"),
+    "tar": ("-C", "--directory"),
+    "env": ("-C", "--chdir"),
+    "patch": ("-d", "--directory"),
+    "unzip": ("-d",),
+    "npm": ("-C", "--prefix"),
+    "pnpm": ("-C", "--dir"),
+    "yarn": ("--cwd",),
+    "bun": ("--cwd",),
+    "uv": ("--directory", "--project"),
+    "poetry": ("-C", "--directory"),
+    "cargo": ("-C",),
+    "go": ("-C",),
+    "composer": ("-d", "--working-dir"),
+    "gradle": ("-p", "--project-dir"),
+    "mvn": ("-f", "--file"),
+}
+"""Programs that work in a directory, each with the options that send it to another one."""
+_DIRECTORY_OPTIONS = tuple({option for options in DIRECTORY_OPTIONS.values() for option in options})
+
+_WRAPPERS = frozenset(
+    "sudo doas env nohup time nice ionice timeout command builtin exec stdbuf setsid busybox chrt "
+    "unbuffer caffeinate xargs parallel npx bunx pnpx uvx pipx chroot flock coproc strace ltrace "
+    "unshare nsenter taskset noglob nocorrect watch firejail bwrap shx dotenv runuser entr".split()
+)
+_OPERANDS_FIRST = {"timeout": 1, "chroot": 1, "flock": 1, "taskset": 1}
+"""How many words stand between a wrapper's options and the command."""
+
+_RUNNERS = {
+    "uv": ("run", "x"),
+    "pnpm": ("dlx", "exec"),
+    "npm": ("exec", "x"),
+    "yarn": ("dlx", "exec"),
+    "bun": ("x",),
+    "poetry": ("run",),
+    "pdm": ("run",),
+    "pipenv": ("run",),
+    "hatch": ("run",),
+    "conda": ("run",),
+    "bundle": ("exec",),
+    "mise": ("exec", "x"),
+    "pipx": ("run",),
+    "corepack": ("pnpm", "yarn", "npm"),
+}
+"""Programs of which one verb runs another program."""
+
+_VALUES = {
+    "sudo": "u g C h p r t U D R T",
+    "doas": "u C",
+    "env": "u C",
+    "nice": "n",
+    "ionice": "c n p P u",
+    "timeout": "k s",
+    "stdbuf": "i o e",
+    "xargs": "a d E I L n P s",
+    "parallel": "j a I S N",
+    "time": "f o",
+    "watch": "n q",
+    "chrt": "p T P D",
+    "taskset": "",
+    "flock": "w E",
+    "strace": "e o p s S u E a P X",
+    "ltrace": "e o p s S u a",
+    "npx": "p",
+    "pnpx": "p",
+    "bunx": "p",
+    "uvx": "p w",
+    "uv": "p w",
+    "poetry": "C P",
+    "conda": "n p",
+    "npm": "p w C",
+    "pnpm": "C F",
+    "exec": "a",
+    "nsenter": "t S G",
+    "unshare": "S G R w",
+    "chroot": "",
+    "runuser": "u g G s w",
+}
+"""The letters of each wrapper whose option takes the word behind it."""
+
+_LONG_VALUES = frozenset(
+    "--user --group --adjustment --chdir --unset --signal --with --kill-after --max-args "
+    "--max-procs --delimiter --arg-file --package --interval --python --directory --project "
+    "--from --filter --timeout --wait --prefix --name --host --jobs --prompt".split()
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+EACH = "{}"
+"""Stands for each line of a list."""
+
+SHELLS = frozenset("sh bash zsh dash ksh fish ash mksh pwsh powershell".split())
+_TAKING_TEXT = {"su": "-c", "runuser": "-c", "script": "-c", "flock": "-c", "npx": "-c"}
+_COMMAND_OPTION = re.compile(r"-\w*c\w*|-Command|--command")
+_TERMINALS = frozenset(("tmux", "screen"))
+_REMOTE_CALLERS = frozenset(
+    "docker podman nerdctl docker-compose kubectl oc lxc vagrant multipass ansible".split()
+)
+_REMOTE_VERBS = frozenset(("exec", "run", "ssh", "shell"))
+_SSH_VALUES = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
+_SYSTEM = re.compile(r"system\(\s*\\?\"((?:[^\"\\]|\\.)*?)\\?\"")
+
+
+class Called(NamedTuple):
+    """What a command runs: a text for a shell, or a command as words; `place` says where, when that
+    is somewhere else."""
+
+    text: str = ""
+    words: tuple[str, ...] = ()
+    place: str = ""
+
+
+def is_dynamic(word: str) -> bool:
+    """Whether only the shell will know which program this is."""
+    return SUBSTITUTION in word or "$" in word or "`" in word or word == EACH
+
+
+def unwrap(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
+    """The command that really runs, and whether it gets its arguments from a list (xargs)."""
+    rest, many = list(words[:_MOST_WORDS]), False
+    while rest:
+        if _ASSIGNMENT.match(rest[0]):
+            rest = rest[1:]
+            continue
+        name = program(rest[0])
+        behind = _behind(name, rest)
+        if not behind:
+            break
+        many = many or name in ("xargs", "parallel")
+        rest = behind
+    return tuple(rest), many
+
+
+def _behind(name: str, words: list[str]) -> list[str]:
+    """The command behind a wrapper; nothing when this is none, or has none."""
+    if name in _RUNNERS:
+        position = 1
+        while position < len(words) and words[position].startswith("-"):
+            position += 1 + _takes_value(name, words[position])
+        if position < len(words) and words[position] in _RUNNERS[name]:
+            return _without_options(name, words[position + 1 :], 0)
+        if name != "pipx":
+            return []
+    if name not in _WRAPPERS or (name in _TAKING_TEXT and _TAKING_TEXT[name] in words):
+        return []
+    return _without_options(name, words[1:], _OPERANDS_FIRST.get(name, 0))
+
+
+def _takes_value(name: str, option: str) -> bool:
+    if option.startswith("--"):
+        return option in _LONG_VALUES
+    return len(option) == 2 and option[1] in _VALUES.get(name, "").split()
+
+
+def _without_options(name: str, words: list[str], operands: int) -> list[str]:
+    position = 0
+    while position < len(words) and words[position].startswith("-"):
+        if words[position] == "--":
+            position += 1
+            break
+        position += 1 + _takes_value(name, words[position])
+    while position < len(words) and _ASSIGNMENT.match(words[position]):
+        position += 1
+    return words[position + operands :]
+
+
+def chosen_directory(words: Sequence[str]) -> str | None:
+    """The directory that a command is told to run in: `git -C x`, `make -C x`, `env -C x`."""
+    chosen: str | None = None
+    if not any(word.startswith(_DIRECTORY_OPTIONS) for word in words[:_MOST_WORDS]):
+        return None  # nearly all commands
+    behind = unwrap(words)[0]
+    outer = words if program(words[0]) in DIRECTORY_OPTIONS and len(behind) < len(words) else ()
+    for part in (outer, behind):
+        for found in _directories(part[: _MOST_OPTIONS + 1]):
+            further = chosen is not None and not found.startswith(("/", "~", "$"))
+            chosen = f"{chosen}/{found}" if further else found
+    return chosen
+
+
+def _directories(words: Sequence[str]) -> Iterator[str]:
+    """Each `-C`, which is relative to the one before it. In what git is told behind its verb, and
+    in what env runs, it means something else."""
+    name = program(words[0]) if words else ""
+    options = DIRECTORY_OPTIONS.get(name, ())
+    position = 1
+    while options and position < len(words):
+        word = words[position]
+        value = words[position + 1 : position + 2]
+        if word in options:
+            yield from value
+            position += 1
+        elif word.startswith("--") and word.partition("=")[0] in options:
+            yield word.partition("=")[2]
+        elif word.startswith(options) and not word.startswith("--"):
+            yield word[2:]
+        elif name in ("git", "env") and word == "-c":
+            position += 1
+        elif name in ("git", "env") and not word.startswith("-"):
+            return
+        position += 1
+
+
+def called(words: Sequence[str], fed: str) -> Iterator[Called]:
+    """What a command without wrappers runs besides itself; `fed` is what it reads."""
+    found = 0
+    for one in _called(words, fed):
+        if one.text or one.words:
+            yield one
+            found += 1
+            if found == _MOST_CALLED:
+                return
+
+
+def _called(words: Sequence[str], fed: str) -> Iterator[Called]:
+    name, arguments = program(words[0]), list(words[1:])
+    if len(words) == 1 and len(words[0].split()) > 1:
+        yield Called(words[0])  # watch 'rm -rf src'
+    elif name == "eval":
+        yield Called(" ".join(arguments))
+    elif name in SHELLS or (is_dynamic(words[0]) and "-c" in arguments):
+        yield from _shell(arguments, fed)
+    elif name == "trap":
+        yield from (Called(word) for word in arguments[:1] if len(word) > 1)
+    elif name in ("at", "batch"):
+        yield Called(fed)
+    elif name == "alias":
+        yield from (Called(word.partition("=")[2]) for word in arguments)
+    elif name in _TAKING_TEXT and _TAKING_TEXT[name] in arguments[:-1]:
+        yield Called(arguments[arguments.index(_TAKING_TEXT[name]) + 1])
+    elif name in _TERMINALS:
+        yield from (Called(word) for word in arguments if " " in word.strip())
+        yield Called(words=tuple(_behind_letters(arguments)))
+    elif name == "find":
+        yield from _found(arguments)
+    elif name in ("fd", "fdfind"):
+        yield from _by_fd(arguments)
+    elif name == "git":
+        yield from _by_git(arguments)
+    elif name in ("awk", "gawk", "mawk"):
+        yield from (Called(text) for text in _SYSTEM.findall(" ".join(arguments)[:20_000]))
+    elif name in ("ssh", "mosh", "autossh"):
+        yield from _by_ssh(arguments)
+    elif name in _REMOTE_CALLERS and _REMOTE_VERBS & set(arguments[:6]):
+        yield from _inside(name, arguments)
+
+
+def _shell(arguments: list[str], fed: str) -> Iterator[Called]:
+    for position, word in enumerate(arguments[:-1]):
+        if _COMMAND_OPTION.fullmatch(word):
+            text = arguments[position + 1]
+            yield Called(words=(EACH,)) if text.strip() == EACH else Called(text)
+            return
+    if not [word for word in arguments if not word.startswith("-")] or "-s" in arguments:
+        yield Called(fed)
+
+
+def reads_unseen(words: Sequence[str], fed: str) -> bool:
+    """A shell that runs what comes to it from elsewhere, which nobody can read here."""
+    arguments = words[1:]
+    plain = not [word for word in arguments if not word.startswith("-")] or "-s" in arguments
+    asked = any(word in ("--version", "--help", "-c") for word in arguments)
+    return program(words[0]) in SHELLS and plain and not fed and not asked
+
+
+def _behind_letters(arguments: list[str]) -> list[str]:
+    position = 0
+    while position < len(arguments) and arguments[position].startswith("-"):
+        position += 2 if arguments[position] in ("-S", "-t", "-L", "-f", "-c", "-s") else 1
+    return arguments[position:]
+
+
+def _found(arguments: list[str]) -> Iterator[Called]:
+    """What find runs: each name that it finds stands for many."""
+    for position, word in enumerate(arguments):
+        if word in ("-exec", "-execdir", "-ok", "-okdir"):
+            command = []
+            for part in arguments[position + 1 :]:
+                if part in (";", "+"):
+                    break
+                command.append("*" if part == EACH else part)
+            yield Called(words=tuple(command))
+
+
+def _by_fd(arguments: list[str]) -> Iterator[Called]:
+    for position, word in enumerate(arguments):
+        if word in ("-x", "--exec", "-X", "--exec-batch"):
+            command = [part for part in arguments[position + 1 :] if not part.startswith("{")]
+            yield Called(words=(*command, "*"))
+            return
+
+
+def _by_git(arguments: list[str]) -> Iterator[Called]:
+    for position, word in enumerate(arguments[:_MOST_CALLED]):
+        behind = arguments[position + 1 :]
+        if word == "-c" and behind and behind[0].startswith("alias.") and "=!" in behind[0]:
+            yield Called(behind[0].partition("=!")[2])
+        elif word == "foreach" and "submodule" in arguments[:position]:
+            yield Called(" ".join(w for w in behind if w != "--recursive"))
+            return
+        elif word == "run" and "bisect" in arguments[:position]:
+            yield Called(words=tuple(behind))
+            return
+        elif word in ("-x", "--exec") and "rebase" in arguments[:position] and behind:
+            yield Called(behind[0])
+
+
+def _by_ssh(arguments: list[str]) -> Iterator[Called]:
+    position = 0
+    while position < len(arguments) and arguments[position].startswith("-"):
+        position += 2 if _SSH_VALUES.fullmatch(arguments[position]) else 1
+    host, command = arguments[position : position + 1], arguments[position + 1 :]
+    if host:
+        yield Called(" ".join(command) or ":", place=f"on {host[0]}")
+
+
+def _inside(name: str, arguments: list[str]) -> Iterator[Called]:
+    """In a container. Which word begins the command depends on options without end: each that may
+    is tried."""
+    if "--" in arguments:
+        yield Called(words=tuple(arguments[arguments.index("--") + 1 :]), place=f"inside {name}")
+        return
+    for position, word in enumerate(arguments[:_MOST_CALLED]):
+        if not word.startswith("-") and position:
+            yield Called(words=tuple(arguments[position:]), place=f"inside {name}")

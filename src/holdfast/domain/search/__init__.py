@@ -1,0 +1,1 @@
+"""Searching as pure functions: the query, words and stems, ranking, highlights."""

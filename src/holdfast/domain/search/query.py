@@ -1,0 +1,204 @@
+"""What somebody looks for, read from one line of text; no line is wrong.
+
+    login timeout          both words, in    "connection reset"    a phrase, or one word
+                           any form                                exactly as written
+    getUser*               a beginning       kind: session: tag: path: name: after: before: is:
+                                             filters; two of one sort are a choice
+
+A filter nobody knows, or a value it cannot have, is searched as text. A quote that is not closed
+ends with the line. A line that asks for nothing is about everything; one of nothing but punctuation
+finds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Kind
+from holdfast.domain.errors import UnknownReference
+from holdfast.domain.references import TimeReference, parse_reference
+from holdfast.domain.search.stemming import stem
+from holdfast.domain.search.words import LONGEST_WORD, names
+
+FILTERS = ("kind", "session", "tag", "path", "name", "is", "after", "before")
+LONGEST_QUERY = 2_000
+MOST_TERMS = 32
+MOST_WORDS = 16
+"""Of one phrase: the words behind them are not looked for."""
+
+_LISTS = ("terms", "kinds", "sessions", "tags", "paths", "names", "states")
+_FARTHEST_NS = (1 << 63) - 1
+_PIECE = re.compile(r'(?:([A-Za-z]+):)?(?:"([^"]*)"?(\*?)|([^\s"]+))')
+
+
+class State(StrEnum):
+    """What a checkpoint, or a hit, can be asked to be."""
+
+    NAMED = "named"
+    APPROVED = "approved"
+    PARTIAL = "partial"
+    RECORD = "record"
+    ANNOTATED = "annotated"
+    MESSAGE = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Words that follow each other. `whole` is the one word that they also are, when they were
+    written as one name; with `prefix` the last one need only begin like that. With `forms`, other
+    forms of it count as well: a word, or a name, whose stem is the same."""
+
+    words: tuple[str, ...]
+    whole: str | None = None
+    prefix: bool = False
+    forms: bool = False
+
+    @property
+    def stem(self) -> str | None:
+        """Of the word or name; None where only what was written counts."""
+        return "".join(map(stem, self.words))[:LONGEST_WORD] if self.forms else None
+
+
+@dataclass(frozen=True, slots=True)
+class TagFilter:
+    """A tag as it is written, or the beginning of one."""
+
+    text: str
+    prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """All terms are wanted, and one of each sort of filter."""
+
+    terms: tuple[Term, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    sessions: tuple[str, ...] = ()
+    tags: tuple[TagFilter, ...] = ()
+    paths: tuple[Term, ...] = ()
+    names: tuple[Term, ...] = ()
+    states: tuple[State, ...] = ()
+    after_ns: int | None = None
+    before_ns: int | None = None
+    is_wordless: bool = False
+    """Something was asked for, and all of it was punctuation: nothing is found."""
+
+    @property
+    def about_checkpoints(self) -> bool:
+        """Whether it asks for what only a checkpoint has."""
+        only = [state for state in self.states if state is not State.MESSAGE]
+        return bool(self.kinds or self.tags or self.paths or self.names or only)
+
+
+def parse_query(text: str, *, now_ns: int) -> SearchQuery:
+    query = SearchQuery()
+    text = text.strip()[:LONGEST_QUERY].encode("utf-8", "replace").decode()
+    lost = False
+    for key, value, quoted, prefix in _pieces(text):
+        understood = _filtered(query, key.lower(), value, prefix, now_ns) if key else None
+        if understood is not None:
+            query = understood
+            continue
+        said = f"{key}:{value}" if key else value
+        if not quoted and said.endswith(":") and said[:-1].lower() in FILTERS:
+            continue  # a filter that is still being typed
+        terms = tuple(_terms(said, quoted, prefix))
+        query, lost = replace(query, terms=query.terms + terms), lost or not terms
+    if lost and query == SearchQuery():
+        return SearchQuery(is_wordless=True)
+    bounded: dict[str, Any] = {name: _bounded(getattr(query, name)) for name in _LISTS}
+    return replace(query, **bounded)
+
+
+def free_words(text: str) -> list[tuple[int, int]]:
+    """Where the words of a query stand that are neither quoted nor a filter."""
+    return [
+        match.span()
+        for match in _PIECE.finditer(text[:LONGEST_QUERY])
+        if match[4] is not None and match[1] is None and any(names(match[4]))
+    ]
+
+
+def _bounded(found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Each once, and not more of them than anybody means."""
+    return tuple(dict.fromkeys(found))[:MOST_TERMS]
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str, bool, bool]]:
+    """Key or nothing, value, whether it was quoted, whether it is only the beginning."""
+    for key, quoted, star, plain in _PIECE.findall(text):
+        if plain:
+            yield key, plain.rstrip("*"), False, plain.endswith("*")
+        else:
+            yield key, quoted, True, bool(star)
+
+
+def _terms(text: str, quoted: bool, prefix: bool) -> Iterator[Term]:
+    """One term of a phrase; of plain text one for each run that punctuation joins."""
+    for part in [text] if quoted else text.split():
+        found = list(names(part))
+        words = tuple(word.text for name in found for word in name.words)
+        if words:
+            whole = found[0].whole if len(found) == 1 else None
+            if len(words) > MOST_WORDS:
+                words, prefix = words[:MOST_WORDS], False
+            is_one = whole is not None or len(words) == 1
+            yield Term(words, whole, prefix, forms=is_one and not (quoted or prefix))
+
+
+def _filtered(
+    query: SearchQuery, key: str, value: str, prefix: bool, now_ns: int
+) -> SearchQuery | None:
+    """The query with one more filter; None when it is none."""
+    if not value.strip():
+        return query if key in FILTERS else None
+    if key in ("path", "name"):
+        found = tuple(_terms(value, True, prefix))
+        if not found:
+            return None
+        more = query.paths + found if key == "path" else query.names + found
+        return replace(query, paths=more) if key == "path" else replace(query, names=more)
+    if key == "session":
+        return replace(query, sessions=(*query.sessions, value))
+    if key == "tag":
+        return replace(query, tags=(*query.tags, TagFilter(value, prefix)))
+    if key == "kind":
+        kinds = _kinds(value)
+        return replace(query, kinds=query.kinds + kinds) if kinds else None
+    if key == "is":
+        state = next((state for state in State if state.value == value.lower()), None)
+        return replace(query, states=(*query.states, state)) if state else None
+    moment = moment_ns(value, now_ns) if key in ("after", "before") else None
+    if moment is None:
+        return None
+    return replace(query, after_ns=moment) if key == "after" else replace(query, before_ns=moment)
+
+
+def _kinds(text: str) -> tuple[Kind, ...]:
+    """One kind or several, separated by commas; nothing when one of them is none."""
+    kinds: list[Kind] = []
+    for word in text.lower().split(","):
+        if word in ("auto", "automatic"):
+            kinds += AUTOMATIC_KINDS
+            continue
+        kind = next((kind for kind in Kind if kind.value == word), None)
+        if kind is None:
+            return ()
+        kinds.append(kind)
+    return tuple(kinds)
+
+
+def moment_ns(text: str, now_ns: int) -> int | None:
+    """`2h` is two hours ago; otherwise what a reference may say about time."""
+    for written in (f"@{{{text} ago}}", f"@{{{text}}}"):
+        try:
+            found = parse_reference(written, now_ns=now_ns)
+        except UnknownReference:
+            continue
+        if isinstance(found, TimeReference):
+            return max(-_FARTHEST_NS, min(found.at_ns, _FARTHEST_NS))
+    return None

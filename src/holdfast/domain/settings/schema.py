@@ -1,0 +1,428 @@
+"""Every setting: key, meaning, default and check. Interfaces and docs are made from this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any
+
+from holdfast.domain.errors import InvalidSetting
+from holdfast.values.classes import dataclass, field, fields
+
+_LONGEST_SHOWN = 200
+_SIZE_UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
+_SIZE_UNITS |= {u + e: 1 << 10 * n for n, u in enumerate("kmgt", 1) for e in ("", "ib")}
+
+
+class SecretRefused(ValueError):
+    """A value that may be a secret, and is not repeated."""
+
+
+def parse_size(value: Any) -> int:
+    """Bytes from `100000`, `"100 MB"` or `"5GiB"`."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError("a size is a number of bytes or a text such as '100 MB'")
+    if isinstance(value, int):
+        size = value
+    else:
+        text = value.strip().lower().replace("_", "")
+        digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+        unit = text[len(digits) :].strip()
+        if unit not in _SIZE_UNITS:
+            raise ValueError(f"unknown unit {unit!r}; use B, kB, MB, GB, KiB, MiB or GiB")
+        try:
+            size = int(float(digits) * _SIZE_UNITS[unit])
+        except (ValueError, OverflowError):
+            raise ValueError(f"{value!r} is not a size") from None
+    if size <= 0:
+        raise ValueError("a size is greater than zero")
+    return size
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a list of patterns, e.g. [".env", "*.db"]')
+    for pattern in value:
+        if not isinstance(pattern, str) or not pattern.strip() or set(pattern) & {"\0", "\n"}:
+            raise ValueError(f"{pattern!r} is not a pattern")
+    return tuple(value)
+
+
+def _includes(value: Any) -> tuple[str, ...]:
+    from holdfast.domain.ignore.includes import IncludePatterns  # late: few settings are patterns
+
+    patterns = _patterns(value)
+    IncludePatterns.parse(patterns)
+    return patterns
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 86400:
+        raise ValueError("expects a number of seconds from 0 to 86400")
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1_000_000_000:
+        raise ValueError("expects a whole number, 0 for no limit")
+    return value
+
+
+def _minutes(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 10080:
+        raise ValueError("expects a number of minutes, up to a week")
+    return float(value)
+
+
+def _time_of_day(value: Any) -> str:
+    hours, colon, minutes = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if value == "":
+        return ""
+    if not (colon and len(hours) == len(minutes) == 2 and (hours + minutes).isdecimal()):
+        raise ValueError("expects a time of day such as 18:00, or nothing")
+    if int(hours) > 23 or int(minutes) > 59:
+        raise ValueError("there is no such time of day")
+    return str(value)
+
+
+def _choice(*allowed: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError(f"expects one of {', '.join(allowed)}")
+        return str(value)
+
+    return check
+
+
+def _worktree_files(value: Any) -> str:
+    """Former stores say on and off."""
+    former = {"on": "always", "off": "never"}
+    return _choice("manual", "always", "never")(former.get(str(value), value))
+
+
+def _component_names(value: Any) -> tuple[str, ...]:
+    from holdfast.domain.component_states import valid_component_name  # late: few set this
+
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a list of names, e.g. ["git"]')
+    for name in value:
+        if not isinstance(name, str) or not valid_component_name(name):
+            raise ValueError(f"{name!r} cannot be the name of a component")
+    return tuple(dict.fromkeys(value))
+
+
+def _file(value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value or (value and value[0] not in "/~"):
+        raise ValueError("expects the full path of a file, in quotes")
+    return value
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a program and its arguments, e.g. ["make", "test"]')
+    for word in value:
+        if not isinstance(word, str) or "\0" in word:
+            raise ValueError(f"{word!r} is not a word of a command")
+    if value and not value[0].strip():
+        raise ValueError("the first word has to name a program")
+    return tuple(value)
+
+
+def _agent_state(value: Any) -> tuple[str, ...]:
+    from holdfast.domain.agent_patterns import parse_agent_state  # late: few settings are patterns
+
+    return parse_agent_state(value)
+
+
+def _url_sources(value: Any) -> tuple[str, ...]:
+    """Names of variables or files; a URL itself is refused without being repeated."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a list of variables or files, e.g. ["DATABASE_URL"]')
+    for source in value:
+        name = isinstance(source, str) and source.isascii() and source.isidentifier()
+        path = isinstance(source, str) and source.startswith(("/", "~/")) and "\0" not in source
+        if not (name or path):
+            raise SecretRefused(
+                "each entry names a variable of the environment, or a file, that holds the URL; "
+                "the URL itself is never stored"
+            )
+    return tuple(dict.fromkeys(value))
+
+
+def _retention(value: Any) -> Any:
+    from holdfast.domain.retention import parse_rules  # late: few settings are rules
+
+    return parse_rules(value)
+
+
+def _template(value: Any) -> str:
+    from holdfast.domain.git.commit_messages import require_template  # late: few set this
+
+    if not isinstance(value, str):
+        raise ValueError("expects a text")
+    return require_template(value)
+
+
+def _branch_names(rule: str) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        from holdfast.domain.git import branch_names
+
+        return getattr(branch_names, rule)(value)
+
+    return check
+
+
+class FromProject(Enum):
+    """What a project's own file, which somebody else may have written, can do to a setting."""
+
+    ALWAYS = "it can only protect more"
+    TRUSTED = "it can weaken protection: taken once the user has trusted the file"
+    NEVER = "it says what is run, or what outside the project is read or written"
+
+
+def _setting(
+    default: Any,
+    check: Callable[[Any], Any],
+    help_text: str,
+    from_project: FromProject = FromProject.TRUSTED,
+) -> Any:
+    metadata = {"check": check, "help": help_text, "from_project": from_project}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The effective settings of a workspace."""
+
+    include: tuple[str, ...] = _setting(
+        (),
+        _includes,
+        "patterns that are captured although an ignore rule leaves them out",
+        FromProject.ALWAYS,
+    )
+    ignore: tuple[str, ...] = _setting(
+        (), _patterns, "patterns that are left out, besides the ignore files"
+    )
+    capture_named_ignored: str = _setting(
+        "on",
+        _choice("on", "off"),
+        "whether an ignored file that an agent's tool names is captured from then on",
+    )
+    max_file_size: int = _setting(
+        100_000_000, parse_size, "files larger than this are left out and reported"
+    )
+    budget: int = _setting(
+        5_000_000_000, parse_size, "the most bytes the store of this workspace may take"
+    )
+    total_budget: int = _setting(
+        20_000_000_000,
+        parse_size,
+        "the most bytes that all stores of this user may take together; user's file",
+    )
+    lock_timeout: float = _setting(
+        30.0, _seconds, "seconds to wait for another process that uses the store"
+    )
+    hook_lock_timeout: float = _setting(
+        2.0,
+        _seconds,
+        "seconds that an agent's hook waits for a process that holds the store and makes no "
+        "progress",
+    )
+    wait_for_edits: float = _setting(
+        5.0,
+        _seconds,
+        "seconds that a checkpoint waits for an edit or tool call of somebody else; then it is "
+        "made and marked partial",
+    )
+    setuid: str = _setting(
+        "restore", _choice("restore", "drop"), "whether setuid and setgid bits come back"
+    )
+    max_manual_checkpoints: int = _setting(
+        0, _count, "manual checkpoints that a session may have; 0 for no limit"
+    )
+    components: tuple[str, ...] = _setting(
+        ("git", "agents", "postgres", "worktrees", "external"),
+        _component_names,
+        "parts of state that are saved besides files; a name that is not built in is a plug-in",
+    )
+    component_timeout: float = _setting(
+        20.0, _seconds, "seconds that one component may take for one step"
+    )
+    component_max_size: int = _setting(
+        1_000_000_000, parse_size, "the most bytes that one component may add to a checkpoint"
+    )
+    auto_edit: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint before an agent edits or writes a file"
+    )
+    auto_shell: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint before an agent runs a command"
+    )
+    auto_after_shell: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint after a command of an agent, if it changed files"
+    )
+    auto_message: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint before each message to an agent"
+    )
+    auto_turn_end: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint when an agent has answered, if files changed"
+    )
+    restore_on_failure: str = _setting(
+        "off", _choice("on", "off"), "whether a tool call that failed is taken back"
+    )
+    check_command: tuple[str, ...] = _setting(
+        (),
+        _command,
+        "a program and its arguments that is run after a tool call of an agent changed files; "
+        "its failure is told, and taken back with restore_on_failure; not taken from a project",
+        FromProject.NEVER,
+    )
+    check_timeout: float = _setting(
+        60.0, _seconds, "seconds that check_command may take; one that takes longer says nothing"
+    )
+    defaults: str = _setting(
+        "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
+    )
+    key_file: str = _setting(
+        "",
+        _file,
+        "the key file that opens encrypted stores; taken from the user's file only",
+        FromProject.NEVER,
+    )
+    watch: str = _setting(
+        "on",
+        _choice("on", "off", "paranoid"),
+        "whether changes are watched for; paranoid compares each hint with a look at everything",
+    )
+    auto_files: int = _setting(
+        5, _count, "changed files after which a watched workspace gets a checkpoint; 0 for never"
+    )
+    auto_interval: float = _setting(
+        30.0, _minutes, "minutes after which changes of a watched workspace get one; 0 for never"
+    )
+    end_of_day: str = _setting(
+        "00:00", _time_of_day, "when a watched workspace gets the checkpoint of the day, or nothing"
+    )
+    auto_merge: tuple[str, ...] = _setting(
+        ("main", "master"),
+        _branch_names("main_branches"),
+        "branches that get a checkpoint when another branch was merged into them; none for never",
+    )
+    daemon: str = _setting(
+        "on", _choice("on", "off"), "whether hooks of agents use the daemon, and start it"
+    )
+    daemon_idle: float = _setting(
+        30.0,
+        _minutes,
+        "minutes without work after which the daemon ends; 0 for never; user's file",
+        FromProject.NEVER,
+    )
+    postgres: tuple[str, ...] = _setting(
+        ("HOLDFAST_POSTGRES_URL",),
+        _url_sources,
+        "variables of the environment, or files of mode 0600, that hold the URL of a PostgreSQL "
+        "database to save and restore; not taken from a project",
+        FromProject.NEVER,
+    )
+    agent_state: tuple[str, ...] = _setting(
+        (),
+        _agent_state,
+        "files that belong to agents: names of agents, and patterns; not taken from a project",
+        FromProject.NEVER,
+    )
+    nested_repositories: str = _setting(
+        "on",
+        _choice("on", "off", "auto"),
+        "whether files of repositories below the workspace are captured; auto: only if the "
+        "workspace is a project itself",
+    )
+    git_nested: str = _setting(
+        "off", _choice("on", "off"), "whether git state of submodules and nested clones is saved"
+    )
+    accept_template: str = _setting(
+        "{subject}\n\n{reasons}",
+        _template,
+        "the message of a commit that accept makes: {subject}, {reasons}, {checkpoints}, {goals}, "
+        "{session}",
+        FromProject.ALWAYS,
+    )
+    accept_timeout: float = _setting(
+        600.0, _seconds, "seconds that git commit and its hooks may take in accept; 0 for no limit"
+    )
+    mirror: str = _setting(
+        "",
+        _branch_names("mirror_branch"),
+        "the branch that gets a commit for each checkpoint; true for holdfast-checkpoints, nothing "
+        "for none; not taken from a project",
+        FromProject.NEVER,
+    )
+    mirror_refs: str = _setting(
+        "",
+        _branch_names("mirror_place"),
+        "where below refs/ the mirror names what is approved and each round; nothing for the name "
+        "of the branch; not taken from a project",
+        FromProject.NEVER,
+    )
+    worktree_files: str = _setting(
+        "manual",
+        _worktree_files,
+        "when the files of other worktrees are saved too: with manual and risky checkpoints "
+        "(manual), always or never",
+    )
+    retention: tuple[Any, ...] = _setting(
+        (),
+        _retention,
+        "how long and how many checkpoints of a kind are kept: age, most, least, before_messages",
+    )
+
+
+USER_ONLY = frozenset({"key_file", "daemon_idle", "total_budget"})
+"""Neither a project nor a store may say which key of the user's is to be used; and of the daemon,
+and of the disk, there is one, whatever the workspace."""
+
+RETIRED: Mapping[str, str] = {
+    "max_automatic_per_hour": "automatic checkpoints are never replaced any more",
+}
+"""Settings of earlier versions: a store or a file that has one still opens, and it does nothing."""
+
+KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
+DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
+HELP: Mapping[str, str] = {f.name: f.metadata["help"] for f in fields(Settings)}
+FROM_PROJECT: Mapping[str, FromProject] = {
+    f.name: f.metadata["from_project"] for f in fields(Settings)
+}
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    f.name: f.metadata["check"] for f in fields(Settings)
+}
+
+
+def unknown_setting(key: str) -> InvalidSetting:
+    from holdfast.domain.settings.examples import known_settings
+
+    return InvalidSetting(f"there is no setting {key!r}", hint=known_settings(key))
+
+
+def check_setting(key: str, value: Any) -> Any:
+    """The value as the program uses it; `InvalidSetting` names the key and what it takes."""
+    if key in RETIRED:
+        raise InvalidSetting(
+            f"the setting {key} no longer exists: {RETIRED[key]}",
+            hint=f"remove it where it is still set: holdfast config unset {key}",
+        )
+    if key not in _CHECKS:
+        raise unknown_setting(key)
+    try:
+        return _CHECKS[key](value)
+    except ValueError as error:
+        # Late: no command that works needs them.
+        from holdfast.domain.settings.examples import EXAMPLES
+
+        secret = isinstance(error, SecretRefused) or len(repr(value)) >= _LONGEST_SHOWN
+        shown = key if secret else f"{key} cannot be {value!r}"
+        raise InvalidSetting(
+            f"{shown}: {error}",
+            hint=f"what it takes: {EXAMPLES[key]}; what it means: holdfast config list",
+        ) from None
+
+
+def make_settings(values: Mapping[str, Any]) -> Settings:
+    return Settings(**{key: check_setting(key, value) for key, value in values.items()})

@@ -1,0 +1,1 @@
+"""Shell commands as data: simple commands, expansion, working directory, changed paths."""

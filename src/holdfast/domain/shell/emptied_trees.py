@@ -1,0 +1,99 @@
+"""Where a command deletes files that it does not name one by one, ignored ones among them.
+
+    rm -rf build/*, mv src ../away     → all that is in build, in src
+    git clean -fdx, git stash --all    → all that is in the directory, in the repository
+    find . -name '*.db' -delete        → what fits the pattern, or lies in a directory that does
+    python3 -c "shutil.rmtree('data')" → all that is in data
+
+Pure: a path is relative to where the command runs. Rather one file too many is meant than one too
+few: a condition of `find` that is not about a name counts as true. Not guaranteed: what a program
+deletes by a list of its own, as `make clean` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from holdfast.domain.risk.inline_code import deletes_files, is_code, literal_paths
+from holdfast.domain.shell.changed_paths import moved_paths, only_reads, operands, searched
+from holdfast.domain.shell.expansion import UNKNOWN
+from holdfast.domain.shell.working_directory import program
+
+TOP_OF_REPOSITORY = ":/"
+"""As git spells it."""
+_REMOVERS = frozenset("rm srm rimraf del-cli trash trash-put trash-cli".split())
+_DELETERS = _REMOVERS | frozenset("mv unlink shred truncate".split())
+_LISTERS = frozenset("ls fd fdfind".split())
+_NAMES = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname")
+_NEGATIONS = ("!", "-not")
+_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+
+
+class EmptiedTree(NamedTuple):
+    """A place of which everything may be deleted; with `patterns`, what fits one of them."""
+
+    place: str
+    patterns: tuple[str, ...] = ()
+
+    def takes(self, path: str) -> bool:
+        """Whether it takes a file, given by its path below the place."""
+        if not self.patterns:
+            return True
+        parts = path.lower().split("/")
+        ways = [f"./{'/'.join(parts[: end + 1])}" for end in range(len(parts))]
+        return any(
+            fnmatchcase(name, pattern.lower() if "/" not in pattern else f"*{pattern.lower()}")
+            for pattern in self.patterns
+            for name in (ways if "/" in pattern else parts)
+        )
+
+
+def deletes_what_it_is_handed(words: Sequence[str]) -> bool:
+    """Whether names that another command prints would be deleted by this one."""
+    return program(words[0]) in _DELETERS
+
+
+def emptied_trees(
+    words: Sequence[str], written: Sequence[str], fed: str, *, handed_on: bool
+) -> Iterator[EmptiedTree]:
+    """What one command empties, by its words as the shell expands them and as they are `written`.
+    With `handed_on`, the names that it prints are deleted."""
+    name = program(words[0])
+    if name in _REMOVERS:
+        yield from map(EmptiedTree, operands(words))
+    elif name == "mv":
+        yield from map(EmptiedTree, moved_paths(words))
+    elif name == "find":
+        if handed_on or _find_deletes(words):
+            yield from (EmptiedTree(place, _patterns(written)) for place in searched(words))
+    elif name in _LISTERS and handed_on:
+        yield from map(EmptiedTree, operands(words) or ["."])
+    elif name == "rsync" and any(word.startswith("--del") for word in words):
+        yield from map(EmptiedTree, operands(words)[-1:])
+    elif name == "git":
+        from holdfast.domain.risk.git import emptied_trees as emptied_by_git
+
+        yield from map(EmptiedTree, emptied_by_git(words[1:]))
+    elif is_code(name) and deletes_files(text := "\n".join((*words[1:], fed))):
+        yield from map(EmptiedTree, list(literal_paths(text)) or ["."])
+
+
+def _find_deletes(words: Sequence[str]) -> bool:
+    if "-delete" in words:
+        return True
+    return any(
+        word in _RUNS and position + 1 < len(words) and not only_reads(words[position + 1 :])
+        for position, word in enumerate(words)
+    )
+
+
+def _patterns(words: Sequence[str]) -> tuple[str, ...]:
+    """The names that find looks for; none where only the shell knows one of them."""
+    found = [
+        words[position + 1]
+        for position, word in enumerate(words[:-1])
+        if word in _NAMES and words[position - 1] not in _NEGATIONS
+    ]
+    return () if any(UNKNOWN.search(pattern) for pattern in found) else tuple(found)

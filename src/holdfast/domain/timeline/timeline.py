@@ -1,0 +1,241 @@
+"""Everything that happened in a session as one stream, newest first, with lanes.
+
+    merge, newest first: checkpoints and records by sequence (I7), approvals by their round,
+    messages by the index that checkpoints know, everything else by time → give each its lane
+
+A lane is a line of experiments: where work went on from an older checkpoint, a new one begins. What
+CLI and web draw is this data and nothing else. A page ends anywhere, and its cursor holds all that
+the next one needs to go on drawing.
+
+Guarantee: each source keeps its own order, whatever the clocks say. Not guaranteed: that times
+rise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeAlias
+
+from holdfast.domain.activities import Activity
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.errors import UsageError
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.messages import Annotation, Message
+from holdfast.domain.operations import Operation
+from holdfast.domain.restore.selections import Selection
+from holdfast.domain.timeline.rounds import Round
+from holdfast.values.classes import dataclass, field, replace
+
+_LAST = 1 << 62
+
+
+class Outline(NamedTuple):
+    """A checkpoint as a timeline shows it: quick to read, and good for nothing else."""
+
+    sequence: int
+    id: CheckpointId
+    parent: CheckpointId | None
+    kind: Kind
+    at_ns: int
+    reasoning: str
+    name: str | None
+    confidence: float
+    added: int
+    modified: int
+    removed: int
+    restores_from: CheckpointId | None
+    partial: bool
+    message_index: int | None
+    tool_use_id: str | None
+    round: int
+    selected: Selection | None = None
+    """What a restore was of, if not of everything."""
+
+
+class EventType(StrEnum):
+    CHECKPOINT = "checkpoint"
+    RESTORE = "restore"
+    UNDO = "undo"
+    REDO = "redo"
+    RESET = "reset"
+    APPROVE = "approve"
+    MESSAGE = "message"
+    ANNOTATION = "annotation"
+    EDIT = "edit"
+    ATTEMPT = "attempt"
+    TOOL = "tool"
+
+
+class Event(NamedTuple):
+    """One thing that happened. `lane` is where it is drawn, None beside the graph; `passing` are
+    the lanes that go on beside it, `joins` those that end in it: work that grew from here. `begins`
+    tells that nothing newer stands on its lane, `ends` that nothing older does."""
+
+    type: EventType
+    at_ns: int
+    lane: int | None = None
+    passing: tuple[int, ...] = ()
+    joins: tuple[int, ...] = ()
+    begins: bool = False
+    ends: bool = False
+    checkpoint: Outline | None = None
+    operation: Operation | None = None
+    message: Message | None = None
+    annotation: Annotation | None = None
+    activity: Activity | None = None
+    ended: Round | None = None
+    is_head: bool = False
+    is_approved: bool = False
+    session_id: SessionId | None = None
+    """In a timeline of several sessions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a page ended: what is older than this is still to come, and what lanes wait for."""
+
+    checkpoint: int = _LAST
+    approval: int = _LAST
+    message: int = _LAST
+    annotation: int = _LAST
+    activity: int = _LAST
+    lanes: tuple[CheckpointId | None, ...] = ()
+
+    def encode(self) -> str:
+        return json.dumps([getattr(self, name) for name in Cursor.__dataclass_fields__])
+
+    @classmethod
+    def decode(cls, text: str) -> Cursor:
+        try:
+            *numbers, lanes = json.loads(text)
+            if not all(type(number) is int for number in numbers):
+                raise ValueError("numbers")
+            if not all(lane is None or isinstance(lane, str) for lane in lanes):
+                raise ValueError("lanes")
+            first, second, third, fourth, fifth = (max(0, min(n, _LAST)) for n in numbers)
+            waiting = tuple(CheckpointId(lane) if lane else None for lane in lanes)
+            return cls(first, second, third, fourth, fifth, waiting)
+        except (ValueError, TypeError, RecursionError):
+            raise UsageError(
+                f"{text!r:.40} is no place in a timeline",
+                hint="give back what the page before said comes next",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What there is, each newest first and older than the cursor; of none is more read than is
+    told. `merged` are rounds that were approved; `restores` are operations by the record that they
+    left behind."""
+
+    checkpoints: Iterable[Outline] = ()
+    merged: Iterable[Round] = ()
+    messages: Iterable[Message] = ()
+    annotations: Iterable[Annotation] = ()
+    activities: Iterable[Activity] = ()
+    restores: Mapping[CheckpointId, Operation] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A page, newest first; `next` leads to what is older, None where everything began."""
+
+    events: tuple[Event, ...]
+    rounds: tuple[Round, ...] = ()
+    head: CheckpointId | None = None
+    approved: CheckpointId | None = None
+    next: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes a drawing needs."""
+        used = [
+            lane
+            for event in self.events
+            for lane in (event.lane or 0, *event.passing, *event.joins)
+        ]
+        return max(used, default=0) + 1
+
+
+Happened: TypeAlias = Outline | Round | Message | Annotation | Activity
+
+
+def merged(sources: Sources) -> Iterator[Happened]:
+    """Everything, always the newest of the five heads."""
+    rows, approvals, messages, annotations, activities = (
+        _Head(iter(source))
+        for source in (
+            sources.checkpoints,
+            sources.merged,
+            sources.messages,
+            sources.annotations,
+            sources.activities,
+        )
+    )
+    line = approvals if _approval_is_newer(approvals.value, rows.value) else rows
+    while True:
+        newest = messages if _message_is_newer(messages.value, line.value) else line
+        for side in (activities, annotations):
+            if side.value is not None and (
+                newest.value is None or moment_of(side.value) > moment_of(newest.value)
+            ):
+                newest = side
+        if newest.value is None:
+            return
+        yield newest.value
+        newest.advance()
+        if newest is line:
+            line = approvals if _approval_is_newer(approvals.value, rows.value) else rows
+
+
+def moment_of(happened: Happened) -> int:
+    """What the clock said."""
+    if isinstance(happened, Activity):
+        return happened.started_at_ns
+    if isinstance(happened, Round):
+        return happened.ended_at_ns or happened.started_at_ns
+    return happened.at_ns
+
+
+def older_than(cursor: Cursor, happened: Happened) -> Cursor:
+    """The cursor once this has been told."""
+    if isinstance(happened, Outline):
+        return replace(cursor, checkpoint=happened.sequence)
+    if isinstance(happened, Round):
+        return replace(cursor, approval=happened.number)
+    if isinstance(happened, Message):
+        return replace(cursor, message=happened.index)
+    if isinstance(happened, Annotation):
+        return replace(cursor, annotation=happened.sequence)
+    return replace(cursor, activity=happened.number)
+
+
+class _Head:
+    """The next of a source, or None at its end."""
+
+    __slots__ = ("_rest", "value")
+
+    def __init__(self, rest: Iterator[Any]) -> None:
+        self._rest = rest
+        self.value: Any = next(rest, None)
+
+    def advance(self) -> None:
+        self.value = next(self._rest, None)
+
+
+def _approval_is_newer(approval: Round | None, row: Outline | None) -> bool:
+    """Everything of a round came before its approval, everything of later rounds after it."""
+    if approval is None or row is None:
+        return approval is not None
+    return row.round <= approval.number
+
+
+def _message_is_newer(message: Message | None, other: Happened | None) -> bool:
+    if message is None or other is None:
+        return message is not None
+    if isinstance(other, Outline) and other.message_index is not None and not other.kind.is_record:
+        return message.index > other.message_index
+    return message.at_ns > moment_of(other)

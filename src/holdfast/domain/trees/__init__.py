@@ -1,0 +1,1 @@
+"""Directories as immutable values: entries, encoded trees, changes between two of them."""

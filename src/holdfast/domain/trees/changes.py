@@ -1,0 +1,117 @@
+"""What differs between two trees: equal subtrees are skipped, renames are found by content."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from typing import TypeAlias
+
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import basename, join
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.trees.tree import EMPTY_TREE, Tree
+from holdfast.values.classes import dataclass
+
+TreeLoader: TypeAlias = Callable[[Digest], Tree]
+
+
+class ChangeType(StrEnum):
+    ADDED = "added"
+    REMOVED = "removed"
+    MODIFIED = "modified"
+    RENAMED = "renamed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs. `old_path` is set for renames only."""
+
+    path: bytes
+    type: ChangeType
+    old: Entry | None
+    new: Entry | None
+    old_path: bytes | None = None
+
+    @property
+    def is_directory(self) -> bool:
+        return all(e is None or isinstance(e, DirectoryEntry) for e in (self.old, self.new))
+
+    @property
+    def mode_only(self) -> bool:
+        return (
+            isinstance(self.old, FileEntry)
+            and self.old.same_content(self.new)
+            and self.old_path is None
+        )
+
+
+def tree_changes(load: TreeLoader, old: Digest | None, new: Digest | None) -> Iterator[Change]:
+    """Every path that differs, in path order, directories before what they hold."""
+    if old == new:
+        return
+    old_tree = EMPTY_TREE if old is None else load(old)
+    new_tree = EMPTY_TREE if new is None else load(new)
+    yield from _changes(load, old_tree, new_tree, b"")
+
+
+def _changes(load: TreeLoader, old: Tree, new: Tree, directory: bytes) -> Iterator[Change]:
+    before_by_name, after_by_name = old.by_name, new.by_name
+    for name in sorted(before_by_name.keys() | after_by_name.keys()):
+        before, after = before_by_name.get(name), after_by_name.get(name)
+        path = join(directory, name)
+        if before is None or not before.same_state(after):
+            yield Change(path, _type_of(before, after), before, after)
+        before_digest = before.digest if isinstance(before, DirectoryEntry) else None
+        after_digest = after.digest if isinstance(after, DirectoryEntry) else None
+        if before_digest != after_digest:
+            yield from _changes(
+                load,
+                EMPTY_TREE if before_digest is None else load(before_digest),
+                EMPTY_TREE if after_digest is None else load(after_digest),
+                path,
+            )
+
+
+def _type_of(before: Entry | None, after: Entry | None) -> ChangeType:
+    if before is None:
+        return ChangeType.ADDED
+    return ChangeType.REMOVED if after is None else ChangeType.MODIFIED
+
+
+def with_renames(changes: Iterable[Change]) -> list[Change]:
+    """Pair each added file with a removed one of the same content; empty files are not paired."""
+    changes = list(changes)
+    removed: defaultdict[Digest, list[Change]] = defaultdict(list)
+    for change in changes:
+        if (
+            change.type is ChangeType.REMOVED
+            and isinstance(change.old, FileEntry)
+            and change.old.size
+        ):
+            removed[change.old.digest].append(change)
+    moved_away: set[bytes] = set()
+    paired: dict[bytes, Change] = {}
+    for change in changes:
+        if change.type is not ChangeType.ADDED or not isinstance(change.new, FileEntry):
+            continue
+        if candidates := removed.get(change.new.digest):
+            source = max(candidates, key=lambda c: basename(c.path) == basename(change.path))
+            candidates.remove(source)
+            moved_away.add(source.path)
+            paired[change.path] = Change(
+                change.path, ChangeType.RENAMED, source.old, change.new, source.path
+            )
+    return [paired.get(c.path, c) for c in changes if c.path not in moved_away]
+
+
+def visible_changes(changes: Iterable[Change]) -> Iterator[Change]:
+    """What people count: files and links, and directories only when nothing in them says it."""
+    changes = list(changes)
+    for index, change in enumerate(changes):
+        if not change.is_directory:
+            yield change
+            continue
+        follower = changes[index + 1].path if index + 1 < len(changes) else b""
+        if not follower.startswith(change.path + b"/"):
+            yield change

@@ -1,0 +1,45 @@
+"""Sizes, counts and remarks as people read them.
+
+A warning is a sentence. One that only says what happens in any case is a `Remark`: it is told in
+passing, and no screen paints it yellow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+_UNITS = ("kB", "MB", "GB", "TB", "PB")
+
+
+def size_words(size_bytes: int) -> str:
+    """Powers of ten, three digits: `999 B`, `1.5 kB`, `12 MB`."""
+    if size_bytes < 1000:
+        return f"{size_bytes} B"
+    value = float(size_bytes)
+    for unit in _UNITS:
+        value /= 1000
+        if value < 999.5 or unit == _UNITS[-1]:
+            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
+    raise AssertionError("the last unit takes everything")
+
+
+def count_words(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 file`, `1,200 files`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+class Remark(str):
+    """A warning that asks for nothing."""
+
+    __slots__ = ()
+
+
+def reworded(warning: str, change: Callable[[str], str]) -> str:
+    """The warning in other words; a remark stays one."""
+    words = change(warning)
+    return Remark(words) if isinstance(warning, Remark) else words
+
+
+def remarks_in(warnings: Iterable[str]) -> list[str]:
+    """The remarks among them, as plain text."""
+    return [str(warning) for warning in warnings if isinstance(warning, Remark)]
