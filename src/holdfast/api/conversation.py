@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import SessionId
     from holdfast.domain.intent import ToolCall
     from holdfast.domain.messages import Annotation, Message
     from holdfast.engine.conversation.transcript_import import TranscriptImport
     from holdfast.engine.conversation.transcripts.reader import TranscriptFormat
+
+
+class ConversationAround(NamedTuple):
+    """What was said with a checkpoint, and about it."""
+
+    message: Message | None
+    annotations: Sequence[Annotation]
 
 
 class Conversation:
@@ -44,6 +52,16 @@ class Conversation:
         from holdfast.engine.conversation.conversation import messages
 
         return list(messages(self._vault, session_id, first=first, limit=limit))
+
+    def around(self, checkpoint: Checkpoint) -> ConversationAround:
+        """The message that a checkpoint belongs to, and its annotations. None and none where the
+        conversation is damaged: `check` reports that."""
+        from holdfast.engine.conversation.best_effort_story import BestEffortStory
+
+        told, message = BestEffortStory(self._vault), None
+        if checkpoint.message_index is not None:
+            message = told.message(checkpoint.session_id, checkpoint.message_index)
+        return ConversationAround(message, told.notes(checkpoint))
 
     def import_transcript(
         self, session_id: SessionId, path: Path, agent: TranscriptFormat

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
+from holdfast.domain.paths import is_within
+from holdfast.domain.trees.changes import Change
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.engine.compare.ignored_content import IgnoredContent
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.trees.changes import Change
+    from holdfast.engine.compare.content_diff import Content as Content
+    from holdfast.engine.compare.content_diff import ContentDiff as ContentDiff
+    from holdfast.engine.compare.notebooks import CellChange as CellChange
+    from holdfast.engine.vault import Vault
+
+WORKSPACE = "workspace"
 
 
 class Diffs:
@@ -21,3 +33,103 @@ class Diffs:
     ) -> list[Change]:
         """Between two checkpoints; None for `new` means the workspace as it is now."""
         return self._engine.changes(old, new, renames=renames)
+
+    def of(
+        self,
+        old: Checkpoint | None,
+        new: Checkpoint | None,
+        changes: Sequence[Change],
+    ) -> Difference:
+        """Changes that are known already, with their contents."""
+        return Difference(self._engine.vault, old, new, changes)
+
+    def compare(
+        self,
+        old: Checkpoint,
+        new: Checkpoint | None,
+        *,
+        paths: Sequence[bytes] = (),
+        context: int = DEFAULT_CONTEXT,
+        path_hint: str = "",
+    ) -> Difference:
+        """Changes of these paths, or of all. `NotFound`, with `path_hint`, for a path that neither
+        side has."""
+        from holdfast.engine.compare.tree_diff import left_out_changes, require_known_paths
+
+        engine = self._engine
+        scan = engine.look() if new is None else None
+        found = engine.changes_in(scan, old) if scan else engine.changes(old, new)
+        changes = [change for change in found if _selected(change, paths)]
+        if not changes:
+            require_known_paths(engine.vault, paths, old, new, scan, hint=path_hint)
+        left_out = left_out_changes(
+            changes,
+            lambda: engine.skipped(old),
+            lambda: scan.skipped if scan else engine.skipped(new) if new else (),
+        )
+        return Difference(engine.vault, old, new, changes, context, left_out)
+
+
+class Difference:
+    """Changes between a checkpoint (or nothing) and another one (or the workspace).
+
+    `left_out` has paths that only one side captured, with the reason of the other. Contents are
+    read when asked for; ignored ones are withheld."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        old: Checkpoint | None,
+        new: Checkpoint | None,
+        changes: Sequence[Change],
+        context: int = DEFAULT_CONTEXT,
+        left_out: Mapping[bytes, str] | None = None,
+    ) -> None:
+        self._vault, self._ignored = vault, IgnoredContent(vault)
+        self.old, self.new, self.changes = old, new, changes
+        self.context, self.left_out = context, left_out or {}
+
+    @property
+    def new_label(self) -> str:
+        return self.new.id if self.new is not None else WORKSPACE
+
+    @property
+    def is_across_sessions(self) -> bool:
+        old, new = self.old, self.new
+        return old is not None and new is not None and old.session_id != new.session_id
+
+    def has_numbers(self, change: Change) -> bool:
+        """Whether the hunks of this change can be restored one by one."""
+        return (
+            self.new is None
+            and isinstance(change.old, FileEntry)
+            and isinstance(change.new, FileEntry)
+            and change.old_path is None
+        )
+
+    def content(self, change: Change) -> ContentDiff | None:
+        """None where there is no content to compare: directories, and modes alone."""
+        from holdfast.engine.compare.changed_content import compare_change
+
+        if change.is_directory:
+            return None
+        if isinstance(change.old, FileEntry) and change.old.same_content(change.new):
+            return None
+        return compare_change(
+            self._vault,
+            change,
+            self._ignored,
+            new_in_workspace=self.new is None,
+            context=self.context,
+        )
+
+    def contents(self, change: Change) -> tuple[Content | None, Content | None]:
+        """Both sides, every byte."""
+        from holdfast.engine.compare.changed_content import contents_of
+
+        return contents_of(self._vault, change, new_in_workspace=self.new is None)
+
+
+def _selected(change: Change, paths: Sequence[bytes]) -> bool:
+    ends = (change.path,) if change.old_path is None else (change.path, change.old_path)
+    return not paths or any(is_within(end, path) for end in ends for path in paths)

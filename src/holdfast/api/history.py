@@ -5,22 +5,22 @@ Where a session is None, all sessions of the workspace are meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.engine.history.history import HistoryFilter as HistoryFilter
+
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.checkpoints import Checkpoint, Skipped
-    from holdfast.domain.component_states import ComponentState
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.diff.line_origins import Explanation
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import DeleteOutcome
     from holdfast.domain.search.hits import SearchResult
     from holdfast.domain.snapshots import WorkspaceSnapshot
     from holdfast.domain.timeline.timeline import Timeline
-    from holdfast.domain.trees.entries import Entry
-    from holdfast.engine.replay.replay import Replay
+    from holdfast.engine.replay.replay import Replay as Replay
 
 
 class History:
@@ -32,55 +32,9 @@ class History:
     def named(self, session_id: SessionId, name: str) -> Checkpoint | None:
         return self._vault.catalog.checkpoint_named(session_id, name)
 
-    def entry(self, checkpoint: Checkpoint, path: bytes) -> Entry | None:
-        """What a checkpoint has at a path."""
-        from holdfast.engine.stored_objects import entry_at
-
-        return entry_at(self._vault.load_tree, checkpoint.tree, path)
-
-    def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
-        """What the checkpoint left out, and why."""
-        return self._engine.skipped(checkpoint)
-
     def delete(self, checkpoint: Checkpoint) -> DeleteOutcome:
         """Delete a checkpoint, and the content that nothing else needs. It cannot be undone."""
         return self._engine.delete(checkpoint.session_id, checkpoint)
-
-    def component_lines(self, checkpoint: Checkpoint) -> dict[str, str]:
-        """What each component saved, in words; failed and damaged ones are left out."""
-        from holdfast.domain.errors import StoreDamaged
-        from holdfast.domain.git.place import git_place
-        from holdfast.engine.components.manifests import describe_components, read_states
-
-        try:
-            states = {state.name: state for state in read_states(self._vault.objects, checkpoint)}
-            described = describe_components(self._vault, checkpoint)
-        except StoreDamaged:
-            return {}
-        lines: dict[str, str] = {}
-        for name, line in described:
-            if states[name].failure is None:
-                lines[name] = f"{lines[name]}; {line}" if name in lines else line
-        git = states.get("git")
-        if "git" in lines and git is not None and (place := git_place(git, checkpoint)) is not None:
-            lines["git"] = place
-        return lines
-
-    def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
-        """The state of git in a checkpoint; None without one, and where it is damaged."""
-        from holdfast.domain.errors import StoreDamaged
-        from holdfast.engine.components.manifests import state_of
-
-        try:
-            return state_of(self._vault.objects, checkpoint, "git")
-        except StoreDamaged:
-            return None
-
-    def newest_with(self, path: bytes) -> Checkpoint | None:
-        """The newest checkpoint that has something at this path."""
-        from holdfast.engine.history.history import newest_with
-
-        return newest_with(self._vault, path)
 
     def checkpoints(
         self, session_id: SessionId | None, *, limit: int | None = None, records: bool = False
@@ -94,19 +48,54 @@ class History:
 
         return snapshots_of(self._vault, checkpoints)
 
+    def filtered(self, wanted: HistoryFilter, limit: int | None) -> tuple[list[Checkpoint], int]:
+        """Newest first, and how many more there are."""
+        from holdfast.engine.history.history import history
+
+        return history(self._vault, wanted, limit)
+
+    def name(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        name: str | None = None,
+        unname: bool = False,
+        tags: Sequence[str] = (),
+        untags: Sequence[str] = (),
+    ) -> Checkpoint:
+        """Give an existing checkpoint a name or tags, or take them away."""
+        from holdfast.engine.history.annotations import name_checkpoint
+
+        with self._engine.recovered():
+            return name_checkpoint(
+                self._vault, checkpoint, name=name, unname=unname, tags=tags, untags=untags
+            )
+
     def timeline(
-        self, session_id: SessionId, *, limit: int = 100, before: str | None = None
+        self,
+        session_id: SessionId | None,
+        *,
+        limit: int = 100,
+        before: str | None = None,
+        messages: bool = True,
     ) -> Timeline:
         """Every event, newest first, with lanes; `before` is the `next` of the page before."""
-        from holdfast.engine.history.timeline import timeline
+        from holdfast.engine.history.timeline import timeline, workspace_timeline
 
-        return timeline(self._vault, session_id, limit=limit, before=before)
+        if session_id is None:
+            return workspace_timeline(self._vault, limit=limit, before=before, messages=messages)
+        return timeline(self._vault, session_id, limit=limit, before=before, messages=messages)
 
     def search(
-        self, query: str, *, session_id: SessionId | None = None, limit: int = 20
+        self,
+        query: str,
+        *,
+        session_id: SessionId | None = None,
+        limit: int = 20,
+        patience_s: float | None = 10.0,
     ) -> SearchResult:
         """Moments that match, best first."""
-        return self._engine.search(query, session_id=session_id, limit=limit)
+        return self._engine.search(query, session_id=session_id, limit=limit, patience_s=patience_s)
 
     def why(
         self,
@@ -122,14 +111,14 @@ class History:
 
         return why(self._vault, session_id, path, line=line, reference=reference)
 
-    def replay(self, session_id: SessionId, reference: str | None = None) -> Replay:
-        """A walk through a session, from a checkpoint or from its last step. It never touches the
-        workspace. Use it as a context."""
+    def replay(
+        self, session_id: SessionId, start: Checkpoint, *, from_last_step: bool = False
+    ) -> Replay:
+        """A walk through a session, from a checkpoint or from the last step at that state. It never
+        touches the workspace. Use it as a context."""
         import tempfile
 
         from holdfast.engine.replay.replay import Replay, last_step
 
-        start = self._engine.resolve(session_id, reference or "HEAD")
-        if reference is None:
-            start = last_step(self._vault, start)
-        return Replay(self._vault, session_id, start, temporary=Path(tempfile.gettempdir()))
+        first = last_step(self._vault, start) if from_last_step else start
+        return Replay(self._vault, session_id, first, temporary=Path(tempfile.gettempdir()))

@@ -331,7 +331,9 @@ class SessionCheckpointer:
         """A walk through the session, which never touches the workspace. It begins at a checkpoint
         or, without one, at the last step. Use it as a context."""
         reference = optional(arguments.text, "reference", reference)
-        return self._topics.history.replay(self._id, reference)
+        start = self._topics.resolve(self._id, reference or "HEAD")
+        last = reference is None
+        return self._topics.history.replay(self._id, start, from_last_step=last)
 
     # Conversation
 

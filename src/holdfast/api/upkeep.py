@@ -38,6 +38,10 @@ class Upkeep:
         """What the store takes on disk."""
         return self._store.space.size_bytes()
 
+    @property
+    def budget_bytes(self) -> int:
+        return self._engine.vault.settings.budget
+
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store does."""
         return self._engine.statistics(session_id)

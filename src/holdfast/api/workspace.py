@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.local_store import LocalStore
     from holdfast.api.agent_states import AgentStates
     from holdfast.api.bundles import Bundles
+    from holdfast.api.contents import Contents
     from holdfast.api.conversation import Conversation
     from holdfast.api.diffs import Diffs
     from holdfast.api.edits import Edits
@@ -127,6 +128,12 @@ class Workspace:
         from holdfast.api.agent_states import AgentStates
 
         return AgentStates(self._opened)
+
+    @property
+    def contents(self) -> Contents:
+        from holdfast.api.contents import Contents
+
+        return Contents(self._opened)
 
     @property
     def conversation(self) -> Conversation:

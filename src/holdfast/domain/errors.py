@@ -34,6 +34,7 @@
     │   └── StoreMissing          exit 6   the workspace had a store, and it is not there
     ├── NoSpace                   exit 7   disk full
     │   └── BudgetReached         exit 7   the store's own budget is used up
+    ├── ContentChanged            exit 1   a file changed while it was compared
     └── Busy                      exit 8   another process holds the store
 
 Class, exit status and message go together: an interface prints `message` and `hint`
@@ -217,3 +218,9 @@ class BudgetReached(NoSpace):
 class Busy(HoldfastError):
     code = "busy"
     exit_status = 8
+
+
+class ContentChanged(HoldfastError):
+    """A content ended before its size while it was compared."""
+
+    code = "content_changed"

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.diff.hunks import apply_hunks
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import ContentChanged, UsageError
 from holdfast.engine.compare.content_diff import (
     LONGEST_CONTEXT,
     LONGEST_LINE_BYTES,
     BytesContent,
     Content,
-    ContentChanged,
     ContentDiff,
     compare_content,
 )

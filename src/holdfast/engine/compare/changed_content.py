@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from holdfast.domain.errors import ObjectDamaged, ObjectMissing
+from holdfast.domain.errors import ContentChanged, ObjectDamaged, ObjectMissing
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.trees.changes import Change
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.engine.compare.content_diff import (
     BytesContent,
     Content,
-    ContentChanged,
     ContentDiff,
     compare_content,
 )

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Literal, Protocol
 
 from holdfast.domain.diff.hunks import Hunk, last_heading, lines_in, split_lines
-from holdfast.domain.errors import HoldfastError, UsageError
+from holdfast.domain.errors import ContentChanged, UsageError
 from holdfast.engine.compare.git_diff import GitDiffFailed, GitProgram, find_git, git_hunks
 from holdfast.engine.compare.line_diff import line_hunks, replacement_hunks
 from holdfast.engine.compare.notebooks import NOTEBOOK_BYTES, CellChange, compare_notebooks
@@ -41,12 +41,6 @@ _PIECE_BYTES = 256 * 1024
 _SPARE_BYTES, _SPARE_LINES = 64 * 1024, 32
 
 HunkSource = Callable[[], Iterator[Hunk]]
-
-
-class ContentChanged(HoldfastError):
-    """A content ended before its size while it was compared."""
-
-    code = "content_changed"
 
 
 class Content(Protocol):

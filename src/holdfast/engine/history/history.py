@@ -7,7 +7,6 @@ whichever session saved that. Nothing is read but trees, and of those only the w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 
@@ -17,6 +16,7 @@ from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.trees.entries import Entry
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
+from holdfast.values.classes import dataclass
 
 _PAGE = 200
 _CACHED = 1_000

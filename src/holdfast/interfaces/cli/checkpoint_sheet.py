@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
-from holdfast.domain.messages import Annotation
+from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.tool_calls import call_words
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
@@ -31,9 +30,6 @@ from holdfast.interfaces.cli.terminal import (
 )
 from holdfast.interfaces.cli.wording import ago, first_line, iso, shortened, size
 
-if TYPE_CHECKING:
-    from holdfast.engine.conversation.best_effort_story import BestEffortStory
-
 _LONGEST_MESSAGE = 120
 
 
@@ -45,7 +41,7 @@ def show_sheet(
     is_head: bool,
     is_approved: bool,
     now: datetime,
-    told: BestEffortStory,
+    message: Message | None,
     session_title: str | None = None,
     components: Sequence[tuple[str, str]] = (),
 ) -> None:
@@ -62,7 +58,7 @@ def show_sheet(
     known = f'  "{visible(session_title)}"' if session_title else ""
     _fact(terminal, "session", f"{visible(found.session_id)}{known}")
     _fact(terminal, "round", str(found.round))
-    _show_position(terminal, found, told)
+    _show_position(terminal, found, message)
     _fact(terminal, "parent", found.parent or "none")
     if found.restores_from:
         _fact(terminal, "restores", found.restores_from)
@@ -90,10 +86,9 @@ def show_sheet(
         terminal.sentence(f"    {terminal.paint('tool', DIM)} {visible(call_words(call))}")
 
 
-def _show_position(terminal: Terminal, found: Checkpoint, told: BestEffortStory) -> None:
+def _show_position(terminal: Terminal, found: Checkpoint, message: Message | None) -> None:
     """Where in the conversation it was taken, and for which use of a tool."""
     if found.message_index is not None:
-        message = told.message(found.session_id, found.message_index)
         said = ""
         if message is not None:
             words = shortened(first_line(message.content), _LONGEST_MESSAGE)

@@ -16,10 +16,10 @@ from holdfast.interfaces.cli.terminal import DIM, Terminal, visible_bytes, visib
 from holdfast.interfaces.cli.wording import size
 
 if TYPE_CHECKING:
+    from holdfast.api.contents import Contents
     from holdfast.api.views.checkpoints import OldFileView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.engine.vault import Vault
     from holdfast.interfaces.cli.invocation import Invocation
 
 _LARGEST_COLOURED_BYTES = 512_000
@@ -43,66 +43,54 @@ def named_file(
 
 def _path(invocation: Invocation, opened: Workspace, found: Checkpoint, typed: str) -> bytes:
     """Relative to the current directory, or, if that has no such path, to the workspace."""
-    vault = opened.engine.vault
-    [path] = invocation.paths([typed], vault.workspace) or [b""]
-    if _entry(vault, found, path) is None:
+    [path] = invocation.paths([typed], opened.path) or [b""]
+    if opened.contents.entry(found, path) is None:
         top = os.path.normpath(os.fsencode(typed)).lstrip(b"/")
-        if _entry(vault, found, top) is not None:
+        if opened.contents.entry(found, top) is not None:
             return top
     return path
-
-
-def _entry(vault: Vault, found: Checkpoint, path: bytes) -> Entry | None:
-    from holdfast.engine.stored_objects import entry_at
-
-    if path in (b"", b"."):
-        return DirectoryEntry(b"", 0o755, found.tree, found.files, found.size_bytes)
-    return entry_at(vault.load_tree, found.tree, path)
 
 
 def show_old_file(
     invocation: Invocation, opened: Workspace, found: Checkpoint, path: bytes
 ) -> None:
     from holdfast.domain.ids import short
-    from holdfast.engine.compare.ignored_content import IgnoredContent
 
-    vault, terminal = opened.engine.vault, invocation.terminal
-    entry = _entry(vault, found, path)
+    contents, terminal = opened.contents, invocation.terminal
+    entry = contents.entry(found, path)
     if entry is None:
         raise NotFound(
             f"{terminal.path(path)} is not in checkpoint {short(found.id)}",
             hint=f"list its files: holdfast show {short(found.id)} --files",
         )
     if not isinstance(entry, DirectoryEntry):
-        IgnoredContent(vault).require_shown(path, found)
+        contents.require_shown(path, found)
     if invocation.json:
-        invocation.emit(_as_json(vault, found, path, entry))
+        invocation.emit(_as_json(contents, found, path, entry))
     elif isinstance(entry, DirectoryEntry):
-        from holdfast.engine.stored_objects import list_entries
         from holdfast.interfaces.cli.checkpoint_sheet import show_entries
 
         with invocation.paged():
-            show_entries(terminal, list_entries(vault.load_tree, entry.digest, path))
+            show_entries(terminal, contents.entries(found, path))
     elif isinstance(entry, SymlinkEntry):
         terminal.line(visible_bytes(entry.target))
     elif isinstance(entry, FileEntry) and not terminal.for_people:
-        _write(terminal, vault, entry)
+        _write(terminal, contents, entry)
     elif isinstance(entry, FileEntry):
         with invocation.paged():
-            _show(terminal, vault, path, entry)
+            _show(terminal, contents, path, entry)
 
 
-def _write(terminal: Terminal, vault: Vault, entry: FileEntry) -> None:
-    from holdfast.engine.stored_objects import read_content
+def _write(terminal: Terminal, contents: Contents, entry: FileEntry) -> None:
     from holdfast.interfaces.cli.whole_output import whole_output
 
     with whole_output(terminal) as write:
-        for piece in read_content(vault.objects, entry):
+        for piece in contents.read(entry):
             write(piece)
 
 
-def _show(terminal: Terminal, vault: Vault, path: bytes, entry: FileEntry) -> None:
-    data = _content(vault, entry) if entry.size <= _LARGEST_SHOWN_BYTES else b"\0"
+def _show(terminal: Terminal, contents: Contents, path: bytes, entry: FileEntry) -> None:
+    data = _content(contents, entry) if entry.size <= _LARGEST_SHOWN_BYTES else b"\0"
     if b"\0" in data:
         said = f"binary file, {size(entry.size)}; redirect the output to write it"
         terminal.line(terminal.paint(said, DIM))
@@ -127,19 +115,15 @@ def _show(terminal: Terminal, vault: Vault, path: bytes, entry: FileEntry) -> No
         terminal.line(text)
 
 
-def _content(vault: Vault, entry: FileEntry) -> bytes:
-    from holdfast.engine.stored_objects import read_content
-
-    return b"".join(read_content(vault.objects, entry))
+def _content(contents: Contents, entry: FileEntry) -> bytes:
+    return b"".join(contents.read(entry))
 
 
-def _as_json(vault: Vault, found: Checkpoint, path: bytes, entry: Entry) -> OldFileView:
+def _as_json(contents: Contents, found: Checkpoint, path: bytes, entry: Entry) -> OldFileView:
     from holdfast.api.views.checkpoints import old_file_view
 
     if isinstance(entry, DirectoryEntry):
-        from holdfast.engine.stored_objects import list_entries
-
-        names = (name for name, _ in list_entries(vault.load_tree, entry.digest, path))
+        names = (name for name, _ in contents.entries(found, path))
         return old_file_view(found, path, entry, paths=names)
     if not isinstance(entry, FileEntry):
         return old_file_view(found, path, entry)
@@ -148,4 +132,4 @@ def _as_json(vault: Vault, found: Checkpoint, path: bytes, entry: Entry) -> OldF
             f"{to_text(path)} has {size(entry.size)}, too much for one JSON value",
             hint="without --json, its bytes are written to standard output",
         )
-    return old_file_view(found, path, entry, content=_content(vault, entry))
+    return old_file_view(found, path, entry, content=_content(contents, entry))

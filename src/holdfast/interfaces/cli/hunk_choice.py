@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from holdfast.api.diffs import Difference
 from holdfast.domain.diff.hunk_choice import (
     DEFAULT_CONTEXT,
     MODE,
@@ -26,7 +27,7 @@ from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.interfaces.cli.arguments import context_lines
 from holdfast.interfaces.cli.confirmation import can_ask
-from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
+from holdfast.interfaces.cli.diff_views.difference import mode_change
 from holdfast.interfaces.cli.diff_views.unified import (
     heading_line,
     hunk_lines,
@@ -173,8 +174,7 @@ def _ask_about(
     chosen: _Chosen,
 ) -> None:
     terminal, path = invocation.terminal.aside(), change.path
-    vault = opened.engine.vault
-    shown = Difference(vault, request.target, None, [change])
+    shown = opened.diffs.of(request.target, None, [change])
     try:
         hunks = list(present.hunks(request.target, path))
     except (Refused, UsageError):  # there are no lines to choose from

@@ -23,7 +23,6 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.cells import cell_width, fitting_words, padded
 from holdfast.interfaces.cli.checkpoint_view import title
-from holdfast.interfaces.cli.diff_views.difference import Difference
 from holdfast.interfaces.cli.diff_views.unified import COLOURS, reading_lines
 from holdfast.interfaces.cli.log_table import session_mark
 from holdfast.interfaces.cli.replay_view.screen import GONE, RESIZED, Screen, ScreenLine, cut
@@ -257,7 +256,7 @@ class MomentPicker:
             changes = [change for change in found if change.path in affected]
             if not affected:
                 yield ScreenLine("the workspace is as it was at this moment", (DIM,))
-            shown = Difference(self._opened.engine.vault, one, None, changes)
+            shown = self._opened.diffs.of(one, None, changes)
             for line in reading_lines(self._terminal, shown):
                 text = visible_line(line.data).expandtabs(_TAB)
                 yield ScreenLine(text, COLOURS[line.style])

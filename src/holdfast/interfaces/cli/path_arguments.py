@@ -108,7 +108,7 @@ def require_restorable(
     for text in typed:
         for path in invocation.paths([text], opened.path):
             present = os.path.lexists(os.fsencode(opened.path) + b"/" + path)
-            if present or opened.history.entry(target, path) is not None:
+            if present or opened.contents.entry(target, path) is not None:
                 continue
             if (saved := _where_saved(invocation, opened, text)) is not None:
                 raise NotFound(
@@ -123,7 +123,7 @@ def _where_saved(invocation: Invocation, opened: Workspace, typed: str) -> Check
         paths = invocation.paths([typed], opened.path)
     except (UsageError, ValueError):
         return None
-    return opened.history.newest_with(paths[0]) if paths else None
+    return opened.contents.newest_with(paths[0]) if paths else None
 
 
 def is_known_path(
@@ -141,7 +141,7 @@ def is_known_path(
         return True
     head = opened.head(invocation.scope(opened))
     return any(
-        one is not None and opened.history.entry(one, paths[0]) is not None
+        one is not None and opened.contents.entry(one, paths[0]) is not None
         for one in (head, *checkpoints)
     )
 

@@ -188,7 +188,7 @@ def _saved_elsewhere(
     noted = noted_missing(missing)[:_MOST_LOOKED_FOR]
     if not noted:
         return []
-    found = ((gone.path, opened.history.newest_with(gone.path)) for gone in noted)
+    found = ((gone.path, opened.contents.newest_with(gone.path)) for gone in noted)
     return [(path, saved) for path, saved in found if saved is not None]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from holdfast.api.sessions import SessionSummary
 from holdfast.domain.sessions import SessionStatus
-from holdfast.engine.sessions.overview import SessionSummary
 from holdfast.interfaces.cli.cells import cell_width, padded
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, Terminal, visible
 from holdfast.interfaces.cli.wording import ago, count, iso, shortened

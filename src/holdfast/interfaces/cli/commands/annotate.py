@@ -29,7 +29,6 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.views.checkpoints import annotation_view
-    from holdfast.engine.history.annotations import annotate
     from holdfast.interfaces.cli.checkpoint_view import identifier
     from holdfast.interfaces.cli.standard_input import text_on_standard_input
     from holdfast.interfaces.cli.terminal import GREEN
@@ -43,10 +42,9 @@ def run(invocation: Invocation) -> int:
     text = text_on_standard_input("text") if words[1] == "-" else words[1]
     options = invocation.options
     with invocation.open() as opened:
-        vault = opened.engine.vault
         found = invocation.resolve(opened, words[0])
-        noted = annotate(
-            vault, found.session_id, found.id, text, author=options.author, number=options.edit
+        noted = opened.conversation.annotate(
+            found.session_id, found.id, text, options.author, number=options.edit
         )
     if invocation.json:
         invocation.emit({"checkpoint": found.id, **annotation_view(noted)})

@@ -36,7 +36,7 @@ def run(invocation: Invocation) -> int:
             outcome = opened.rounds.approve(session_id, invocation.options.message)
         unread = [
             skip
-            for skip in (opened.history.skipped(outcome.approved) if outcome.saved else ())
+            for skip in (opened.contents.skipped(outcome.approved) if outcome.saved else ())
             if skip.reason.is_failure
         ]
     if invocation.json:

@@ -81,7 +81,7 @@ def run(invocation: Invocation) -> int:
             outcome = opened.save(session, intent, reuse=options.reuse)
         others: dict[str, str] = {}
         if not invocation.json and outcome.checkpoint.components is not None:
-            others = opened.history.component_lines(outcome.checkpoint)
+            others = opened.contents.component_summary(outcome.checkpoint)
         back = "" if invocation.json else _reference(opened, outcome.checkpoint)
         git = _git(opened, outcome) if invocation.json else None
         if invocation.terminal.standing_in:
@@ -138,7 +138,7 @@ def _git(opened: Workspace, outcome: SaveOutcome) -> GitAtCheckpointView | None:
         return None
     from holdfast.api.views.git import git_at_checkpoint_view
 
-    return git_at_checkpoint_view(opened.history.git_state(made), made)
+    return git_at_checkpoint_view(opened.contents.git_state(made), made)
 
 
 def _reference(opened: Workspace, made: Checkpoint) -> str:

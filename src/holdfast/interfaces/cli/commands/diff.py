@@ -9,10 +9,9 @@ from holdfast.interfaces.cli.arguments import Parser, context_lines
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.api.diffs import Difference
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.trees.changes import Change
-    from holdfast.interfaces.cli.diff_views.difference import Difference
     from holdfast.interfaces.cli.terminal import Terminal
 
 
@@ -63,51 +62,23 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.stored_objects import explain_deletion
-
     context = context_lines(invocation.options.context)
     with invocation.open() as opened:
-        engine = opened.engine
         old, new, more = _sides(invocation, opened)
-        typed = [*more, *invocation.literal]
-        paths = invocation.paths(typed, engine.vault.workspace)
-        again = "compare others; see what there is: holdfast log"
-        with explain_deletion(engine.vault, (old, new), "compared", again):
-            _compare(invocation, opened, (old, new), paths, context)
+        paths = invocation.paths([*more, *invocation.literal], opened.path)
+        with opened.contents.explain_deletion((old, new), "compared"):
+            with invocation.busy("comparing", opened):
+                difference = opened.diffs.compare(
+                    old, new, paths=paths, context=context, path_hint=_HOW_PATHS_ARE_GIVEN
+                )
+            with invocation.paged():
+                _render(invocation, difference)
     return 0
 
 
 _HOW_PATHS_ARE_GIVEN = (
     "paths are relative to the current directory; from the workspace's top: :/PATH"
 )
-
-
-def _compare(
-    invocation: Invocation,
-    opened: Workspace,
-    ends: tuple[Checkpoint, Checkpoint | None],
-    paths: list[bytes],
-    context: int,
-) -> None:
-    from holdfast.engine.compare.tree_diff import require_known_paths
-    from holdfast.interfaces.cli.diff_views.difference import Difference
-    from holdfast.interfaces.cli.diff_views.left_out import left_out_changes
-
-    engine, (old, new) = opened.engine, ends
-    with invocation.busy("comparing", opened):
-        scan = engine.look() if new is None else None
-        found = engine.changes_in(scan, old) if scan else engine.changes(old, new)
-    changes = [change for change in found if _selected(change, paths)]
-    if not changes:
-        require_known_paths(engine.vault, paths, old, new, scan, hint=_HOW_PATHS_ARE_GIVEN)
-    left_out = left_out_changes(
-        changes,
-        lambda: engine.skipped(old),
-        lambda: scan.skipped if scan else engine.skipped(new) if new else (),
-    )
-    difference = Difference(engine.vault, old, new, changes, context, left_out)
-    with invocation.paged():
-        _render(invocation, difference)
 
 
 def _sides(
@@ -198,13 +169,6 @@ def _is_there(invocation: Invocation, word: str) -> bool:
     import os
 
     return os.path.lexists(invocation.directory / word)
-
-
-def _selected(change: Change, paths: list[bytes]) -> bool:
-    from holdfast.domain.paths import is_within
-
-    ends = (change.path,) if change.old_path is None else (change.path, change.old_path)
-    return not paths or any(is_within(end, path) for end in ends for path in paths)
 
 
 def _render(invocation: Invocation, difference: Difference) -> None:

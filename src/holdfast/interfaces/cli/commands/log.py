@@ -13,6 +13,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from holdfast.api.history import HistoryFilter
     from holdfast.api.views.rounds import RoundView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session
     from holdfast.domain.timeline.timeline import Timeline
-    from holdfast.engine.history.history import HistoryFilter
-    from holdfast.engine.vault import Vault
 
 _DEFAULT_LIMIT = 20
 
@@ -80,9 +79,6 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.history.head import standing_on
-    from holdfast.engine.history.history import history
-
     _require_one_view(invocation)
     if invocation.options.rounds:
         return _rounds(invocation)
@@ -91,13 +87,12 @@ def run(invocation: Invocation) -> int:
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
         scope = invocation.scope(opened)
-        vault = opened.engine.vault
-        wanted = _wanted(invocation, vault.workspace, scope)
-        found, more = history(vault, wanted, limit)
-        head = standing_on(vault, scope)
-        sessions = {one.id: one for one in vault.catalog.sessions()}
+        wanted = _wanted(invocation, opened.path, scope)
+        found, more = opened.history.filtered(wanted, limit)
+        head = opened.head(scope)
+        sessions = {one.id: one for one in opened.sessions.all()}
         shown = invocation.json or invocation.terminal.for_people
-        states = _git_states(vault, found) if shown else {}
+        states = opened.contents.git_states(found) if shown else {}
     if not wanted.is_narrow:
         _include_head(found, head, limit)
     here = None if head is None else head.id
@@ -120,7 +115,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _wanted(invocation: Invocation, workspace: Path, scope: SessionId | None) -> HistoryFilter:
-    from holdfast.engine.history.history import HistoryFilter
+    from holdfast.api.history import HistoryFilter
 
     options = invocation.options
     return HistoryFilter(
@@ -144,22 +139,6 @@ def _moment(invocation: Invocation, option: str, text: str | None) -> int | None
             hint=f"write an age or a date: {option} 2h, {option} yesterday, {option} 2026-11-15",
         )
     return found
-
-
-def _git_states(vault: Vault, found: Sequence[Checkpoint]) -> dict[str, ComponentState]:
-    """By checkpoint; what cannot be read is for `check` to tell."""
-    from holdfast.domain.errors import StoreDamaged
-    from holdfast.engine.components.manifests import state_of
-
-    states: dict[str, ComponentState] = {}
-    for one in found:
-        try:
-            state = state_of(vault.objects, one, "git")
-        except StoreDamaged:
-            continue
-        if state is not None:
-            states[one.id] = state
-    return states
 
 
 def _places(found: Sequence[Checkpoint], states: Mapping[str, ComponentState]) -> dict[str, str]:
@@ -261,21 +240,18 @@ def _require_one_view(invocation: Invocation) -> None:
 
 def _timeline(invocation: Invocation) -> int:
     from holdfast.api.views.timeline import timeline_view
-    from holdfast.engine.history.timeline import timeline, workspace_timeline
-    from holdfast.engine.sessions.overview import listed_sessions
     from holdfast.interfaces.cli.timeline_view import show_timeline
 
     options = invocation.options
     limit = _limit(options.limit) or sys.maxsize >> 2
     messages = options.messages or invocation.json
     with invocation.open() as opened:
-        vault = opened.engine.vault
         wanted = _one_session(invocation, opened)
-        sessions = {} if wanted is not None else {one.id: one for one in listed_sessions(vault)}
-        if wanted is None:
-            page = workspace_timeline(vault, limit=limit, before=options.before, messages=messages)
-        else:
-            page = timeline(vault, wanted, limit=limit, before=options.before, messages=messages)
+        listed = opened.sessions.listed() if wanted is None else []
+        sessions = {one.id: one for one in listed}
+        page = opened.history.timeline(
+            wanted, limit=limit, before=options.before, messages=messages
+        )
         rounds = _all_rounds(opened, wanted) if invocation.json else []
     page = _since(page, _moment(invocation, "--since", options.since))
     if invocation.json:
@@ -292,10 +268,9 @@ def _timeline(invocation: Invocation) -> int:
 
 def _one_session(invocation: Invocation, opened: Workspace) -> SessionId | None:
     """The one that was asked for, or the only one there is; None for the whole workspace."""
-    from holdfast.engine.sessions.overview import listed_sessions
 
     scope = invocation.scope(opened)
-    listed = listed_sessions(opened.engine.vault)
+    listed = opened.sessions.listed()
     if scope is not None or len(listed) > 1:
         return scope
     return listed[0].id if listed else invocation.session(opened)
@@ -314,21 +289,16 @@ def _since(page: Timeline, since_ns: int | None) -> Timeline:
 def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
     """Oldest first; in the whole workspace, each names its session."""
     from holdfast.api.views.rounds import round_view
-    from holdfast.engine.sessions.approval import rounds_in
-    from holdfast.engine.sessions.overview import listed_sessions
 
-    vault = opened.engine.vault
     if wanted is not None:
-        return [round_view(one) for one in rounds_in(vault, wanted)]
-    sessions = listed_sessions(vault)
-    found = [(one, session.id) for session in sessions for one in rounds_in(vault, session.id)]
+        return [round_view(one) for one in opened.rounds.all(wanted)]
+    sessions = opened.sessions.listed()
+    found = [(one, session.id) for session in sessions for one in opened.rounds.all(session.id)]
     found.sort(key=lambda pair: pair[0].started_at_ns)
     return [round_view(one, session) for one, session in found]
 
 
 def _rounds(invocation: Invocation) -> int:
-    from holdfast.engine.sessions.approval import rounds_in
-    from holdfast.engine.sessions.overview import listed_sessions
     from holdfast.interfaces.cli.log_table import session_mark
     from holdfast.interfaces.cli.round_view import show_rounds
     from holdfast.interfaces.cli.terminal import BOLD, visible
@@ -337,8 +307,8 @@ def _rounds(invocation: Invocation) -> int:
     with invocation.open() as opened:
         wanted = _one_session(invocation, opened)
         told = _all_rounds(opened, wanted)
-        sessions = [one for one in listed_sessions(opened.engine.vault) if wanted in (None, one.id)]
-        found = {one.id: rounds_in(opened.engine.vault, one.id) for one in sessions}
+        sessions = [one for one in opened.sessions.listed() if wanted in (None, one.id)]
+        found = {one.id: opened.rounds.all(one.id) for one in sessions}
     if invocation.json:
         invocation.emit(list(reversed(told if limit is None else told[-limit:])))
         return 0

@@ -38,7 +38,6 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.views.checkpoints import tagged_checkpoint_view
-    from holdfast.engine.history.annotations import name_checkpoint
     from holdfast.interfaces.cli.checkpoint_view import identifier
     from holdfast.interfaces.cli.terminal import GREEN, visible
 
@@ -51,15 +50,13 @@ def run(invocation: Invocation) -> int:
         found = invocation.resolve(opened, words[0])
         if len(words) == 2:
             _require_order(invocation, opened, words, found)
-        with opened.engine.recovered():
-            named = name_checkpoint(
-                opened.engine.vault,
-                found,
-                name=words[1] if len(words) == 2 else None,
-                unname=options.remove,
-                tags=options.tag,
-                untags=options.untag,
-            )
+        named = opened.history.name(
+            found,
+            name=words[1] if len(words) == 2 else None,
+            unname=options.remove,
+            tags=options.tag,
+            untags=options.untag,
+        )
     if invocation.json:
         invocation.emit(tagged_checkpoint_view(named))
         return 0

@@ -9,8 +9,9 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.engine.replay.replay import Replay
-    from holdfast.engine.vault import Vault
+    from holdfast.api.diffs import Diffs
+    from holdfast.api.history import Replay
+    from holdfast.api.workspace import Workspace
 
 _PARTIAL = 3
 
@@ -44,28 +45,21 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    import tempfile
-    from pathlib import Path
-
-    from holdfast.engine.replay.replay import Replay, last_step
     from holdfast.interfaces.cli.confirmation import has_keyboard
 
     words = invocation.at_most(1, "one checkpoint")
     # Not even an interrupted restore is put right by looking at what was.
     with invocation.open(recover=False) as opened:
-        vault = opened.engine.vault
         start = invocation.resolve(opened, words[0] if words else "HEAD")
-        if not words:
-            start = last_step(vault, start)
-        place = Path(tempfile.gettempdir())
-        with Replay(vault, start.session_id, start, temporary=place) as replay:
+        history = opened.history
+        with history.replay(start.session_id, start, from_last_step=not words) as replay:
             if has_keyboard(invocation):
-                _browse(invocation, vault, replay)
+                _browse(invocation, opened.diffs, replay)
                 return 0
-            return 0 if _list(invocation, vault, replay) else _PARTIAL
+            return 0 if _list(invocation, opened, replay) else _PARTIAL
 
 
-def _browse(invocation: Invocation, vault: Vault, replay: Replay) -> None:
+def _browse(invocation: Invocation, diffs: Diffs, replay: Replay) -> None:
     from holdfast.interfaces.cli.replay_view.browser import Browser
     from holdfast.interfaces.cli.replay_view.pages import Pages
     from holdfast.interfaces.cli.replay_view.screen import Screen
@@ -73,16 +67,16 @@ def _browse(invocation: Invocation, vault: Vault, replay: Replay) -> None:
     terminal = invocation.terminal
     terminal.flush()
     screen = Screen(sys.stdin.fileno(), terminal.out.fileno(), colour=terminal.out_colour)
-    pages = Pages(vault, replay, terminal, invocation.now)
+    pages = Pages(diffs, replay, terminal, invocation.now)
     Browser(replay, pages, screen, page="diff" if invocation.options.patch else "step").run()
 
 
-def _list(invocation: Invocation, vault: Vault, replay: Replay) -> bool:
+def _list(invocation: Invocation, opened: Workspace, replay: Replay) -> bool:
     from holdfast.interfaces.cli.replay_view.listing import show_steps, write_json
 
     terminal, patch = invocation.terminal, invocation.options.patch
     if not invocation.json:
-        return show_steps(terminal, vault, replay, patch=patch, now=invocation.now)
-    session = vault.catalog.session(replay.step.checkpoint.session_id)
+        return show_steps(terminal, opened.diffs, replay, patch=patch, now=invocation.now)
+    session = opened.sessions.get(replay.step.checkpoint.session_id)
     head = session.head if session is not None else None
-    return write_json(terminal, vault, replay, patch=patch, head=head)
+    return write_json(terminal, opened.diffs, replay, patch=patch, head=head)

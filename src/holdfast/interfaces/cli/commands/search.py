@@ -49,14 +49,12 @@ def run(invocation: Invocation) -> int:
 
     query = " ".join(invocation.all_words)
     limit = _limit(invocation.options.limit)
-    from holdfast.engine.sessions.overview import listed_sessions
-
     with invocation.open() as opened:
         one = invocation.options.session is not None and not invocation.options.all_sessions
         wanted = invocation.session(opened) if one else None
         with invocation.busy("searching", opened):
-            result = opened.engine.search(query, session_id=wanted, limit=limit, patience_s=None)
-        listed = () if one else listed_sessions(opened.engine.vault)
+            result = opened.history.search(query, session_id=wanted, limit=limit, patience_s=None)
+        listed = [] if one else opened.sessions.listed()
         sessions = {session.id: session for session in listed}
     if invocation.json:
         from holdfast.api.views.search import search_view

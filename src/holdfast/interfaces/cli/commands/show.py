@@ -41,12 +41,10 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.stored_objects import explain_deletion, list_entries
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
     words = invocation.at_most(1, "one checkpoint, or one REF:PATH")
     with invocation.open() as opened:
-        vault = opened.engine.vault
         wanted = words[0] if words else "HEAD"
         try:
             with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast show HEAD:{}"):
@@ -57,11 +55,11 @@ def run(invocation: Invocation) -> int:
             named = named_file(invocation, opened, wanted) if ":" in wanted else None
             if named is None:
                 raise
-            with explain_deletion(vault, named[:1], "shown", "see what there is: holdfast log"):
+            with opened.contents.explain_deletion(named[:1], "shown"):
                 show_old_file(invocation, opened, *named)
             return 0
-        entries = list_entries(vault.load_tree, found.tree) if invocation.options.files else None
-        with explain_deletion(vault, (found,), "shown", "see what there is: holdfast log"):
+        entries = opened.contents.entries(found) if invocation.options.files else None
+        with opened.contents.explain_deletion((found,), "shown"):
             if invocation.json:
                 invocation.emit(_as_json(opened, found, entries))
             else:
@@ -71,17 +69,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _is_head(opened: Workspace, found: Checkpoint) -> bool:
-    from holdfast.engine.history.head import standing_on
-
-    head = standing_on(opened.engine.vault, None)
+    head = opened.head()
     return head is not None and head.id == found.id
 
 
 def _is_approved(opened: Workspace, found: Checkpoint) -> bool:
     """Whether some round was approved with it, not only the last."""
-    from holdfast.engine.sessions.approval import rounds_in
-
-    past = rounds_in(opened.engine.vault, found.session_id)
+    past = opened.rounds.all(found.session_id)
     return any(one.approved == found.id for one in past)
 
 
@@ -89,21 +83,16 @@ def _as_json(
     opened: Workspace, found: Checkpoint, entries: Iterator[tuple[bytes, Entry]] | None
 ) -> ShownCheckpointView:
     from holdfast.api.views.checkpoints import shown_checkpoint_view
-    from holdfast.engine.components.manifests import read_states
-    from holdfast.engine.conversation.best_effort_story import BestEffortStory
 
-    told = BestEffortStory(opened.engine.vault)
-    message = None
-    if found.message_index is not None:
-        message = told.message(found.session_id, found.message_index)
+    around = opened.conversation.around(found)
     return shown_checkpoint_view(
         found,
         is_head=_is_head(opened, found),
         is_approved=_is_approved(opened, found),
-        message=message,
-        annotations=told.notes(found),
-        skipped=opened.engine.skipped(found),
-        components=read_states(opened.engine.vault.objects, found),
+        message=around.message,
+        annotations=around.annotations,
+        skipped=opened.contents.skipped(found),
+        components=opened.contents.component_states(found),
         entries=entries,
     )
 
@@ -114,27 +103,25 @@ def _show(
     found: Checkpoint,
     entries: Iterator[tuple[bytes, Entry]] | None,
 ) -> None:
-    from holdfast.engine.components.manifests import describe_components
-    from holdfast.engine.conversation.best_effort_story import BestEffortStory
     from holdfast.interfaces.cli.checkpoint_sheet import (
         show_annotations,
         show_entries,
         show_sheet,
     )
 
-    told = BestEffortStory(opened.engine.vault)
-    session = opened.engine.vault.catalog.session(found.session_id)
+    around = opened.conversation.around(found)
+    session = opened.sessions.get(found.session_id)
     show_sheet(
         invocation.terminal,
         found,
-        opened.engine.skipped(found),
+        opened.contents.skipped(found),
         is_head=_is_head(opened, found),
         is_approved=_is_approved(opened, found),
         now=invocation.now,
-        told=told,
+        message=around.message,
         session_title=None if session is None else session.title,
-        components=describe_components(opened.engine.vault, found),
+        components=opened.contents.component_lines(found),
     )
-    show_annotations(invocation.terminal, told.notes(found), invocation.now)
+    show_annotations(invocation.terminal, around.annotations, invocation.now)
     if entries is not None:
         show_entries(invocation.terminal, entries)

@@ -21,14 +21,12 @@ example:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.stores import lost_stores
-    from holdfast.engine.sessions.overview import listed_sessions
 
     with invocation.open() as opened:
         session = invocation.session(opened)
-        counted = opened.engine.statistics(session)
-        used_bytes = opened.store.space.size_bytes()
-        budget_bytes = opened.engine.vault.settings.budget
-        sessions = len(listed_sessions(opened.engine.vault))
+        counted = opened.upkeep.statistics(session)
+        used_bytes, budget_bytes = opened.upkeep.size_bytes(), opened.upkeep.budget_bytes
+        sessions = len(opened.sessions.listed())
     lost = lost_stores()
     lost_bytes = sum(one.size_bytes for one in lost)
     if invocation.json:

@@ -34,7 +34,6 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.why.why import why
     from holdfast.interfaces.cli.why_view import show_file, show_line
 
     words = invocation.at_most(1, "one file")
@@ -43,12 +42,8 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         path, line = _place(invocation, opened, words[0])
         with invocation.busy("looking back", opened):
-            found = why(
-                opened.engine.vault,
-                invocation.scope(opened),
-                path,
-                line=line,
-                reference=invocation.options.ref,
+            found = opened.history.why(
+                invocation.scope(opened), path, line=line, reference=invocation.options.ref
             )
     if invocation.json:
         from holdfast.api.views.why import explanation_view
@@ -66,13 +61,12 @@ def run(invocation: Invocation) -> int:
 
 def _place(invocation: Invocation, opened: Workspace, word: str) -> tuple[bytes, int | None]:
     """The path and the line; a file whose name ends like a line number is meant before the line."""
-    workspace = opened.engine.vault.workspace
     name, colon, number = word.rpartition(":")
     is_number = number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER
     line = None
     if colon and name and is_number and not _is_there(invocation, opened, word):
         word, line = name, int(number)
-    paths = invocation.paths([word], workspace)
+    paths = invocation.paths([word], opened.path)
     if not paths:
         raise UsageError(
             f"{word!r} is the whole workspace", hint="for example: holdfast why src/app.py:12"
@@ -81,13 +75,10 @@ def _place(invocation: Invocation, opened: Workspace, word: str) -> tuple[bytes,
 
 
 def _is_there(invocation: Invocation, opened: Workspace, word: str) -> bool:
-    from holdfast.engine.stored_objects import entry_at
-
-    vault = opened.engine.vault
-    paths = invocation.paths([word], vault.workspace)
+    paths = invocation.paths([word], opened.path)
     if not paths:
         return True
     if invocation.options.ref is None:
-        return os.path.lexists(os.path.join(os.fsencode(vault.workspace), paths[0]))
+        return os.path.lexists(os.path.join(os.fsencode(opened.path), paths[0]))
     at = invocation.resolve(opened, invocation.options.ref)
-    return entry_at(vault.load_tree, at.tree, paths[0]) is not None
+    return opened.contents.entry(at, paths[0]) is not None

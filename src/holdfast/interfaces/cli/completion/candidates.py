@@ -14,7 +14,6 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
 from holdfast.domain.trees.entries import DirectoryEntry
-from holdfast.engine.history.head import standing_on
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago, first_line, shortened
@@ -26,7 +25,7 @@ _LONGEST = 60
 def checkpoints(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
     """Ways to write HEAD first, then names, then ids, each newest first."""
     scope = invocation.scope(opened)
-    found = opened.engine.vault.catalog.history(scope, limit=_MOST, records=False)
+    found = opened.history.checkpoints(scope, limit=_MOST)
     if not found:
         return
     yield "HEAD", "the newest state"
@@ -38,28 +37,19 @@ def checkpoints(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str
 
 
 def sessions(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
-    from holdfast.engine.sessions.overview import effective_status, listed_sessions
-
-    vault = opened.engine.vault
-    for session in reversed(listed_sessions(vault)):
-        yield str(session.id), visible(session.title or effective_status(vault, session).value)
+    sessions = opened.sessions
+    for session in reversed(sessions.listed()):
+        yield str(session.id), visible(session.title or sessions.status(session).value)
 
 
 def paths(invocation: Invocation, opened: Workspace, typed: str) -> Iterator[tuple[str, str]]:
     """What the checkpoint that the work stands on has there: also what is gone from the disk."""
-    vault = opened.engine.vault
-    head = standing_on(vault, invocation.scope(opened))
+    head = opened.head(invocation.scope(opened))
     directory, begun = os.path.split(typed)
     if head is None:
         return
-    tree = vault.load_tree(head.tree)
-    [inside] = invocation.paths([directory or "."], vault.workspace) or [b""]
-    for name in inside.split(b"/") if inside else ():
-        entry = tree.by_name.get(name)
-        if not isinstance(entry, DirectoryEntry):
-            return
-        tree = vault.load_tree(entry.digest)
-    for name, entry in sorted(tree.by_name.items()):
+    [inside] = invocation.paths([directory or "."], opened.path) or [b""]
+    for name, entry in opened.contents.names(head, inside):
         text = to_text(name)
         if text.startswith(begun) and text.isprintable():
             slash = "/" if isinstance(entry, DirectoryEntry) else ""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.api.views.changes import ChangeView, cell_view, change_view, numbered_hunk_view
 from holdfast.domain.diff.hunk_choice import numbered
 from holdfast.domain.trees.changes import Change
-from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
+from holdfast.interfaces.cli.diff_views.difference import mode_change
 from holdfast.interfaces.cli.json_output import dumps
 from holdfast.interfaces.cli.terminal import Terminal
 from holdfast.interfaces.cli.whole_output import whole_output
+
+if TYPE_CHECKING:
+    from holdfast.api.diffs import Difference
 
 
 def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> None:

@@ -13,8 +13,13 @@ import hashlib
 import zlib
 from base64 import b85encode
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from holdfast.engine.compare.content_diff import Content, ContentChanged
+from holdfast.domain.errors import ContentChanged
+
+if TYPE_CHECKING:
+    from holdfast.api.diffs import Content
+
 
 _LINE_BYTES, _LINE_CHARACTERS = 52, 65
 _ABSENT = "0" * 40

@@ -1,97 +1,45 @@
-"""What the views of a difference share: the changes, their contents, and their headings."""
+"""What the views of a difference share: notes on changes, and the labels of hunks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
-from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.diff.hunks import Hunk
 from holdfast.domain.ids import short
 from holdfast.domain.paths import typed
 from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
-from holdfast.engine.compare.changed_content import compare_change, contents_of
-from holdfast.engine.compare.content_diff import Content, ContentDiff
-from holdfast.engine.compare.ignored_content import IgnoredContent
-from holdfast.engine.compare.notebooks import CellChange
-from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli.wording import size
 
-WORKSPACE = "workspace"
+if TYPE_CHECKING:
+    from holdfast.api.diffs import CellChange, ContentDiff, Difference
+
 NOT_SHOWN = "not shown: ignored by your rules"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Changes between a checkpoint (or nothing) and another one (or the workspace)."""
+def all_notes(difference: Difference, change: Change) -> list[str]:
+    """Everything to say about a change besides its lines."""
+    said = notes(change)
+    if (reason := difference.left_out.get(change.path)) is not None:
+        when = "now" if change.type is ChangeType.REMOVED else "then"
+        said.append(f"left out {when}: {reason}")
+    return said
 
-    vault: Vault
-    old: Checkpoint | None
-    new: Checkpoint | None
-    changes: Sequence[Change]
-    context: int = 3
-    left_out: Mapping[bytes, str] = field(default_factory=dict)
-    ignored: IgnoredContent = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ignored", IgnoredContent(self.vault))
-
-    @property
-    def new_label(self) -> str:
-        return self.new.id if self.new is not None else WORKSPACE
-
-    @property
-    def is_across_sessions(self) -> bool:
-        old, new = self.old, self.new
-        return old is not None and new is not None and old.session_id != new.session_id
-
-    def notes(self, change: Change) -> list[str]:
-        """What there is to say about a change besides its lines."""
-        said = notes(change)
-        if (reason := self.left_out.get(change.path)) is not None:
-            when = "now" if change.type is ChangeType.REMOVED else "then"
-            said.append(f"left out {when}: {reason}")
-        return said
-
-    def has_numbers(self, change: Change) -> bool:
-        """Whether the hunks of this change can be restored one by one."""
-        return (
-            self.new is None
-            and isinstance(change.old, FileEntry)
-            and isinstance(change.new, FileEntry)
-            and change.old_path is None
-        )
-
-    def content(self, change: Change) -> ContentDiff | None:
-        """None where there is no content to compare: directories, and modes alone."""
-        if change.is_directory or _same_content(change):
-            return None
-        return compare_change(
-            self.vault,
-            change,
-            self.ignored,
-            new_in_workspace=self.new is None,
-            context=self.context,
-        )
-
-    def content_note(self, change: Change, content: ContentDiff) -> str | None:
-        """What stands in place of lines; for ignored content with the way to get the file back."""
-        note = content_note(content)
-        if content.kind != "withheld" or note is None:
-            return note
-        holder, path = self.old, change.old_path or change.path
-        if change.old is None:
-            holder, path = self.new, change.path
-        if holder is None:
-            return note  # the workspace alone has it
-        return f"{NOT_SHOWN}; get it back: holdfast restore {short(holder.id)} {typed(path)}"
-
-    def contents(self, change: Change) -> tuple[Content | None, Content | None]:
-        """Both sides as they are, for who needs every byte."""
-        return contents_of(self.vault, change, new_in_workspace=self.new is None)
+def full_content_note(difference: Difference, change: Change, content: ContentDiff) -> str | None:
+    """The note in place of lines; for ignored content, with the command that restores the file."""
+    note = content_note(content)
+    if content.kind != "withheld" or note is None:
+        return note
+    holder, path = difference.old, change.old_path or change.path
+    if change.old is None:
+        holder, path = difference.new, change.path
+    if holder is None:
+        return note  # the workspace alone has it
+    return f"{NOT_SHOWN}; get it back: holdfast restore {short(holder.id)} {typed(path)}"
 
 
 def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:
@@ -177,7 +125,3 @@ def _sizes(content: ContentDiff) -> str:
     if old is None or new is None:
         return size(new if old is None and new is not None else old or 0)
     return f"{size(old)} → {size(new)}"
-
-
-def _same_content(change: Change) -> bool:
-    return isinstance(change.old, FileEntry) and change.old.same_content(change.new)

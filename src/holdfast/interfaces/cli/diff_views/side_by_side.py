@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 from rich.syntax import Syntax
@@ -17,16 +17,20 @@ from rich.text import Text
 
 from holdfast.domain.diff.hunks import Hunk
 from holdfast.domain.trees.changes import Change
-from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
-    Difference,
+    all_notes,
     cell_words,
+    full_content_note,
     notebook_notes,
     one_kind_each,
     with_labels,
 )
 from holdfast.interfaces.cli.diff_views.unified import show_unified
 from holdfast.interfaces.cli.terminal import Terminal, visible, visible_bytes, visible_line
+
+if TYPE_CHECKING:
+    from holdfast.api.diffs import ContentDiff, Difference
+
 
 _LONGEST_COLOURED_HUNK = 2_000
 _TAB = 8
@@ -71,7 +75,7 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
         content = difference.content(change)
         if content is None:
             continue
-        note = difference.content_note(change, content)
+        note = full_content_note(difference, change, content)
         if note is not None:
             console.print(Text(f"  {visible(note)}", style="dim"))
             continue
@@ -101,7 +105,7 @@ def _heading(terminal: Terminal, console: Console, difference: Difference, chang
     if change.old_path is not None:
         path = f"{terminal.path(change.old_path)} → {path}"
     text = Text(f"{change.type.value} ", style="bold").append(path, style="bold cyan")
-    if said := difference.notes(change):
+    if said := all_notes(difference, change):
         text.append(f"  ({visible(', '.join(said))})", style="dim")
     console.print(text)
 

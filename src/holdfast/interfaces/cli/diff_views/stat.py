@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.trees.changes import Change
-from holdfast.interfaces.cli.diff_views.difference import Difference, content_note, notes
+from holdfast.interfaces.cli.diff_views.difference import content_note, notes
 from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal
 from holdfast.interfaces.cli.wording import count
+
+if TYPE_CHECKING:
+    from holdfast.api.diffs import Difference
+
 
 _BAR = 30
 _SHORTEST_BAR = 10

@@ -8,17 +8,17 @@ of them, or none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from holdfast.domain.diff.hunks import Hunk
 from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
     NOT_SHOWN,
-    Difference,
+    all_notes,
     cell_words,
     content_note,
+    full_content_note,
     mode_change,
     notebook_notes,
     one_kind_each,
@@ -34,6 +34,10 @@ from holdfast.interfaces.cli.terminal import (
     visible_line,
 )
 from holdfast.interfaces.cli.whole_output import whole_output
+
+if TYPE_CHECKING:
+    from holdfast.api.diffs import ContentDiff, Difference
+
 
 LineStyle = Literal["heading", "note", "hunk", " ", "+", "-"]
 
@@ -113,7 +117,7 @@ def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
         content = difference.content(change)
         if content is None:
             continue
-        note = difference.content_note(change, content)
+        note = full_content_note(difference, change, content)
         if note is not None:
             yield Line("note", f"  {note}".encode("utf-8", "surrogateescape"))
         elif content.kind == "notebook":
@@ -136,7 +140,7 @@ def heading_line(terminal: Terminal, difference: Difference, change: Change) -> 
     path = terminal.path(change.path) + ("/" if change.is_directory else "")
     if change.old_path is not None:
         path = f"{terminal.path(change.old_path)} → {path}"
-    said = difference.notes(change)
+    said = all_notes(difference, change)
     heading = f"{change.type.value} {path}" + (f" ({', '.join(said)})" if said else "")
     return Line("heading", heading.encode("utf-8", "surrogateescape"))
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.engine.replay.replay import Replay
 from holdfast.interfaces.cli.cells import fitting_words
 from holdfast.interfaces.cli.replay_view.pages import Pages
 from holdfast.interfaces.cli.replay_view.screen import GONE, RESIZED, Screen, ScreenLine
 from holdfast.interfaces.cli.terminal import DIM
+
+if TYPE_CHECKING:
+    from holdfast.api.history import Replay
+
 
 _FRAME_LINES = 3
 """The heading, the line that tells where one is, and the help line."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from holdfast.api.views.changes import ChangeView, change_view
 from holdfast.api.views.replay import (
@@ -15,19 +16,21 @@ from holdfast.api.views.replay import (
     replay_step_view,
 )
 from holdfast.domain.errors import HoldfastError
-from holdfast.engine.replay.replay import Replay
-from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli.checkpoint_view import confidence_word, identifier, moment, title
 from holdfast.interfaces.cli.diff_views.as_json import change_as_json
-from holdfast.interfaces.cli.diff_views.difference import Difference, notes
+from holdfast.interfaces.cli.diff_views.difference import notes
 from holdfast.interfaces.cli.diff_views.unified import show_unified
 from holdfast.interfaces.cli.json_output import dumps
 from holdfast.interfaces.cli.terminal import BOLD, DIM, RED, Terminal, visible
 from holdfast.interfaces.cli.whole_output import whole_output
 
+if TYPE_CHECKING:
+    from holdfast.api.diffs import Diffs
+    from holdfast.api.history import Replay
+
 
 def show_steps(
-    terminal: Terminal, vault: Vault, replay: Replay, *, patch: bool, now: datetime
+    terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bool, now: datetime
 ) -> bool:
     """Each step with what it changed; whether all of them could be read."""
     start, whole = replay.position, True
@@ -47,18 +50,18 @@ def show_steps(
             f"{found.kind.value} {confidence_word(found)} {title(found)}"
         )
         try:
-            _show_changes(terminal, vault, replay, patch=patch)
+            _show_changes(terminal, diffs, replay, patch=patch)
         except HoldfastError as error:
             whole = False
             terminal.line(terminal.paint(f"    damaged: {visible(error.message)}", RED))
     return whole
 
 
-def _show_changes(terminal: Terminal, vault: Vault, replay: Replay, *, patch: bool) -> None:
+def _show_changes(terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bool) -> None:
     changes = replay.changes()
     if patch:
         step = replay.step
-        difference = Difference(vault, step.before, step.checkpoint, changes)
+        difference = diffs.of(step.before, step.checkpoint, changes)
         show_unified(terminal, difference, exact=False)
         return
     for change in changes:
@@ -70,7 +73,7 @@ def _show_changes(terminal: Terminal, vault: Vault, replay: Replay, *, patch: bo
 
 
 def write_json(
-    terminal: Terminal, vault: Vault, replay: Replay, *, patch: bool, head: str | None
+    terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bool, head: str | None
 ) -> bool:
     """The same as one JSON value; whether all of the steps could be read."""
     start, whole = replay.position, True
@@ -81,7 +84,7 @@ def write_json(
             told: ReplayStepView | DamagedStepView
             try:
                 replay.go_to(index)
-                told = _step(vault, replay, patch=patch, head=head)
+                told = _step(diffs, replay, patch=patch, head=head)
             except HoldfastError as error:
                 told = damaged_step_view(index, error)
             whole = whole and told["damage"] is None
@@ -90,10 +93,10 @@ def write_json(
     return whole
 
 
-def _step(vault: Vault, replay: Replay, *, patch: bool, head: str | None) -> ReplayStepView:
+def _step(diffs: Diffs, replay: Replay, *, patch: bool, head: str | None) -> ReplayStepView:
     told = replay_step_view(replay, head=head)
     try:
-        told["changes"] = list(_changes(vault, replay, patch=patch))
+        told["changes"] = list(_changes(diffs, replay, patch=patch))
         told["components"] = component_lines_view(replay.components())
         told["messages"] = [replay_message_view(message) for message in replay.new_messages()]
     except HoldfastError as error:
@@ -101,8 +104,8 @@ def _step(vault: Vault, replay: Replay, *, patch: bool, head: str | None) -> Rep
     return told
 
 
-def _changes(vault: Vault, replay: Replay, *, patch: bool) -> Iterator[ChangeView]:
+def _changes(diffs: Diffs, replay: Replay, *, patch: bool) -> Iterator[ChangeView]:
     changes = replay.changes()
-    difference = Difference(vault, replay.step.before, replay.step.checkpoint, changes)
+    difference = diffs.of(replay.step.before, replay.step.checkpoint, changes)
     for change in changes:
         yield change_as_json(difference, change) if patch else change_view(change)

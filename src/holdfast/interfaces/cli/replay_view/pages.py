@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError
@@ -15,11 +16,9 @@ from holdfast.domain.ids import short
 from holdfast.domain.messages import Message
 from holdfast.domain.tool_calls import call_words
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry, SymlinkEntry
-from holdfast.engine.replay.replay import Replay
-from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli.cells import wrapped
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
-from holdfast.interfaces.cli.diff_views.difference import Difference, notes
+from holdfast.interfaces.cli.diff_views.difference import notes
 from holdfast.interfaces.cli.diff_views.unified import COLOURS, reading_lines
 from holdfast.interfaces.cli.replay_view.screen import ScreenLine
 from holdfast.interfaces.cli.terminal import (
@@ -36,6 +35,11 @@ from holdfast.interfaces.cli.terminal import (
     visible_line,
 )
 from holdfast.interfaces.cli.wording import ago, count, percent
+
+if TYPE_CHECKING:
+    from holdfast.api.diffs import Diffs
+    from holdfast.api.history import Replay
+
 
 MOST_LINES = 20_000
 _LONGEST_LINE = 2_000
@@ -64,8 +68,8 @@ Page = Callable[["Pages", int], Iterator[ScreenLine]]
 class Pages:
     """What can be seen where a replay stands."""
 
-    def __init__(self, vault: Vault, replay: Replay, terminal: Terminal, now: datetime) -> None:
-        self._vault = vault
+    def __init__(self, diffs: Diffs, replay: Replay, terminal: Terminal, now: datetime) -> None:
+        self._diffs = diffs
         self._replay = replay
         self._terminal = terminal
         self._now = now
@@ -146,7 +150,7 @@ class Pages:
         changes = self._replay.changes()
         if not changes:
             yield ScreenLine("nothing changed with this step", (DIM,))
-        shown = Difference(self._vault, step.before, step.checkpoint, changes)
+        shown = self._diffs.of(step.before, step.checkpoint, changes)
         for line in reading_lines(self._terminal, shown):
             yield ScreenLine(visible_line(line.data).expandtabs(_TAB), COLOURS[line.style])
 

@@ -1,0 +1,126 @@
+"""What checkpoints hold: their files, what was left out of them, and state other than files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from holdfast.domain.trees.entries import DirectoryEntry
+
+if TYPE_CHECKING:
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint, Skipped
+    from holdfast.domain.component_states import ComponentState
+    from holdfast.domain.trees.entries import Entry, FileEntry
+
+
+class Contents:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._engine, self._vault = opened.engine, opened.engine.vault
+
+    def entry(self, checkpoint: Checkpoint, path: bytes) -> Entry | None:
+        """What a checkpoint has at a path; an empty path is the workspace itself."""
+        from holdfast.engine.stored_objects import entry_at
+
+        if path in (b"", b"."):
+            size_bytes = checkpoint.size_bytes
+            return DirectoryEntry(b"", 0o755, checkpoint.tree, checkpoint.files, size_bytes)
+        return entry_at(self._vault.load_tree, checkpoint.tree, path)
+
+    def entries(
+        self, checkpoint: Checkpoint, directory: bytes = b""
+    ) -> Iterator[tuple[bytes, Entry]]:
+        """Every path below a directory, in order; none if the path is no directory."""
+        from holdfast.engine.stored_objects import list_entries
+
+        found = self.entry(checkpoint, directory)
+        if isinstance(found, DirectoryEntry):
+            yield from list_entries(self._vault.load_tree, found.digest, directory)
+
+    def names(self, checkpoint: Checkpoint, directory: bytes) -> Sequence[tuple[bytes, Entry]]:
+        """What is directly in a directory, in order."""
+        found = self.entry(checkpoint, directory)
+        if not isinstance(found, DirectoryEntry):
+            return ()
+        return sorted(self._vault.load_tree(found.digest).by_name.items())
+
+    def read(self, entry: FileEntry) -> Iterator[bytes]:
+        """The bytes of a file, in pieces, each verified."""
+        from holdfast.engine.stored_objects import read_content
+
+        return read_content(self._vault.objects, entry)
+
+    def require_shown(self, path: bytes, checkpoint: Checkpoint) -> None:
+        """`Refused` for a file that the rules ignore: it may hold secrets."""
+        from holdfast.engine.compare.ignored_content import IgnoredContent
+
+        IgnoredContent(self._vault).require_shown(path, checkpoint)
+
+    def newest_with(self, path: bytes) -> Checkpoint | None:
+        """The newest checkpoint of any session that has the path."""
+        from holdfast.engine.history.history import newest_with
+
+        return newest_with(self._vault, path)
+
+    def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
+        """Paths that were left out of a checkpoint, with reasons."""
+        return self._engine.skipped(checkpoint)
+
+    def component_states(self, checkpoint: Checkpoint) -> Sequence[ComponentState]:
+        from holdfast.engine.components.manifests import read_states
+
+        return read_states(self._vault.objects, checkpoint)
+
+    def component_lines(self, checkpoint: Checkpoint) -> Sequence[tuple[str, str]]:
+        """One line for people about each component, with its name."""
+        from holdfast.engine.components.manifests import describe_components
+
+        return describe_components(self._vault, checkpoint)
+
+    def component_summary(self, checkpoint: Checkpoint) -> dict[str, str]:
+        """What each component saved, in words; failed and damaged ones are left out."""
+        from holdfast.domain.errors import StoreDamaged
+        from holdfast.domain.git.place import git_place
+        from holdfast.engine.components.manifests import describe_components, read_states
+
+        try:
+            states = {state.name: state for state in read_states(self._vault.objects, checkpoint)}
+            described = describe_components(self._vault, checkpoint)
+        except StoreDamaged:
+            return {}
+        lines: dict[str, str] = {}
+        for name, line in described:
+            if states[name].failure is None:
+                lines[name] = f"{lines[name]}; {line}" if name in lines else line
+        git = states.get("git")
+        if "git" in lines and git is not None and (place := git_place(git, checkpoint)) is not None:
+            lines["git"] = place
+        return lines
+
+    def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
+        """The state of git in a checkpoint; None without one, and where it is damaged."""
+        from holdfast.domain.errors import StoreDamaged
+        from holdfast.engine.components.manifests import state_of
+
+        try:
+            return state_of(self._vault.objects, checkpoint, "git")
+        except StoreDamaged:
+            return None
+
+    def git_states(self, checkpoints: Iterable[Checkpoint]) -> dict[str, ComponentState]:
+        """The same of many, by checkpoint id."""
+        found = ((one.id, self.git_state(one)) for one in checkpoints)
+        return {identifier: state for identifier, state in found if state is not None}
+
+    def explain_deletion(
+        self, checkpoints: Iterable[Checkpoint | None], doing: str
+    ) -> AbstractContextManager[None]:
+        """For a reader, who holds no lock: `Refused` where one of them is deleted meanwhile."""
+        from holdfast.engine.stored_objects import explain_deletion
+
+        hint = "see what there is: holdfast log"
+        hint = hint if doing == "shown" else f"compare others; {hint}"
+        return explain_deletion(self._vault, checkpoints, doing, hint)
