@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
+from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message, Role
@@ -200,3 +201,10 @@ class Story(StoryReader, Protocol):
     def check(self) -> Iterator[str]:
         """Problems of the story's own structure."""
         ...
+
+
+def no_annotation(checkpoint_id: CheckpointId, number: int) -> NotFound:
+    return NotFound(
+        f"checkpoint {checkpoint_id} has no annotation {number}",
+        hint=f"see those it has: holdfast show {checkpoint_id}",
+    )

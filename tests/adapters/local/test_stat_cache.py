@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 import pytest
 
+from holdfast.adapters.local.encryption.cipher import Cipher
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.stat_cache import SqliteStatCache
 from holdfast.domain.errors import Busy
 from holdfast.testing.expectations import incompressible
 from holdfast.testing.faulty_sqlite import SqliteFaults
-
-ENTRIES: dict[bytes, bytes | None] = {
-    b"": b"root",
-    b"a": b"entry of a",
-    b"a/b": incompressible("a/b", 300),
-    b"a.b": b"sorts between a and a/b",
-    b"a0": b"sorts behind a/b",
-    b"\xff\n": b"",
-}
+from holdfast.testing.stat_cache_contract import ENTRIES, StatCacheContract
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[SqliteStatCache]:
-    cache = SqliteStatCache(tmp_path / "stat-cache.db")
-    yield cache
-    cache.close()
+class TestSqliteStatCache(StatCacheContract):
+    def open_cache(self, directory: Path) -> SqliteStatCache:
+        return SqliteStatCache(directory / "stat-cache.db")
+
+
+class TestSealedStatCache(StatCacheContract):
+    def open_cache(self, directory: Path) -> SqliteStatCache:
+        return SqliteStatCache(directory / "stat-cache.db", Cipher(bytes(32)))
 
 
 def test_entries_are_kept_between_processes(tmp_path: Path) -> None:
@@ -42,26 +37,6 @@ def test_entries_are_kept_between_processes(tmp_path: Path) -> None:
     second = SqliteStatCache(path)
     assert second.load("1") == ENTRIES
     second.close()
-
-
-def test_entries_are_replaced_and_dropped_with_all_below_them(cache: SqliteStatCache) -> None:
-    cache.update("1", ENTRIES.items())
-    cache.update("1", [(b"a", None), (b"", b"new root")])
-    left = {path: entry for path, entry in ENTRIES.items() if path not in (b"a", b"a/b")}
-    assert cache.load("1") == left | {b"": b"new root"}
-    cache.update("1", [(b"a", None), (b"a", b"dropped and made again"), (b"never there", None)])
-    assert cache.load("1")[b"a"] == b"dropped and made again"
-    cache.update("1", [(b"", None)])
-    assert cache.load("1") == {}
-
-
-def test_entries_of_another_generation_are_not_used(cache: SqliteStatCache) -> None:
-    cache.update("1", ENTRIES.items())
-    assert cache.load("2") == {}
-    assert cache.load("1") == ENTRIES
-    cache.update("2", [(b"new", b"entry")])
-    assert cache.load("2") == {b"new": b"entry"}
-    assert cache.load("1") == {}
 
 
 @pytest.mark.requirement("RL-5")

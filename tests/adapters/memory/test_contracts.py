@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from holdfast.adapters.memory.catalog import MemoryCatalog
+from holdfast.adapters.memory.event_log import MemoryEventLog
 from holdfast.adapters.memory.objects import MemoryObjectStore, MemoryPackMaintenance
+from holdfast.adapters.memory.search import MemorySearchIndex
+from holdfast.adapters.memory.stat_cache import MemoryStatCache
+from holdfast.adapters.memory.store import MemoryStore, MemoryStoreState
 from holdfast.adapters.memory.story import MemoryStory
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.catalog import Catalog
+from holdfast.ports.event_log import EventLog
 from holdfast.ports.objects import ObjectStore
 from holdfast.ports.pack_maintenance import PackMaintenance
+from holdfast.ports.restore_journal import RestoreJournal
+from holdfast.ports.search import SearchIndex
+from holdfast.ports.space import SpaceMeter
+from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.story import Story
 from holdfast.testing.catalog_contract import CatalogContract
+from holdfast.testing.event_log_contract import EventLogContract
 from holdfast.testing.object_store_contract import ObjectStoreContract
 from holdfast.testing.pack_maintenance_contract import PackMaintenanceContract
+from holdfast.testing.search_contract import SearchIndexContract
+from holdfast.testing.stat_cache_contract import StatCacheContract
+from holdfast.testing.store_contracts import (
+    RestoreJournalContract,
+    SpaceMeterContract,
+    StoreFilesContract,
+    WriterLockContract,
+)
 from holdfast.testing.story_contract import StoryContract
 
 
@@ -44,3 +66,70 @@ class TestMemoryCatalog(CatalogContract):
 class TestMemoryStory(StoryContract):
     def open_story(self, place: Path) -> Story:
         return MemoryStory()
+
+
+@pytest.mark.requirement("SE-8")
+class TestMemorySearchIndex(SearchIndexContract):
+    def open_index(self, directory: Path) -> SearchIndex:
+        return MemorySearchIndex()
+
+
+@pytest.mark.requirement("SE-9")
+class TestMemoryEventLog(EventLogContract):
+    def open_log(self, directory: Path) -> EventLog:
+        return MemoryEventLog()
+
+
+@pytest.mark.requirement("RL-5")
+class TestMemoryStatCache(StatCacheContract):
+    def open_cache(self, directory: Path) -> StatCache:
+        return MemoryStatCache()
+
+
+class _Store:
+    """The same store each time a directory is given."""
+
+    _states: ClassVar[dict[Path, MemoryStoreState]] = {}
+
+    @contextmanager
+    def opened(self, directory: Path) -> Iterator[MemoryStore]:
+        self._state = self._states.setdefault(directory, MemoryStoreState())
+        yield MemoryStore(self._state, directory)
+
+    open_lock = opened
+    open_files = opened
+
+    @contextmanager
+    def open_journal(self, directory: Path) -> Iterator[RestoreJournal]:
+        with self.opened(directory) as store:
+            yield store.journal
+
+    @contextmanager
+    def open_meter(self, directory: Path) -> Iterator[SpaceMeter]:
+        with self.opened(directory) as store:
+            yield store.space
+
+    def fill(self, meter: SpaceMeter, size_bytes: int) -> None:
+        writer = self._state.objects.writer()
+        writer.add(digest_of(bytes(size_bytes)), bytes(size_bytes))
+        writer.commit()
+
+
+@pytest.mark.requirement("ST-3")
+class TestMemoryWriterLock(_Store, WriterLockContract):
+    pass
+
+
+@pytest.mark.requirement("ST-3")
+class TestMemoryRestoreJournal(_Store, RestoreJournalContract):
+    pass
+
+
+@pytest.mark.requirement("ST-3")
+class TestMemorySpaceMeter(_Store, SpaceMeterContract):
+    pass
+
+
+@pytest.mark.requirement("ST-3")
+class TestMemoryStoreFiles(_Store, StoreFilesContract):
+    pass

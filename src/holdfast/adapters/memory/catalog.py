@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,17 @@ class _State:
     settings: dict[str, str] = field(default_factory=dict)
     current_session: SessionId | None = None
     last_sequence: int = 0
+
+    def copy(self) -> _State:
+        """Rows are immutable, so their lists are all that has to be copied."""
+        return _State(
+            dict(self.sessions),
+            dict(self.checkpoints),
+            list(self.operations),
+            dict(self.settings),
+            self.current_session,
+            self.last_sequence,
+        )
 
 
 class MemoryTransaction:
@@ -119,7 +129,7 @@ class MemoryCatalog:
 
     @contextmanager
     def transaction(self) -> Iterator[MemoryTransaction]:
-        draft = copy.deepcopy(self._state)
+        draft = self._state.copy()
         yield MemoryTransaction(draft)
         self._state = draft
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
-from holdfast.domain.errors import NoSpace, ObjectDamaged, ObjectMissing
+from holdfast.domain.errors import BudgetReached, ObjectDamaged, ObjectMissing
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import ObjectProblem, WriteTotals
@@ -46,6 +46,9 @@ class MemoryObjectStore:
 
     def writer(self, *, limit_bytes: int | None = None) -> MemoryObjectWriter:
         return MemoryObjectWriter(self._objects, limit_bytes)
+
+    def maintenance(self) -> MemoryPackMaintenance:
+        return MemoryPackMaintenance(self)
 
     def digests(self, *, after: Digest | None = None, limit: int) -> list[Digest]:
         return sorted(d for d in self._objects if after is None or d > after)[:limit]
@@ -127,7 +130,7 @@ class MemoryObjectWriter:
             return False
         total = sum(map(len, self._new.values())) + len(data)
         if self._limit_bytes is not None and total > self._limit_bytes:
-            raise NoSpace("this checkpoint does not fit into the store's disk budget")
+            raise BudgetReached(f"more than {self._limit_bytes} new bytes to store")
         self._new[digest] = data
         return True
 

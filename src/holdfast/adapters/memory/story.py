@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from holdfast.adapters.local.story.sqlite import no_annotation
 from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import from_text, is_within, to_text
 from holdfast.domain.text_replacement import TextReplacement
 from holdfast.domain.timeline.rollbacks import Rollback, rolled_back_by
-from holdfast.ports.story import NewMessage
+from holdfast.ports.story import NewMessage, no_annotation
 
 
 @dataclass(slots=True)
@@ -265,6 +264,10 @@ class MemoryStory:
 
     def erase_traces(self) -> None:
         return None
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written."""
+        return not (self._last or self._facts or self._rollbacks)
 
     def size_bytes(self) -> int:
         return sum(len(m.content) for _, m in self._messages)

@@ -30,7 +30,7 @@ from holdfast.adapters.local.story.rows import (
 from holdfast.adapters.local.story.story_file import StoryFile
 from holdfast.adapters.local.system import RandomIds
 from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
-from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import is_within
@@ -38,7 +38,7 @@ from holdfast.domain.text_replacement import TextReplacement
 from holdfast.domain.timeline.rollbacks import Marks, Rollback, rolled_back_by
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
-from holdfast.ports.story import NewMessage
+from holdfast.ports.story import NewMessage, no_annotation
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
@@ -351,13 +351,6 @@ class SqliteStory:
             raise StoreDamaged(
                 f"a row of the story cannot be read: {error}", hint="run: holdfast repair"
             ) from error
-
-
-def no_annotation(checkpoint_id: CheckpointId, number: int) -> NotFound:
-    return NotFound(
-        f"checkpoint {checkpoint_id} has no annotation {number}",
-        hint=f"see those it has: holdfast show {checkpoint_id}",
-    )
 
 
 def _message(row: tuple[Any, ...], marks: Marks) -> Message:

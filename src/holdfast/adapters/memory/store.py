@@ -1,0 +1,235 @@
+"""A store in memory, opened, locked and measured as one thing.
+
+Its directory holds nothing but quarantined files, so that an engine runs on it with the real file
+system for the workspace. Every `MemoryStore` made from the same `MemoryStoreState` is another
+opening of the same store.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from holdfast.adapters.memory.agent_tools import MemoryRunningTools, MemoryToolLog
+from holdfast.adapters.memory.catalog import MemoryCatalog
+from holdfast.adapters.memory.event_log import MemoryEventLog
+from holdfast.adapters.memory.objects import MemoryObjectStore
+from holdfast.adapters.memory.search import MemorySearchIndex
+from holdfast.adapters.memory.stat_cache import MemoryStatCache
+from holdfast.adapters.memory.story import MemoryStory
+from holdfast.domain.errors import Busy
+from holdfast.domain.ids import Digest, WorkspaceId
+
+_FREE_BYTES = 1 << 40
+_JOURNAL, _JOURNAL_NOTE, _PURGE_NOTE = "journal", "unlocked", "purge"
+
+
+class MemoryNotes:
+    """Small texts by name."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, bytes] = {}
+
+    def exists(self, name: str) -> bool:
+        return name in self._texts
+
+    def read(self, name: str) -> bytes | None:
+        return self._texts.get(name)
+
+    def write(self, name: str, data: bytes) -> None:
+        self._texts[name] = data
+
+    def remove(self, name: str) -> None:
+        self._texts.pop(name, None)
+
+
+class MemoryRestoreJournal:
+    """See `holdfast.ports.restore_journal.RestoreJournal`."""
+
+    def __init__(self, notes: MemoryNotes) -> None:
+        self._notes = notes
+
+    def read(self) -> bytes | None:
+        return self._notes.read(_JOURNAL)
+
+    def write(self, data: bytes) -> None:
+        self._notes.write(_JOURNAL, data)
+
+    def remove(self) -> None:
+        self._notes.remove(_JOURNAL)
+
+    def quarantine(self, occasion: str) -> None:
+        self._notes.write(f"{occasion}/{_JOURNAL}", self._notes.read(_JOURNAL) or b"")
+        self.remove()
+
+    def read_note(self) -> bytes | None:
+        return self._notes.read(_JOURNAL_NOTE)
+
+    def write_note(self, data: bytes) -> None:
+        self._notes.write(_JOURNAL_NOTE, data)
+
+    def remove_note(self) -> None:
+        self._notes.remove(_JOURNAL_NOTE)
+
+
+@dataclass(slots=True)
+class MemoryStoreState:
+    """Everything that stays when a store is closed and opened again."""
+
+    objects: MemoryObjectStore = field(default_factory=MemoryObjectStore)
+    catalog: MemoryCatalog = field(default_factory=MemoryCatalog)
+    story: MemoryStory = field(default_factory=MemoryStory)
+    search: MemorySearchIndex = field(default_factory=MemorySearchIndex)
+    events: MemoryEventLog = field(default_factory=MemoryEventLog)
+    stat_cache: MemoryStatCache = field(default_factory=MemoryStatCache)
+    running_tools: MemoryRunningTools = field(default_factory=MemoryRunningTools)
+    tool_log: MemoryToolLog = field(default_factory=MemoryToolLog)
+    notes: MemoryNotes = field(default_factory=MemoryNotes)
+    named_paths: tuple[bytes, ...] = ()
+    upkeep: dict[str, int] = field(default_factory=dict)
+    released: threading.Condition = field(default_factory=threading.Condition)
+    holder: tuple[int, int] | None = None
+    depth: int = 0
+
+
+class MemorySpaceMeter:
+    """See `holdfast.ports.space.SpaceMeter`."""
+
+    def __init__(self, state: MemoryStoreState) -> None:
+        self._state = state
+
+    def size_bytes(self) -> int:
+        return self._state.objects.size_bytes() + self._state.story.size_bytes()
+
+    def others_bytes(self, own_bytes: int) -> int:
+        return 0
+
+    def free_bytes(self) -> int:
+        return _FREE_BYTES
+
+    def fold_logs(self) -> None:
+        return None
+
+    def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
+        return ()
+
+    def read_upkeep(self) -> dict[str, int]:
+        return dict(self._state.upkeep)
+
+    def note_upkeep(self, **facts: int) -> None:
+        self._state.upkeep |= facts
+
+
+class MemoryStore:
+    """A `holdfast.ports.writer_lock.WriterLock`, `holdfast.ports.store_files.StoreFiles` and
+    `holdfast.ports.store_parts.StoreParts`; `objects`, `catalog`, `stat_cache`, `journal` and
+    `space` are ports of their own."""
+
+    def __init__(self, state: MemoryStoreState, directory: Path) -> None:
+        self._state = state
+        self.directory = directory
+        self.workspace_id = WorkspaceId(directory.name)
+        self.objects = state.objects
+        self.catalog = state.catalog
+        self.stat_cache = state.stat_cache
+        self.story = state.story
+        self.search = state.search
+        self.events = state.events
+        self.running_tools = state.running_tools
+        self.tool_log = state.tool_log
+        self.notes = state.notes
+        self.journal = MemoryRestoreJournal(state.notes)
+        self.space = MemorySpaceMeter(state)
+        self.lock_timeout_s = 30.0
+
+    @contextmanager
+    def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
+        """A lock of this opening and of the thread that took it."""
+        state, me = self._state, (id(self), threading.get_ident())
+        with state.released:
+            if state.holder != me:
+                timeout_s = self.lock_timeout_s if wait else 0.0
+                if not state.released.wait_for(lambda: state.holder is None, timeout_s):
+                    raise Busy("the store is in use by another thread", hint="try again")
+                state.holder = me
+            state.depth += 1
+        try:
+            yield
+        finally:
+            with state.released:
+                state.depth -= 1
+                if state.depth == 0:
+                    state.holder = None
+                    state.released.notify_all()
+
+    def let_others_in(self) -> None:
+        return None
+
+    def has_story(self) -> bool:
+        return not self.story.is_empty()
+
+    def has_running_tools(self) -> bool:
+        return not self.running_tools.is_empty()
+
+    def path_inside_workspace(self) -> bytes | None:
+        return None
+
+    def is_sealed(self) -> bool:
+        return False
+
+    def problems(self) -> Iterator[str]:
+        yield from ()
+
+    def files(self) -> Iterator[Path]:
+        yield from (path for path in self.directory.rglob("*") if path.is_file())
+
+    def opened_parts(self, path: Path) -> Iterator[bytes]:
+        yield from ()
+
+    def erase_leftovers(self) -> None:
+        return None
+
+    def search_other_stores(
+        self, digests: Collection[Digest]
+    ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        return (), ()
+
+    def quarantine_directory(self, occasion: str) -> Path:
+        places = (self.directory / "quarantine" / f"{occasion}-{n}" for n in count(1))
+        path = next(place for place in places if not place.exists())
+        path.mkdir(parents=True)
+        return path
+
+    def quarantine_note(self, occasion: str, name: str, data: bytes) -> None:
+        (self.quarantine_directory(occasion) / name).write_bytes(data)
+
+    def read_purge_note(self) -> bytes | None:
+        return self.notes.read(_PURGE_NOTE)
+
+    def write_purge_note(self, data: bytes) -> None:
+        self.notes.write(_PURGE_NOTE, data)
+
+    def remove_purge_note(self) -> None:
+        self.notes.remove(_PURGE_NOTE)
+
+    def named_paths(self) -> tuple[bytes, ...]:
+        return self._state.named_paths
+
+    def set_named_paths(self, paths: Sequence[bytes]) -> None:
+        self._state.named_paths = tuple(paths)
+
+    def make_ready(self) -> None:
+        return None
+
+    def was_replaced(self) -> bool:
+        return False
+
+    def forget_pages(self) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
