@@ -17,6 +17,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.adapters.local import batch_stat as many_stats
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.domain.errors import NothingToUndo, RestoreFailed
 from holdfast.domain.ids import Digest
 from holdfast.domain.ignore.rules import RuleStack
@@ -25,7 +26,7 @@ from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import StatNumbers
-from tests.support.composition import composed, configure
+from tests.support.composition import SESSION, composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem, once
 from tests.support.watched_workspaces import watched
@@ -498,3 +499,28 @@ def test_taking_back_reads_each_directory_once_whatever_it_holds(
             opened.restore(first.id)
     assert read
     assert max(read.values()) < FILES / 10, read.most_common(3)
+
+
+def test_a_save_a_restore_and_an_approval_each_take_the_lock_once(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nested holds too would count: what works under the lock is called with it held."""
+    with composed(workspace) as opened:
+        first = opened.save()
+        held: list[str] = []
+        hold = StoreLock.hold
+
+        def counted(self: StoreLock, *args: Any, **kinds: Any) -> Any:
+            held.append(self._path.name)
+            return hold(self, *args, **kinds)
+
+        monkeypatch.setattr(StoreLock, "hold", counted)
+        fill(workspace / "package0/module0.py", b"2")
+        for work in (
+            opened.save,
+            lambda: opened.restore(first.id),
+            lambda: opened.engine.approve(SESSION, None),
+        ):
+            held.clear()
+            work()
+            assert held.count("lock") == 1

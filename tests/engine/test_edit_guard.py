@@ -17,7 +17,6 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.activities import ActivityStatus
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
-from holdfast.domain.intent import make_intent
 from holdfast.engine.scan.scanner import Scanner
 from tests.support.composition import configure
 from tests.support.tree_hash import describe
@@ -430,7 +429,7 @@ def test_a_checkpoint_waits_for_the_edit_of_somebody_else(workspace: Path) -> No
         with session.editing(["src/a.py"]):
             (workspace / "src" / "a.py").write_text("half")
             waiting.start()
-            own = session._engine.save(session._id, make_intent("inside the edit")).checkpoint
+            own = session.save_checkpoint("inside the edit").checkpoint
             assert not own.partial
             (workspace / "src" / "a.py").write_text("whole")
         waiting.join(60)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.activities import ActivityKind
 from holdfast.engine.edits import guard as edit_guard
-from holdfast.engine.edits.running import enter, leave, newest_own
+from holdfast.engine.edits.running import enter, inside, leave, newest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,9 @@ class Edits:
 
     def start(self, session_id: SessionId, paths: Iterable[str | Path], reason: str | None) -> int:
         """Save files before a tool changes them; the number of the edit."""
-        activity = edit_guard.start_edit(self._engine, session_id, paths, reason)
+        activity = edit_guard.start_edit(
+            self._engine, session_id, paths, reason, inside=inside(self._vault)
+        )
         enter(self._vault, activity.number)
         return activity.number
 
@@ -59,7 +61,7 @@ class Edits:
         """Save the workspace before a program of its own runs; then keep it or put it back."""
         from holdfast.engine.edits.attempts import begin_attempt
 
-        return begin_attempt(self._engine, session_id, reasoning)
+        return begin_attempt(self._engine, session_id, reasoning, inside=inside(self._vault))
 
     def keep_attempt(self, number: int) -> None:
         from holdfast.engine.edits.attempts import keep_attempt
@@ -103,7 +105,7 @@ class Edits:
 
     @contextmanager
     def _ending(self, session_id: SessionId, number: int | None) -> Iterator[int]:
-        ending = newest_own(self._vault) if number is None else number
+        ending = newest(self._vault) if number is None else number
         edit_guard.own_activity(self._vault, session_id, ending)
         yield ending
         leave(self._vault, ending)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from holdfast.domain.activities import Activity, ActivityKind
 from holdfast.domain.errors import UsageError
-from holdfast.engine.edits.running import enter, leave
+from holdfast.engine.edits.running import enter, inside, leave
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +127,10 @@ class Editing(GuardedBlock):
     def _begin(self) -> Activity:
         from holdfast.engine.edits.guard import start_edit
 
-        return start_edit(self._engine, self._session_id, self._paths, self._reason)
+        vault = self._engine.vault
+        return start_edit(
+            self._engine, self._session_id, self._paths, self._reason, inside=inside(vault)
+        )
 
     def _end(self, error: BaseException | None) -> None:
         from holdfast.engine.edits.guard import abort_edit, finalize_edit
@@ -162,7 +165,10 @@ class Attempt(GuardedBlock):
     def _begin(self) -> Activity:
         from holdfast.engine.edits.attempts import begin_attempt
 
-        return begin_attempt(self._engine, self._session_id, self._reasoning, kind=self._kind)
+        own = inside(self._engine.vault)
+        return begin_attempt(
+            self._engine, self._session_id, self._reasoning, kind=self._kind, inside=own
+        )
 
     def _end(self, error: BaseException | None) -> None:
         from holdfast.engine.edits.attempts import keep_attempt, put_back

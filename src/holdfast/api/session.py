@@ -30,6 +30,7 @@ from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
 from holdfast.domain.trees.changes import ChangeType
+from holdfast.engine.edits.running import inside
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -193,7 +194,7 @@ class SessionCheckpointer:
             name=name,
             tags=arguments.items("tags", tags),
         )
-        return self._engine.save(self._id, intent, reuse=reuse)
+        return self._engine.save(self._id, intent, reuse=reuse, inside=inside(self._engine.vault))
 
     def restore(self, snapshot_id: str | None = None) -> int:
         """Restore the workspace; returns how many files changed on disk.

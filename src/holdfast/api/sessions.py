@@ -76,9 +76,11 @@ class Sessions:
         self, session_id: SessionId, *, title: str | None = None, agent: str | None = None
     ) -> None:
         """Begin the session with a checkpoint of the present state, or resume it."""
+        from holdfast.engine.edits.running import inside
         from holdfast.engine.sessions.lifecycle import start
 
-        start(self._engine, session_id, title=title, agent=agent)
+        own = inside(self._engine.vault)
+        start(self._engine, session_id, title=title, agent=agent, inside=own)
 
     def rename(self, session_id: SessionId, title: str) -> None:
         from holdfast.engine.sessions.lifecycle import rename

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.bootstrap.workspace import open_workspace as _open
+from holdfast.engine.edits.running import inside
 from holdfast.ports.progress import NoProgress as NoProgress
 
 if TYPE_CHECKING:
@@ -212,7 +213,8 @@ class Workspace:
     ) -> SaveOutcome:
         """Save the workspace; the checkpoint is durable when this returns. With `reuse`, HEAD
         serves if it is less than a minute old and nothing has changed since."""
-        return self._opened.engine.save(session_id, intent, reuse=reuse)
+        engine = self._opened.engine
+        return engine.save(session_id, intent, reuse=reuse, inside=inside(engine.vault))
 
     def resolve(self, scope: SessionId | None, reference: str | None) -> Checkpoint:
         """The checkpoint that a reference means, in one session or, for None, in all of them;

@@ -72,6 +72,13 @@ class OpenWorkspace:
         same = make_settings(found.values) == vault.settings
         return same and found.problems == self.setting_problems
 
+    def with_engine(self, engine: Engine) -> OpenWorkspace:
+        """The same workspace, worked on by another engine of it. Its news go along."""
+        other = OpenWorkspace.__new__(OpenWorkspace)
+        other.__dict__.update(self.__dict__, engine=engine)
+        self.news = ()
+        return other
+
     def close(self) -> None:
         self.store.close()
 

@@ -16,6 +16,7 @@ from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.local_store import LocalStore
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.engine.vault import Vault
     from holdfast.ports.agent_states import AgentStates
     from holdfast.ports.component import Component
@@ -52,6 +53,17 @@ def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) 
 
     components = components_of(vault, environment, store)
     return replace(vault, components=components, open_repository=repository, find_aid=find_aid)
+
+
+def in_environment(opened: OpenWorkspace, environment: Mapping[str, str]) -> OpenWorkspace:
+    """The same open workspace for a caller with another environment: its components and programs
+    run with that one."""
+    engine = opened.engine
+    other = opened.with_engine(
+        engine.for_environment(with_parts(engine.vault, environment, opened.store))
+    )
+    other.environment = environment
+    return other
 
 
 def components_of(

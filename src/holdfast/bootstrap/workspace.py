@@ -48,6 +48,9 @@ _PLAIN = (
     "are left out."
 )
 
+_HOOK_OPENING_S = 2.0
+"""How long a hook waits for a holder that makes no progress, before it knows the settings."""
+
 
 def open_workspace(
     workspace: Path,
@@ -59,6 +62,7 @@ def open_workspace(
     purpose: str = "holdfast",
     passive: bool = False,
     recover: bool = True,
+    for_hook: bool = False,
     new_store: bool = False,
     protect: bool = False,
     spare_repositories: bool = False,
@@ -73,7 +77,8 @@ def open_workspace(
 
     `passive` is for a mere look that must neither wait nor change anything: what an interrupted
     operation left, and a tie between workspace and store that is out of date, stay as they are.
-    Without `recover` just a restore that was interrupted is left as it is.
+    Without `recover` just a restore that was interrupted is left as it is. With `for_hook` a holder
+    of the lock that makes no progress is waited for only briefly (setting hook_lock_timeout).
     With `spare_repositories` a store that is made for a directory that is no project leaves the
     repositories below to themselves (CP-16).
     With `new_secret` the store is an encrypted one; it is called, with the workspace, for what will
@@ -86,7 +91,8 @@ def open_workspace(
     directory = require_project(workspace, home, force=force, for_agent=protect)
     require_own_place(home)
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
-    identity = WorkspaceIdentity(fs, home, ids)
+    patience_s = _HOOK_OPENING_S if for_hook else None
+    identity = WorkspaceIdentity(fs, home, ids, patience_s=patience_s)
     with store_trouble("being looked for"):
         layout, news = find_store(
             identity, directory, new_store=new_store, create=create, protect=protect
@@ -111,6 +117,7 @@ def open_workspace(
         return unlock_store(layout, environment, given=secret, ask=ask_passphrase)
 
     store = LocalStore(fs, layout, directory, clock, purpose=purpose, unlock=unlock)
+    store.patience_s = patience_s
     try:
         if not passive:
             with store_trouble("being tied to its workspace"):
@@ -138,6 +145,8 @@ def _put_together(
     gathered = gather_settings(store.catalog.settings(), directory, environment)
     settings = make_settings(gathered.values)
     store.lock_timeout_s = settings.lock_timeout
+    if store.patience_s is not None:
+        store.patience_s = settings.hook_lock_timeout
     vault = _vault(directory, fs, store, clock, settings, environment)
     engine = Engine(vault, file_filter=file_filter)
     return OpenWorkspace(engine, store, gathered, environment, gather_settings, news=news)

@@ -3,7 +3,7 @@ What only some of them need is imported by them: a save must start quickly."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from holdfast.domain.ids import Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
-from holdfast.engine.edits.running import settled
+from holdfast.engine.edits.running import wait_for_others
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.retention.schedule import is_cleanup_due
 from holdfast.engine.save.save import NOWHERE, add_session, save
@@ -64,8 +64,31 @@ class Engine:
         # A filter is code: what it left out cannot be remembered for anybody else.
         self.cleans_up = True
         """Whether saves run the daily cleanup when it is due; a daemon does that by itself."""
+        self._waits_for_tools = True
+        self._unsettled: tuple[Skipped, ...] | None = None
+        """Edits and tools that were still running when a caller had waited for them."""
         cache = None if file_filter is not None else vault.stat_cache
         self._scanner = Scanner(vault.fs, vault.objects, cache)
+
+    def for_environment(self, vault: Vault) -> Engine:
+        """This engine for another caller: the same store and scanner, and the components and
+        programs of that vault."""
+        return self._copy(vault=vault)
+
+    def for_hooks(self) -> Engine:
+        """This engine for saves that wait for no tool of an agent, such as those of its hooks."""
+        return self._copy(_waits_for_tools=False)
+
+    def having_waited(self, inside: Collection[int] = ()) -> Engine:
+        """This engine for a caller that is about to hold the lock around several steps. It waits
+        now for edits and tools of others, and no save of the result waits for them again."""
+        tools = self._waits_for_tools
+        return self._copy(_unsettled=wait_for_others(self.vault, inside, tools=tools))
+
+    def _copy(self, **changes: Any) -> Engine:
+        other = Engine.__new__(Engine)
+        other.__dict__.update(self.__dict__, **changes)
+        return other
 
     @contextmanager
     def recovered(self, *, looking: bool = False, required: bool = False) -> Iterator[str | None]:
@@ -124,8 +147,14 @@ class Engine:
         kind: Kind = Kind.MANUAL,
         position: Position = NOWHERE,
         reuse: bool = False,
+        inside: Collection[int] = (),
     ) -> SaveOutcome:
-        with settled(self.vault) as unsettled, self.recovered() as trouble:
+        """Save the workspace: wait for others, hold the lock, recover, save; then clean up once a
+        day, and mirror. `inside` are edits and attempts that the caller is in the middle of."""
+        unsettled = self._unsettled
+        if unsettled is None:
+            unsettled = wait_for_others(self.vault, inside, tools=self._waits_for_tools)
+        with self.recovered() as trouble:
             outcome = save(
                 self.vault,
                 self._scanner,

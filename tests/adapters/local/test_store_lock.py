@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.store_lock import StoreLock, patient
+from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import Busy, StoreDamaged, StoreReadOnly
 from tests.support.read_only import seen_read_only
@@ -194,9 +194,8 @@ def test_a_holder_that_stands_still_is_not_waited_for_with_little_patience(
         if stopped:
             child.send_signal(signal.SIGSTOP)
         with (
-            patient(0.1),
             pytest.raises(Busy, match=f"process {child.pid} .* makes no progress"),
-            make_lock(path).hold(LONG_ENOUGH_S),
+            make_lock(path).hold(LONG_ENOUGH_S, patience_s=0.1),
         ):
             raise AssertionError
 
@@ -228,9 +227,8 @@ def test_a_thread_with_little_patience_does_not_wait_behind_one_with_more(tmp_pa
         patiently = pool.submit(wait_patiently)
         waiting.wait()
         with (
-            patient(0.5),
             pytest.raises(Busy, match=f"process {child.pid} .* makes no progress"),
-            lock.hold(LONG_ENOUGH_S),
+            lock.hold(LONG_ENOUGH_S, patience_s=0.5),
         ):
             raise AssertionError
         assert not patiently.done()
@@ -243,9 +241,8 @@ def test_a_holder_that_works_is_waited_for_as_long_as_by_anybody(tmp_path: Path)
     path = tmp_path / "lock"
     with (
         held_by_another_process(path, WORK),
-        patient(1.0),
         pytest.raises(Busy, match=r"longer than 2\.5 s"),
-        make_lock(path).hold(2.5),
+        make_lock(path).hold(2.5, patience_s=1.0),
     ):
         raise AssertionError
 

@@ -16,7 +16,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from holdfast.adapters.local.atomic_write import atomic_write, atomic_write_in
@@ -64,12 +64,22 @@ class WorkspaceIdentity:
     """Finds, makes and keeps the tie between a directory and its store."""
 
     def __init__(
-        self, fs: Filesystem, home: Path, ids: IdSource, clock: Clock | None = None
+        self,
+        fs: Filesystem,
+        home: Path,
+        ids: IdSource,
+        clock: Clock | None = None,
+        *,
+        patience_s: float | None = None,
     ) -> None:
         self._fs = fs
         self._home = home
         self._ids = ids
+        self._patience_s = patience_s
         self._lock = StoreLock(home / "lock", clock or SystemClock(), purpose="finding a store")
+
+    def _held(self) -> AbstractContextManager[None]:
+        return self._lock.hold(_LOCK_TIMEOUT_S, patience_s=self._patience_s)
 
     def find(self, workspace: Path, *, or_missing: bool = False) -> StoreLayout | None:
         """The store of a workspace, if it has one; changes nothing. `StoreMissing` when it had one
@@ -126,7 +136,7 @@ class WorkspaceIdentity:
         layout = self.find(workspace, or_missing=or_missing)
         if layout is None:
             make_private_directory(self._fs, self._home)
-            with self._lock.hold(_LOCK_TIMEOUT_S), _nothing_in_the_way():
+            with self._held(), _nothing_in_the_way():
                 # Another process may have been quicker.
                 layout = self.find(workspace, or_missing=or_missing)
                 if layout is None:
@@ -167,7 +177,7 @@ class WorkspaceIdentity:
         """Make marker, path record and store agree, where the store can be written."""
         if self._is_tied(workspace, layout) or not self._lock.takes_writes():
             return
-        with self._lock.hold(_LOCK_TIMEOUT_S), _nothing_in_the_way():
+        with self._held(), _nothing_in_the_way():
             described = layout.read_description()
             if described["workspace"] != workspace:
                 layout.describe(self._fs, workspace)

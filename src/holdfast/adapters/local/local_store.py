@@ -99,7 +99,8 @@ class LocalStore(StorePlace):
 
     @contextmanager
     def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
-        with self._lock.hold(self.lock_timeout_s if wait else 0.0, looking=looking):
+        timeout_s = self.lock_timeout_s if wait else 0.0
+        with self._lock.hold(timeout_s, looking=looking, patience_s=self.patience_s):
             if not self._lock.is_nested:
                 self._require_same_files()
             if self._lock.is_shared:
@@ -169,7 +170,7 @@ class LocalStore(StorePlace):
         from holdfast.adapters.local.objects.scratch_index import ScratchIndex  # hardly ever needed
 
         with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as its index goes
-            with self._lock.hold(self.lock_timeout_s, looking=True):
+            with self._lock.hold(self.lock_timeout_s, looking=True, patience_s=self.patience_s):
                 keys = None if self.unlocked is None else self.unlocked.keys
                 self._scratch_index = ScratchIndex(self._fs, self._layout.objects, keys)
             self.objects.close()
@@ -248,7 +249,12 @@ class LocalStore(StorePlace):
 
         cipher = None if keys is None else lambda: keys.cipher("story")
         return open_story(
-            self._fs, self._layout, self._clock, lambda: self.lock_timeout_s, cipher=cipher
+            self._fs,
+            self._layout,
+            self._clock,
+            lambda: self.lock_timeout_s,
+            patience_s=lambda: self.patience_s,
+            cipher=cipher,
         )
 
     def opened_parts(self, path: Path) -> Iterator[bytes]:

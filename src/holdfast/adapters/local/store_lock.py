@@ -25,7 +25,6 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -49,25 +48,13 @@ _PURPOSE_LENGTH = 40
 _STOPPED_S = 2.0
 """How long a stopped holder is waited for by those who have all the patience."""
 
-_patience_s: ContextVar[float | None] = ContextVar("patience", default=None)
-
-
-@contextmanager
-def patient(seconds: float) -> Iterator[None]:
-    """In the block, a holder that has stood still for so long is not waited for any longer."""
-    token = _patience_s.set(seconds)
-    try:
-        yield
-    finally:
-        _patience_s.reset(token)
-
 
 class _Holder:
     """Who holds a lock, watched by somebody who waits for it."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, patience_s: float | None) -> None:
         self._clock = clock
-        self._patience_s = _patience_s.get()
+        self._patience_s = patience_s
         self._seen: object = None
         self._since_ns = clock.monotonic_ns()
 
@@ -106,11 +93,14 @@ class StoreLock:
         """Whether the thread that has the thread lock waits for another process."""
 
     @contextmanager
-    def hold(self, timeout_s: float, *, looking: bool = False) -> Iterator[None]:
-        """`Busy`, naming the holder, when the store is not free within `timeout_s`; `StoreReadOnly`
-        where nothing can be written, unless the holder is just `looking`."""
+    def hold(
+        self, timeout_s: float, *, looking: bool = False, patience_s: float | None = None
+    ) -> Iterator[None]:
+        """`Busy`, naming the holder, when the store is not free within `timeout_s`, or its holder
+        has made no progress for `patience_s`; `StoreReadOnly` where nothing can be written, unless
+        the caller is just `looking`."""
         deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
-        holder = _Holder(self._clock)
+        holder = _Holder(self._clock, patience_s)
         self._acquire_thread(deadline_ns, timeout_s, holder)
         try:
             if self._depth == 0:

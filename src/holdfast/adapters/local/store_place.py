@@ -64,10 +64,13 @@ class StorePlace:
         self._search: SearchIndex | None = None
         self._events: EventLog | None = None
         self.lock_timeout_s = 30.0
+        self.patience_s: float | None = None
+        """How long a holder of the lock is waited for that makes no progress; None: no limit."""
 
     @contextmanager
     def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
-        with self._lock.hold(self.lock_timeout_s if wait else 0.0, looking=looking):
+        timeout_s = self.lock_timeout_s if wait else 0.0
+        with self._lock.hold(timeout_s, looking=looking, patience_s=self.patience_s):
             yield
 
     @property

@@ -16,14 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.store_lock import patient
 from holdfast.app.automation.agent_sessions import ensure_session
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, Notice
 from holdfast.domain.checkpoints import Kind, Position, SkipReason
 from holdfast.domain.errors import HoldfastError
-from holdfast.engine.edits.running import settled, unhindered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,14 +95,10 @@ def _save(project: Path, event: AgentEvent, intent: SnapshotIntent, kind: Kind) 
         protect=True,
         spare_repositories=True,
         purpose=f"holdfast hook {event.agent}",
-    ) as opened:
-        vault = opened.engine.vault
-        with (
-            patient(vault.settings.hook_lock_timeout),
-            unhindered(),
-            settled(vault),
-            vault.lock.hold(),
-        ):
+        for_hook=True,
+    ) as found:
+        opened = found.with_engine(found.engine.for_hooks().having_waited())
+        with opened.engine.vault.lock.hold():
             session = ensure_session(opened, event).session
             position = Position(tool_use_id=event.tool_use_id)
             opened.engine.save(session.id, intent, kind=kind, position=position)

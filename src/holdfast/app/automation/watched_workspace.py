@@ -19,7 +19,7 @@ from pathlib import Path
 from holdfast.adapters.local.system import SystemClock
 from holdfast.adapters.local.watching.no_watcher import NoWatch, NoWatcher
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.bootstrap.components import with_parts
+from holdfast.bootstrap.components import in_environment
 from holdfast.bootstrap.stores import tie_again
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
@@ -39,7 +39,6 @@ from holdfast.domain.triggers import (
     enough,
     wait_ns,
 )
-from holdfast.engine.edits.running import unhindered
 from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
 
 _LOOK_UNWATCHED_EVERY_NS = 60 * SECOND_NS
@@ -139,8 +138,8 @@ class WatchedWorkspace:
         reuse: bool = False,
     ) -> SaveOutcome:
         # Others wait for this workspace meanwhile, the hook that tells of a tool's end among them.
-        with self._lock, unhindered():
-            outcome = self.opened.engine.save(
+        with self._lock:
+            outcome = self.opened.engine.for_hooks().save(
                 session, intent, kind=kind, position=position or Position(), reuse=reuse
             )
             self._interval_ns = self.last_used_ns = self._clock.monotonic_ns()
@@ -149,14 +148,15 @@ class WatchedWorkspace:
 
     @contextmanager
     def worked_on(self, environment: Mapping[str, str]) -> Iterator[OpenWorkspace]:
-        """For somebody who uses the engine itself, in this environment; it counts as a save."""
+        """For a hook event of a program with this environment; it counts as a save."""
         with self._lock:
-            engine, store = self.opened.engine, self.opened.store
-            engine.vault = with_parts(engine.vault, environment, store)
-            self.opened.environment = environment
+            store, settings = self.opened.store, self.opened.engine.vault.settings
+            self.opened = in_environment(self.opened, environment)
+            store.patience_s = settings.hook_lock_timeout
             try:
                 yield self.opened
             finally:
+                store.patience_s = None
                 self._interval_ns = self.last_used_ns = self._clock.monotonic_ns()
                 self._looked_at = 0
 

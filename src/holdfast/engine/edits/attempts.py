@@ -20,14 +20,14 @@ from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.paths import is_within
 from holdfast.domain.restore.selections import Selection, selection_of
 from holdfast.engine.edits.guard import open_activity
-from holdfast.engine.edits.running import is_running, settled
+from holdfast.engine.edits.running import is_running
 from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from holdfast.engine.engine import Engine
     from holdfast.engine.scan.scanner import Scan
@@ -41,11 +41,13 @@ def begin_attempt(
     reasoning: str,
     *,
     kind: ActivityKind = ActivityKind.ATTEMPT,
+    inside: Collection[int] = (),
 ) -> Activity:
-    """The attempt, open; the workspace is saved when this returns."""
+    """The attempt, open; the workspace is saved when this returns. `inside` as in `Engine.save`."""
     vault = engine.vault
     intent = make_intent(reasoning)
-    with settled(vault), vault.lock.hold():
+    engine = engine.having_waited(inside)
+    with vault.lock.hold():
         saved = engine.save(session_id, intent, kind=Kind.TOOL).checkpoint
         return vault.story.begin(
             NewActivity(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from os import fsencode
 from os.path import lexists
@@ -40,7 +40,6 @@ from holdfast.domain.paths import (
 from holdfast.domain.trees.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.edits.directories import remove_emptied, standing
-from holdfast.engine.edits.running import settled
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.plan import loader_for, require_paths
@@ -63,14 +62,21 @@ _MOST_LINKS = 40
 
 
 def start_edit(
-    engine: Engine, session_id: SessionId, paths: Iterable[str | Path], reason: str | None = None
+    engine: Engine,
+    session_id: SessionId,
+    paths: Iterable[str | Path],
+    reason: str | None = None,
+    *,
+    inside: Collection[int] = (),
 ) -> Activity:
-    """The edit, open; the files may be changed as soon as this returns."""
+    """The edit, open; the files may be changed as soon as this returns. `inside` as in
+    `Engine.save`."""
     vault = engine.vault
     wanted = edited_paths(vault, paths)
     why = reason or f"edit of {_names(wanted)}"
     require_room(vault)
-    with settled(vault), vault.lock.hold():
+    engine = engine.having_waited(inside)
+    with vault.lock.hold():
         require_open_session(vault, session_id)
         _name_ignored(vault, wanted)
         head = _head(engine, session_id, why)

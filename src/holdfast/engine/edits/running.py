@@ -11,8 +11,7 @@ agents count too, from the hook before to the one after, unless the caller is pa
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -29,57 +28,58 @@ if TYPE_CHECKING:
 
 _PAUSE_S = 0.02
 
-_own: ContextVar[frozenset[tuple[WorkspaceId, int]]] = ContextVar("own", default=frozenset())
-_unhindered: ContextVar[bool] = ContextVar("unhindered", default=False)
-_unsettled: ContextVar[tuple[Skipped, ...] | None] = ContextVar("unsettled", default=None)
+_open: ContextVar[frozenset[tuple[WorkspaceId, int]]] = ContextVar("open", default=frozenset())
+"""For each task and thread: work that a task hands to another thread is still its own."""
+
 _threads: dict[tuple[WorkspaceId, int], int] = {}
 
 
 def enter(vault: Vault, number: int, *, thread: int | None = None) -> None:
     """The caller is in the middle of an activity from now on; `thread` is where its work runs."""
     key = (vault.workspace_id, number)
-    _own.set(_own.get() | {key})
+    _open.set(_open.get() | {key})
     _threads[key] = threading.get_ident() if thread is None else thread
 
 
 def leave(vault: Vault, number: int) -> None:
     key = (vault.workspace_id, number)
-    _own.set(_own.get() - {key})
+    _open.set(_open.get() - {key})
     _threads.pop(key, None)
 
 
-def newest_own(vault: Vault) -> int:
-    """The activity that the caller began last and is still in the middle of."""
-    place = vault.workspace_id
-    numbers = [number for at, number in _own.get() if at == place]
+def inside(vault: Vault) -> frozenset[int]:
+    """The activities that the caller is in the middle of, to be handed to a save."""
+    return frozenset(number for place, number in _open.get() if place == vault.workspace_id)
+
+
+def newest(vault: Vault) -> int:
+    """The one that the caller began last and is still in the middle of."""
+    numbers = inside(vault)
     if not numbers:
         raise NotFound("no edit is open here", hint="begin one: session.start_edit([path])")
     return max(numbers)
 
 
-@contextmanager
-def settled(vault: Vault) -> Iterator[tuple[Skipped, ...]]:
-    """Wait for what others are in the middle of; what is left of it, for the report of the save.
-    Never to be called with the store's lock held, unless it was called before without."""
-    known = _unsettled.get()
-    if known is not None:
-        yield known
-        return
-    token = _unsettled.set(_wait(vault))
-    try:
-        yield _unsettled.get() or ()
-    finally:
-        _unsettled.reset(token)
-
-
-@contextmanager
-def unhindered() -> Iterator[None]:
-    """For saves that no tool of an agent may hold up, such as those of the agents' own hooks."""
-    token = _unhindered.set(True)
-    try:
-        yield
-    finally:
-        _unhindered.reset(token)
+def wait_for_others(
+    vault: Vault, inside: Collection[int] = (), *, tools: bool = True
+) -> tuple[Skipped, ...]:
+    """Wait for edits and tools of others; what is left of them, for the report of the save.
+    `inside` are activities that the caller is in the middle of. Without `tools` no agent's tool is
+    waited for. Never to be called with the store's lock held."""
+    deadline_ns = vault.clock.monotonic_ns() + int(vault.settings.wait_for_edits * 1e9)
+    pause = threading.Event()
+    while True:
+        others = _others(vault, inside) if vault.has_story() else []
+        running = _tools(vault) if tools else []
+        awaited = [tool for tool in running if not tool.waited]
+        hopeless = all(_is_on_this_thread(vault, activity) for activity in others)
+        late = vault.clock.monotonic_ns() >= deadline_ns
+        if late or (hopeless and not awaited):
+            for tool in awaited:
+                vault.running_tools.give_up(tool.key)
+            notes = [note for activity in others for note in _notes(activity)]
+            return (*notes, *map(_note, running))
+        pause.wait(_PAUSE_S)
 
 
 def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped]) -> SavedTree:
@@ -110,25 +110,8 @@ def is_running(vault: Vault, activity: Activity) -> bool:
     return owner == processes.own_identity() or processes.is_alive(owner)
 
 
-def _wait(vault: Vault) -> tuple[Skipped, ...]:
-    deadline_ns = vault.clock.monotonic_ns() + int(vault.settings.wait_for_edits * 1e9)
-    pause = threading.Event()
-    while True:
-        others = _others(vault) if vault.has_story() else []
-        tools = _tools(vault)
-        awaited = [tool for tool in tools if not tool.waited]
-        hopeless = all(_is_on_this_thread(vault, activity) for activity in others)
-        late = vault.clock.monotonic_ns() >= deadline_ns
-        if late or (hopeless and not awaited):
-            for tool in awaited:
-                vault.running_tools.give_up(tool.key)
-            notes = [note for activity in others for note in _notes(activity)]
-            return (*notes, *map(_note, tools))
-        pause.wait(_PAUSE_S)
-
-
 def _tools(vault: Vault) -> list[RunningTool]:
-    if _unhindered.get() or not vault.parts.has_running_tools():
+    if not vault.parts.has_running_tools():
         return []
     return vault.running_tools.of_others(vault.clock.now_ns())
 
@@ -138,7 +121,7 @@ def _note(tool: RunningTool) -> Skipped:
     return Skipped(b"", SkipReason.UNSTABLE, why)
 
 
-def _others(vault: Vault) -> list[Activity]:
+def _others(vault: Vault, inside: Collection[int]) -> list[Activity]:
     from holdfast.domain.activities import ActivityKind  # late: most stores have no story
 
     awaited = (ActivityKind.EDIT, ActivityKind.TOOL)
@@ -146,12 +129,11 @@ def _others(vault: Vault) -> list[Activity]:
         begun = vault.story.open_activities()
     except StoreDamaged:
         return []  # the save itself tells
-    place = vault.workspace_id
     return [
         activity
         for activity in begun
         if activity.kind in awaited
-        and (place, activity.number) not in _own.get()
+        and activity.number not in inside
         and is_running(vault, activity)
     ]
 

@@ -63,51 +63,48 @@ ROLLED_BACK_LATER = "the next command rolls back what was done"
 
 
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
-    with vault.lock.hold():
-        session = vault.catalog.session(request.session_id)
-        head = session.head if session is not None else None
-        at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
-        unlocked = Unlocked(vault)
-        outcome: RestoreOutcome | None = None
-        try:
-            saved, request, plan = save_and_plan(vault, scanner, request, unlocked)
-            if plan.blocked and not request.best_effort:
-                raise _blocked(plan)
-            plan = with_left_alone(vault, request, plan)
-            identifier = CheckpointId(vault.ids.new_id())
-            components = None
-            if request.components:
-                components = _capture(vault, identifier, request, at_head, saved)
-                plan = _with_components(vault, request, plan, components)
-            if at_head is not None and _nothing_to_do(request, plan, at_head):
-                unlocked.put_back()
-                if components is not None:
-                    release_components(vault)
-                return _untouched(request, plan, at_head)
-            if components is None:
-                components = _capture(vault, identifier, request, at_head, saved)
-            what = request.describe()
-            safety = add_safety(
-                vault, saved, request.session_id, what, at_head, identifier, components
-            )
-            scanner.remember(saved.scan)
-            token = vault.ids.new_id()
-            outcome = carry_out(
-                vault,
-                scanner,
-                request,
-                plan,
-                safety,
-                token=token,
-                head_before=head,
-                unlocked=unlocked,
-            )
-            follow_restore(vault, request.session_id)
-            return _with_drift(vault, request, outcome)
-        except BaseException as error:
+    session = vault.catalog.session(request.session_id)
+    head = session.head if session is not None else None
+    at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
+    unlocked = Unlocked(vault)
+    outcome: RestoreOutcome | None = None
+    try:
+        saved, request, plan = save_and_plan(vault, scanner, request, unlocked)
+        if plan.blocked and not request.best_effort:
+            raise _blocked(plan)
+        plan = with_left_alone(vault, request, plan)
+        identifier = CheckpointId(vault.ids.new_id())
+        components = None
+        if request.components:
+            components = _capture(vault, identifier, request, at_head, saved)
+            plan = _with_components(vault, request, plan, components)
+        if at_head is not None and _nothing_to_do(request, plan, at_head):
             unlocked.put_back()
-            _note_truth(error, NOTHING_CHANGED if outcome is None else RESTORE_DONE)
-            raise
+            if components is not None:
+                release_components(vault)
+            return _untouched(request, plan, at_head)
+        if components is None:
+            components = _capture(vault, identifier, request, at_head, saved)
+        what = request.describe()
+        safety = add_safety(vault, saved, request.session_id, what, at_head, identifier, components)
+        scanner.remember(saved.scan)
+        token = vault.ids.new_id()
+        outcome = carry_out(
+            vault,
+            scanner,
+            request,
+            plan,
+            safety,
+            token=token,
+            head_before=head,
+            unlocked=unlocked,
+        )
+        follow_restore(vault, request.session_id)
+        return _with_drift(vault, request, outcome)
+    except BaseException as error:
+        unlocked.put_back()
+        _note_truth(error, NOTHING_CHANGED if outcome is None else RESTORE_DONE)
+        raise
 
 
 def _with_drift(vault: Vault, request: RestoreRequest, outcome: RestoreOutcome) -> RestoreOutcome:

@@ -1,6 +1,6 @@
 """Saving a workspace: scan, make the content durable, then the row that names it.
 
-    lock → scan (reads what changed, adds objects) → content durable → one catalog transaction
+    scan (reads what changed, adds objects) → content durable → one catalog transaction
 
 Guarantee: when `save` returns, the checkpoint is restorable after any crash; when it raises,
 nothing was stored under any name (I1, I3).
@@ -82,72 +82,72 @@ def save(
     unsettled: tuple[Skipped, ...] = (),
     file_filter: Callable[[Path], bool] | None = None,
 ) -> SaveOutcome:
-    """`unsettled` is what others are in the middle of. With `reuse`, and for every automatic
-    trigger, a checkpoint of the same tree from within the last minute serves as well (SE-12)."""
-    with vault.lock.hold():
-        session = require_open_session(vault, session_id)
-        name = intent.checkpoint_name
-        if name is not None and vault.catalog.checkpoint_named(session_id, name) is not None:
-            raise InvalidIntent(
-                f"the session already has a checkpoint named {name!r}", hint="choose another name"
-            )
-        reuse = reuse and name is None
-        # Whoever is content with the checkpoint there is may not need room for another.
-        if not reuse:
-            require_checkpoint_allowed(vault, session_id, kind)
-        saved = save_tree(vault, scanner, file_filter=file_filter)
-        if unsettled:
-            from holdfast.engine.edits.running import with_unsettled
-
-            saved = with_unsettled(vault, saved, unsettled)
-        head = session.head if session is not None else None
-        identifier = CheckpointId(vault.ids.new_id())
-        at_head = _parent(vault, session_id, head)
-        components = capture_components(
-            vault,
-            identifier,
-            at_head,
-            thorough=kind not in AUTOMATIC_KINDS or kind is Kind.RISKY,
-            scan=saved.scan,
+    """Called with the lock held. `unsettled` is what others are in the middle of. With `reuse`, and
+    for every automatic trigger, a checkpoint of the same tree from within the last minute serves as
+    well (SE-12)."""
+    session = require_open_session(vault, session_id)
+    name = intent.checkpoint_name
+    if name is not None and vault.catalog.checkpoint_named(session_id, name) is not None:
+        raise InvalidIntent(
+            f"the session already has a checkpoint named {name!r}", hint="choose another name"
         )
-        if (reuse or kind in AUTOMATIC_KINDS) and name is None:
-            wanted = None if reuse else kind
-            same = _same_of_late(vault, at_head, saved, components, wanted)
-            if same is not None and _speaks_for(same, kind, intent):
-                scanner.remember(saved.scan)
-                return _outcome(same, saved, components, deduplicated=True)
-        if reuse:
-            require_checkpoint_allowed(vault, session_id, kind)
-        position, warnings = conversation_position(vault, session_id, position)
-        if _has_left_out(saved):
-            from holdfast.engine.save.budget import left_out_words
+    reuse = reuse and name is None
+    # Whoever is content with the checkpoint there is may not need room for another.
+    if not reuse:
+        require_checkpoint_allowed(vault, session_id, kind)
+    saved = save_tree(vault, scanner, file_filter=file_filter)
+    if unsettled:
+        from holdfast.engine.edits.running import with_unsettled
 
-            warnings = (*warnings, *left_out_words(vault, saved, at_head))
-        # What triggers still bring after the end does not begin the work again.
-        resumes = kind not in AUTOMATIC_KINDS and _has_ended(session)
-        if resumes:
-            warnings = (*warnings, resumed_words(session_id))
-        new = new_checkpoint(
-            vault,
-            saved,
-            session_id=session_id,
-            parent=at_head,
-            kind=kind,
-            intent=intent,
-            position=position,
-            round_number=session.round if session is not None else 1,
-            identifier=identifier,
-            components=components,
-        )
-        with vault.catalog.transaction() as transaction:
-            if session is None:
-                add_session(vault, transaction, session_id)
-            elif resumes:
-                transaction.set_session_status(session_id, SessionStatus.ACTIVE)
-            checkpoint = add_to_history(transaction, new, head)
-        scanner.remember(saved.scan)
-        outcome = _outcome(checkpoint, saved, components)
-        return replace(outcome, warnings=(*outcome.warnings, *warnings)) if warnings else outcome
+        saved = with_unsettled(vault, saved, unsettled)
+    head = session.head if session is not None else None
+    identifier = CheckpointId(vault.ids.new_id())
+    at_head = _parent(vault, session_id, head)
+    components = capture_components(
+        vault,
+        identifier,
+        at_head,
+        thorough=kind not in AUTOMATIC_KINDS or kind is Kind.RISKY,
+        scan=saved.scan,
+    )
+    if (reuse or kind in AUTOMATIC_KINDS) and name is None:
+        wanted = None if reuse else kind
+        same = _same_of_late(vault, at_head, saved, components, wanted)
+        if same is not None and _speaks_for(same, kind, intent):
+            scanner.remember(saved.scan)
+            return _outcome(same, saved, components, deduplicated=True)
+    if reuse:
+        require_checkpoint_allowed(vault, session_id, kind)
+    position, warnings = conversation_position(vault, session_id, position)
+    if _has_left_out(saved):
+        from holdfast.engine.save.budget import left_out_words
+
+        warnings = (*warnings, *left_out_words(vault, saved, at_head))
+    # What triggers still bring after the end does not begin the work again.
+    resumes = kind not in AUTOMATIC_KINDS and _has_ended(session)
+    if resumes:
+        warnings = (*warnings, resumed_words(session_id))
+    new = new_checkpoint(
+        vault,
+        saved,
+        session_id=session_id,
+        parent=at_head,
+        kind=kind,
+        intent=intent,
+        position=position,
+        round_number=session.round if session is not None else 1,
+        identifier=identifier,
+        components=components,
+    )
+    with vault.catalog.transaction() as transaction:
+        if session is None:
+            add_session(vault, transaction, session_id)
+        elif resumes:
+            transaction.set_session_status(session_id, SessionStatus.ACTIVE)
+        checkpoint = add_to_history(transaction, new, head)
+    scanner.remember(saved.scan)
+    outcome = _outcome(checkpoint, saved, components)
+    return replace(outcome, warnings=(*outcome.warnings, *warnings)) if warnings else outcome
 
 
 def add_to_history(

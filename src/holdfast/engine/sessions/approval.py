@@ -147,56 +147,55 @@ def approve(
     *,
     file_filter: Callable[[Path], bool] | None = None,
 ) -> ApproveOutcome:
-    with vault.lock.hold():
-        session = require_open_session(vault, session_id) or _required(vault, session_id)
-        this_round = round_name(session.round)
-        title = round_title(this_round)
-        intent = make_intent(message or f"Approved {title}", confidence=_CERTAIN)
-        saved = save_tree(vault, scanner, file_filter=file_filter)
-        identifier = CheckpointId(vault.ids.new_id())
-        head = _checkpoint(vault, session, session.head)
-        components = capture_components(vault, identifier, head, scan=saved.scan)
-        present = _holding(vault, session, saved, components)
-        count = _locked_in(vault, session, present)
-        base = _base(vault, session)
-        began = (
-            base is not None
-            and base.kind is Kind.INITIAL
-            and base.round == session.round
-            and session.approved is None
+    session = require_open_session(vault, session_id) or _required(vault, session_id)
+    this_round = round_name(session.round)
+    title = round_title(this_round)
+    intent = make_intent(message or f"Approved {title}", confidence=_CERTAIN)
+    saved = save_tree(vault, scanner, file_filter=file_filter)
+    identifier = CheckpointId(vault.ids.new_id())
+    head = _checkpoint(vault, session, session.head)
+    components = capture_components(vault, identifier, head, scan=saved.scan)
+    present = _holding(vault, session, saved, components)
+    count = _locked_in(vault, session, present)
+    base = _base(vault, session)
+    began = (
+        base is not None
+        and base.kind is Kind.INITIAL
+        and base.round == session.round
+        and session.approved is None
+    )
+    same = present is not None or (head is not None and head.components == components.manifest)
+    unchanged = same and base is not None and not _differs(vault, base, saved.scan)
+    if unchanged and (count == int(began) or session.approved is not None):
+        raise Refused(
+            f"nothing to approve: nothing has changed in {title}",
+            hint="see where the session stands: holdfast status",
         )
-        same = present is not None or (head is not None and head.components == components.manifest)
-        unchanged = same and base is not None and not _differs(vault, base, saved.scan)
-        if unchanged and (count == int(began) or session.approved is not None):
-            raise Refused(
-                f"nothing to approve: nothing has changed in {title}",
-                hint="see where the session stands: holdfast status",
-            )
-        note = intent.reasoning if message else None
-        new = None
-        if present is None:
-            new = new_checkpoint(
-                vault,
-                saved,
-                session_id=session.id,
-                parent=head,
-                kind=Kind.MANUAL,
-                intent=intent,
-                position=conversation_position(vault, session.id, NOWHERE)[0],
-                round_number=session.round,
-                identifier=identifier,
-                components=components,
-            )
-        checkpoint = _lock_in(vault, session, new or present, note=note)
-        scanner.remember(saved.scan)
-        return ApproveOutcome(
-            checkpoint,
-            this_round,
-            round_name(session.round + 1),
-            count - int(began),
-            present is None,
-            (*components.troubles, *_late_work(session)) if present is None else (),
+    note = intent.reasoning if message else None
+    new = None
+    if present is None:
+        new = new_checkpoint(
+            vault,
+            saved,
+            session_id=session.id,
+            parent=head,
+            kind=Kind.MANUAL,
+            intent=intent,
+            position=conversation_position(vault, session.id, NOWHERE)[0],
+            round_number=session.round,
+            identifier=identifier,
+            components=components,
         )
+    checkpoint = _lock_in(vault, session, new or present, note=note)
+    scanner.remember(saved.scan)
+    return ApproveOutcome(
+        checkpoint,
+        this_round,
+        round_name(session.round + 1),
+        count - int(began),
+        present is None,
+        (*components.troubles, *_late_work(session)) if present is None else (),
+    )
 
 
 def _late_work(session: Session) -> tuple[str, ...]:

@@ -14,10 +14,11 @@ from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.engine.edits.running import settled
 from holdfast.engine.sessions.admission import require_open_session
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from holdfast.engine.engine import Engine
     from holdfast.engine.vault import Vault
 
@@ -26,12 +27,18 @@ _LONGEST = 200
 
 
 def start(
-    engine: Engine, session_id: SessionId, *, title: str | None = None, agent: str | None = None
+    engine: Engine,
+    session_id: SessionId,
+    *,
+    title: str | None = None,
+    agent: str | None = None,
+    inside: Collection[int] = (),
 ) -> Session:
-    """The session, active, with a checkpoint of how it began."""
+    """The session, active, with a checkpoint of how it began. `inside` as in `Engine.save`."""
     vault = engine.vault
     title, agent = _label("title", title), _label("agent", agent)
-    with settled(vault), engine.recovered():
+    engine = engine.having_waited(inside)
+    with engine.recovered():
         known = require_open_session(vault, session_id)
         _require_free(vault, known, session_id, agent)
         with vault.catalog.transaction() as transaction:

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.adapters.local.store_lock import patient
 from holdfast.app.automation.agent_sessions import end_session, ensure_session, find_session
 from holdfast.app.automation.event_dedupe import EventDedupe
 from holdfast.app.automation.external_capture import Outside
@@ -39,7 +37,6 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_calls import message_description, tool_description
-from holdfast.engine.edits.running import settled, unhindered
 from holdfast.engine.save.save import was_last_at
 from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks, read_what_is_new
 from holdfast.interfaces.hooks.protection_notices import fresh
@@ -57,22 +54,20 @@ _ENDS = {
 }
 _MOST_COMMAND = 2_000
 _CONFIDENCE = 1.0
-_OPENING_S = 2.0
-"""The patience of a hook before it knows the settings."""
 
 
 def handle(event: AgentEvent, when_open: Callable[[OpenWorkspace], None] | None = None) -> Reply:
     """Deal with an event that is known; errors are the caller's to note."""
     begins = event.kind in BEGINS
     try:
-        with patient(_OPENING_S):
-            opened = open_workspace(
-                workspace_of(event),
-                create=begins,
-                protect=True,
-                spare_repositories=True,
-                purpose=f"holdfast hook {event.agent}",
-            )
+        opened = open_workspace(
+            workspace_of(event),
+            create=begins,
+            protect=True,
+            spare_repositories=True,
+            purpose=f"holdfast hook {event.agent}",
+            for_hook=True,
+        )
     except (NotFound, StoreMissing):
         if begins:
             raise
@@ -86,19 +81,14 @@ def handle(event: AgentEvent, when_open: Callable[[OpenWorkspace], None] | None 
 
 def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     """The same in a workspace that is open already."""
-    with patient(opened.engine.vault.settings.hook_lock_timeout):
-        return _handle_in(opened, event)
-
-
-def _handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     if event.kind is EventKind.OTHER:
         return notices_in(opened, event)
     note_end(opened, event)
     read_what_is_new(opened, event)
-    vault = opened.engine.vault
-    # What will save waits for edits now, before anybody else has to wait for it.
-    waited = settled(vault) if event.kind in BEGINS else nullcontext()
-    with unhindered(), waited, vault.lock.hold():
+    engine = opened.engine.for_hooks()
+    # An event that saves waits for edits now, before others have to wait for the lock.
+    opened = opened.with_engine(engine.having_waited() if event.kind in BEGINS else engine)
+    with engine.vault.lock.hold():
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
         saved = reply.checkpoint is not None

@@ -363,9 +363,17 @@ def open_story(
     clock: Clock,
     lock_timeout_s: Callable[[], float],
     *,
+    patience_s: Callable[[], float | None] = lambda: None,
     cipher: Callable[[], Cipher] | None = None,
 ) -> SqliteStory:
     lock = StoreLock(layout.story_lock, clock, purpose="holdfast")
     return SqliteStory(
-        StoryFile(fs, layout.story, lock, lock_timeout_s=lock_timeout_s, cipher=cipher)
+        StoryFile(
+            fs,
+            layout.story,
+            lock,
+            lock_timeout_s=lock_timeout_s,
+            patience_s=patience_s,
+            cipher=cipher,
+        )
     )

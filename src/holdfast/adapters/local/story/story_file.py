@@ -64,12 +64,14 @@ class StoryFile:
         lock: StoreLock,
         *,
         lock_timeout_s: Callable[[], float],
+        patience_s: Callable[[], float | None] = lambda: None,
         cipher: Callable[[], Cipher] | None = None,
     ) -> None:
         self.path = path
         self._fs = fs
         self._lock = lock
         self._lock_timeout_s = lock_timeout_s
+        self._patience_s = patience_s
         self._cipher = cipher
         self._sync_failures = SyncFailures(fs, path.with_name("story.suspect"))
         self._guard = threading.RLock()
@@ -148,7 +150,7 @@ class StoryFile:
 
     @contextmanager
     def _locked(self) -> Iterator[apsw.Connection]:
-        with self._lock.hold(self._lock_timeout_s()):
+        with self._lock.hold(self._lock_timeout_s(), patience_s=self._patience_s()):
             if self._sync_failures.is_noted():
                 self._read_back()
             with self._guard:
