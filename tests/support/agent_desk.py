@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.bootstrap.agents import known_agents
 from holdfast.components.agents.component import AgentsComponent
 from tests.support.component_runs import ComponentRun
 
@@ -41,7 +42,11 @@ class Desk:
 
     def choose(self, *chosen: str) -> None:
         component = AgentsComponent(
-            chosen, {"HOME": str(self.home)}, self.given, sessions=lambda: self.sessions
+            chosen,
+            {"HOME": str(self.home)},
+            self.given,
+            sessions=lambda: self.sessions,
+            agents=known_agents,
         )
         self.run = ComponentRun(component, self.workspace, time.time_ns())
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from holdfast.domain.intent import ToolCall
     from holdfast.domain.messages import Annotation, Message
     from holdfast.engine.conversation.transcript_import import TranscriptImport
-    from holdfast.engine.conversation.transcripts.reader import TranscriptFormat
 
 
 class ConversationAround(NamedTuple):
@@ -63,13 +62,13 @@ class Conversation:
             message = told.message(checkpoint.session_id, checkpoint.message_index)
         return ConversationAround(message, told.notes(checkpoint))
 
-    def import_transcript(
-        self, session_id: SessionId, path: Path, agent: TranscriptFormat
-    ) -> TranscriptImport:
+    def import_transcript(self, session_id: SessionId, path: Path, agent: str) -> TranscriptImport:
         """Add the new messages of an agent's transcript."""
+        from holdfast.bootstrap.agents import transcript_reader
         from holdfast.engine.conversation.transcript_import import import_transcript
 
-        return import_transcript(self._vault, session_id, path, agent)
+        message_of = transcript_reader(agent)
+        return import_transcript(self._vault, session_id, path, agent, message_of)
 
     def annotate(
         self,

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from holdfast.engine.bundles.exporter import ExportOutcome
     from holdfast.engine.bundles.importer import ImportOutcome
     from holdfast.engine.conversation.transcript_import import TranscriptImport
-    from holdfast.engine.conversation.transcripts.reader import TranscriptFormat
     from holdfast.engine.engine import Engine
     from holdfast.engine.replay.replay import Replay
     from holdfast.engine.restore.records import RestoreRequest
@@ -357,9 +356,7 @@ class SessionCheckpointer:
         back."""
         return self._topics.conversation.messages(self._id, first=first, limit=limit)
 
-    def import_transcript(
-        self, path: Path, agent: TranscriptFormat = "claude-code"
-    ) -> TranscriptImport:
+    def import_transcript(self, path: Path, agent: str = "claude-code") -> TranscriptImport:
         """Add the new messages of an agent's transcript to the conversation."""
         place = Path(arguments.named_path("path", path))
         arguments.prose("agent", agent)

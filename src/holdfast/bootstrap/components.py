@@ -84,6 +84,7 @@ def components_of(
         )
 
     def agents() -> Component:
+        from holdfast.bootstrap.agents import known_agents
         from holdfast.components.agents.component import AgentsComponent
 
         return AgentsComponent(
@@ -94,6 +95,7 @@ def components_of(
             stores=store.directory.parent.parent,
             sessions=lambda: _active_sessions(vault),
             of_agents=lambda: _active_sessions(vault, of_agents=True),
+            agents=known_agents,
         )
 
     def postgres() -> Component:

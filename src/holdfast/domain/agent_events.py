@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.domain.ids import SessionId
+    from holdfast.domain.transcript_messages import MessageOf
 
 
 class EventKind(StrEnum):
@@ -42,7 +43,8 @@ class ToolKind(StrEnum):
 class AgentEvent(NamedTuple):
     """`name` is the agent's own word for the event, `tool` its own word for the tool; `carries`
     tells that the answer to it may hold a text that the agent reads. `turn_id` names the message
-    that everything belongs to. `failure` is why a tool call failed. `process` is the hook's, 0 if
+    that everything belongs to. `transcript_message` reads a line of its transcript, if
+    there is a reader. `failure` is why a tool call failed. `process` is the hook's, 0 if
     it is this one."""
 
     agent: str
@@ -60,6 +62,7 @@ class AgentEvent(NamedTuple):
     cwd: str | None = None
     project: str | None = None
     transcript_path: str | None = None
+    transcript_message: MessageOf | None = None
     failure: str | None = None
     carries: bool = False
     received_ns: int = 0

@@ -15,9 +15,6 @@ from enum import StrEnum
 
 from holdfast.domain.paths import from_text
 
-AGENTS = ("claude-code", "codex", "gemini", "cursor", "copilot", "opencode", "cline", "goose")
-"""Agents whose own places are known; each name stands for the patterns of that agent."""
-
 ANY_DEPTH = b"**"
 _WILD = re.compile(rb"[*?\[]")
 _LONGEST_PATTERN = 4096
@@ -101,12 +98,12 @@ def parse_pattern(text: str) -> Pattern:
 
 
 def parse_agent_state(value: object) -> tuple[str, ...]:
-    """The setting `agent_state`: names of agents, and patterns."""
+    """The setting `agent_state`: names of agents, and patterns. A name is a pattern too, so that a
+    list is valid where an agent is not known."""
     if isinstance(value, str) or not isinstance(value, (list, tuple)):
-        raise ValueError(f"expects a list of patterns and of agents ({', '.join(AGENTS)})")
+        raise ValueError("expects a list of patterns and of names of agents")
     for entry in value:
         if not isinstance(entry, str):
             raise ValueError(f"{entry!r} is not a pattern")
-        if entry not in AGENTS:
-            parse_pattern(entry)
+        parse_pattern(entry)
     return tuple(value)

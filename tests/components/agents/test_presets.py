@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.components.agents.presets import preset
-from holdfast.domain.agent_patterns import AGENTS, parse_pattern
+from holdfast.domain.agent_patterns import parse_pattern
+from holdfast.interfaces.agents import AGENTS, agent_named
 from tests.support.agent_desk import Desk
 
 
@@ -16,7 +16,7 @@ from tests.support.agent_desk import Desk
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_agent_has_a_preset_that_stays_with_its_own_files(agent: str, tmp_path: Path) -> None:
     workspace = tmp_path / "My [Project] 1.0"
-    patterns = [parse_pattern(text) for text in preset(agent, workspace, {})]
+    patterns = [parse_pattern(text) for text in agent_named(agent).memory(workspace, {})]
     assert patterns
     for secret in ("auth.json", "credentials.json", ".credentials.json", "oauth_creds.json"):
         for home in (".claude", ".codex", ".gemini", ".cursor", ".config/goose"):

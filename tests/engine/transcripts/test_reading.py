@@ -13,19 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.bootstrap.agents import transcript_reader
 from holdfast.domain.errors import NotFound, Refused, UsageError
+from holdfast.domain.transcript_messages import TranscriptMessage
 from holdfast.engine.conversation.transcripts import lines as transcript_lines
 from holdfast.engine.conversation.transcripts.lines import (
     HEAD_BYTES,
     TranscriptLines,
     TranscriptPosition,
 )
-from holdfast.engine.conversation.transcripts.messages import TranscriptMessage
-from holdfast.engine.conversation.transcripts.reader import (
-    PassedOver,
-    TranscriptFormat,
-    TranscriptReading,
-)
+from holdfast.engine.conversation.transcripts.reader import PassedOver, TranscriptReading
 from tests.support.transcripts import claude_line, codex_text
 
 pytestmark = pytest.mark.requirement("SE-2")
@@ -34,7 +31,7 @@ pytestmark = pytest.mark.requirement("SE-2")
 def told(
     path: Path, since: TranscriptPosition | None = None
 ) -> tuple[list[str], TranscriptReading]:
-    with TranscriptReading(path, "claude-code", since) as reading:
+    with TranscriptReading(path, transcript_reader("claude-code"), since) as reading:
         return [message.content for message in reading], reading
 
 
@@ -52,7 +49,7 @@ def test_a_reading_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("agent", ["claude-code", "codex"])
 def test_wherever_the_writer_is_cut_off_every_message_comes_once(
-    tmp_path: Path, agent: TranscriptFormat
+    tmp_path: Path, agent: str
 ) -> None:
     texts = ["one", "zwei — ü", "three", "four"]
     written = [
@@ -63,11 +60,11 @@ def test_wherever_the_writer_is_cut_off_every_message_comes_once(
     path = tmp_path / "t.jsonl"
     for cut in range(len(whole) + 1):
         path.write_bytes(whole[:cut])
-        with TranscriptReading(path, agent) as reading:
+        with TranscriptReading(path, transcript_reader(agent)) as reading:
             found = [message.content for message in reading]
         with path.open("ab") as file:
             file.write(whole[cut:])
-        with TranscriptReading(path, agent, reading.position) as rest:
+        with TranscriptReading(path, transcript_reader(agent), reading.position) as rest:
             found += [message.content for message in rest]
         assert found == texts
         assert rest.passed_over == PassedOver()
@@ -89,7 +86,7 @@ def test_a_reader_that_stops_anywhere_misses_nothing(tmp_path: Path) -> None:
     found: list[str] = []
     since = None
     while True:
-        with TranscriptReading(path, "claude-code", since) as reading:
+        with TranscriptReading(path, transcript_reader("claude-code"), since) as reading:
             message = next(iter(reading), None)
             since = reading.position
         if message is None:
@@ -102,7 +99,10 @@ def test_what_is_appended_while_reading_is_left_to_the_next_reading(tmp_path: Pa
     path = tmp_path / "t.jsonl"
     path.write_bytes(claude_line("0", "0"))
     found = []
-    with TranscriptReading(path, "claude-code") as reading, path.open("ab", buffering=0) as file:
+    with (
+        TranscriptReading(path, transcript_reader("claude-code")) as reading,
+        path.open("ab", buffering=0) as file,
+    ):
         for message in reading:
             found.append(message.content)
             file.write(claude_line(str(len(found)), str(len(found))))
@@ -117,12 +117,12 @@ def test_a_replaced_file_is_read_again_without_repeating_what_is_known(
     path = tmp_path / "t.jsonl"
     first = claude_line("1", "one" + "." * padding)
     path.write_bytes(first + claude_line("2", "two"))
-    with TranscriptReading(path, "claude-code") as reading:
+    with TranscriptReading(path, transcript_reader("claude-code")) as reading:
         known = {message.source_key for message in reading}
     path.unlink()
     path.write_bytes(first + claude_line("3", "three", more=1) + claude_line("2", "two"))
     with TranscriptReading(
-        path, "claude-code", reading.position, known=known.__contains__
+        path, transcript_reader("claude-code"), reading.position, known=known.__contains__
     ) as again:
         assert [message.content for message in again] == ["three"]
     assert again.restarted
@@ -143,7 +143,7 @@ def test_a_truncated_file_is_read_from_its_beginning(tmp_path: Path, keep: int) 
 def test_a_file_cut_short_while_it_is_read_ends_the_reading(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(claude_line(str(n), "x" * 100_000) for n in range(20)))
-    with TranscriptReading(path, "claude-code") as reading:
+    with TranscriptReading(path, transcript_reader("claude-code")) as reading:
         messages = iter(reading)
         next(messages)
         os.truncate(path, 0)
@@ -211,7 +211,7 @@ def test_repeated_lines_and_numbers_that_lie_change_nothing(tmp_path: Path) -> N
 def test_one_id_for_two_contents_loses_neither(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes((claude_line("1", "one") + claude_line("1", "other")) * 2)
-    with TranscriptReading(path, "claude-code") as reading:
+    with TranscriptReading(path, transcript_reader("claude-code")) as reading:
         messages = list(reading)
     assert [message.content for message in messages] == ["one", "other"]
     assert messages[0].source_key == "claude:1" != messages[1].source_key
@@ -241,7 +241,7 @@ def test_a_line_that_grows_beyond_the_limit_is_not_read_again_each_time(
     path.write_bytes(b"x" * 5000)
     found, too_long, since = [], 0, None
     for more in (b"x" * 5000, b"x\n" + claude_line("1", "one"), b""):
-        with TranscriptReading(path, "claude-code", since) as reading:
+        with TranscriptReading(path, transcript_reader("claude-code"), since) as reading:
             found += [message.content for message in reading]
         since, too_long = reading.position, too_long + reading.passed_over.too_long
         if not more.startswith(b"x\n") and more:
@@ -258,7 +258,7 @@ def test_many_messages_take_no_more_memory_than_few(tmp_path: Path) -> None:
             file.write(claude_line(str(number), "x" * 4000))
     tracemalloc.start()
     try:
-        with TranscriptReading(path, "claude-code") as reading:
+        with TranscriptReading(path, transcript_reader("claude-code")) as reading:
             count = sum(1 for _ in reading)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -291,13 +291,13 @@ def test_a_symlink_to_a_transcript_is_followed(tmp_path: Path) -> None:
 def test_a_missing_transcript_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotFound, match="there is no transcript"):
-        TranscriptReading(tmp_path / name, "codex")
+        TranscriptReading(tmp_path / name, transcript_reader("codex"))
 
 
 def test_an_unknown_format_is_named(tmp_path: Path) -> None:
     unknown: Any = "telegraph"
     with pytest.raises(UsageError, match="telegraph") as refused:
-        TranscriptReading(tmp_path, unknown)
+        TranscriptReading(tmp_path, transcript_reader(unknown))
     assert refused.value.hint == "known: claude-code, codex"
 
 
@@ -319,11 +319,11 @@ _LIKE = st.recursive(
 
 @given(written=st.lists(_LIKE | _JSON, max_size=8), agent=st.sampled_from(["claude-code", "codex"]))
 def test_no_line_of_any_shape_stops_the_reading(
-    tmp_path_factory: pytest.TempPathFactory, written: list[Any], agent: TranscriptFormat
+    tmp_path_factory: pytest.TempPathFactory, written: list[Any], agent: str
 ) -> None:
     path = tmp_path_factory.mktemp("any") / "t.jsonl"
     path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in written))
-    with TranscriptReading(path, agent) as reading:
+    with TranscriptReading(path, transcript_reader(agent)) as reading:
         for message in reading:
             assert isinstance(message, TranscriptMessage)
             message.content.encode()

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.interfaces.agent_setup.hooks_edit import (
-    entries_of,
     found_hooks,
     with_hooks,
     without_hooks,
 )
 from holdfast.interfaces.agent_setup.json_text import load
+from holdfast.interfaces.agents import agent_named
 
-ENTRIES = entries_of("claude-code", "holdfast")
+ENTRIES = agent_named("claude-code").hook_entries("holdfast")
 SPACES = ["", " ", "\n", "\n  ", "\t", "\r\n", "// note\n", "/* note */", " // note\n  "]
 VALUES = ["1", "null", '"a // b"', '"/* c */"', "[]", "{}", "[1, /* note */ 2]"]
 GROUP = '{"matcher": "Bash", /* note */ "hooks": [{"type": "command", "command": "mine"}]}'

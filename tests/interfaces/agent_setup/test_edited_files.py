@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.agent_setup.shipped_files import cline_script, is_untouched, sealed
+from holdfast.interfaces.agent_setup.shipped_files import is_untouched, sealed
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.workspace_state import state_of
 
@@ -169,12 +169,12 @@ def test_what_another_version_wrote_is_replaced_and_removed(
 
 
 def test_no_edit_of_a_sealed_text_goes_unseen() -> None:
-    text = cline_script("holdfast")
-    assert is_untouched(text)
+    text = sealed("#!/bin/sh\n# holdfast: saves the workspace\nholdfast hook cline\n")
+    assert is_untouched(text, text)
     for place in range(len(text)):
         other = "x" if text[place] != "x" else "y"
-        assert not is_untouched(text[:place] + other + text[place + 1 :])
-        assert not is_untouched(text[:place] + text[place + 1 :])
+        assert not is_untouched(text[:place] + other + text[place + 1 :], text)
+        assert not is_untouched(text[:place] + text[place + 1 :], text)
 
 
 @pytest.mark.requirement("HK-4")

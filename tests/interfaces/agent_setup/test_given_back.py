@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 
 from holdfast.interfaces.agent_setup.hooks_edit import (
-    entries_of,
     found_hooks,
     with_hooks,
     without_hooks,
 )
 from holdfast.interfaces.agent_setup.json_text import load
+from holdfast.interfaces.agents import agent_named
 from tests.interfaces.agent_setup.test_comments_stay import commented
 from tests.interfaces.cli.command_line import CommandLine
 
@@ -45,12 +45,14 @@ HOLLOW = [
 
 
 def came_and_went(text: str, agent: str, *, version: bool) -> str | None:
-    entries = entries_of(agent, "holdfast")
+    entries = agent_named(agent).hook_entries("holdfast")
     edited = with_hooks(text, agent, entries, version=version)
     assert found_hooks(edited, agent) == entries
     assert with_hooks(edited, agent, entries, version=version) == edited
     assert load(edited).get("version") == load(text).get("version", 1 if version else None)
-    older = with_hooks(text, agent, entries_of(agent, "/old/python -m holdfast"), version=version)
+    older = with_hooks(
+        text, agent, agent_named(agent).hook_entries("/old/python -m holdfast"), version=version
+    )
     assert with_hooks(older, agent, entries, version=version) == edited
     return without_hooks(edited, agent, version=version)
 
@@ -71,7 +73,7 @@ def test_any_settings_are_given_back(text: str) -> None:
 
 @pytest.mark.parametrize(("agent", "version"), AGENTS.items())
 def test_a_file_that_was_made_for_them_goes(agent: str, *, version: bool) -> None:
-    made = with_hooks(None, agent, entries_of(agent, "holdfast"), version=version)
+    made = with_hooks(None, agent, agent_named(agent).hook_entries("holdfast"), version=version)
     assert without_hooks(made, agent, version=version) is None
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from holdfast.interfaces.agent_setup import installation
-from holdfast.interfaces.agent_setup.hooks_edit import PLUGIN_PROGRAM, entries_of
-from holdfast.interfaces.agent_setup.shipped_files import codex_policies, plugin_files, skills
-from holdfast.interfaces.agents import AGENTS
+from holdfast.interfaces.agent_setup.hooks_edit import PLUGIN_PROGRAM
+from holdfast.interfaces.agent_setup.shipped_files import plugin_files, skills, start_policies
+from holdfast.interfaces.agents import AGENTS, agent_named
 from holdfast.interfaces.cli.verbs import VERBS
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import recorded
@@ -115,7 +115,7 @@ def _command_before_tools(agent: str, project: Path) -> str:
 def test_the_hooks_are_called_for_tools_of_mcp_servers_too(
     agent: str, event: str, tools: list[str], passed: list[str]
 ) -> None:
-    matchers = [item.get("matcher") for item in entries_of(agent, "holdfast")[event]]
+    matchers = [item.get("matcher") for item in agent_named(agent).hook_entries("holdfast")[event]]
     assert [tool for tool in tools if any(_matches(m, tool) for m in matchers)] == tools
     assert not [tool for tool in passed if any(_matches(m, tool) for m in matchers)]
 
@@ -315,8 +315,8 @@ def test_a_rollback_is_started_by_the_user_alone_and_restore_is_a_look_first() -
     assert all(fields[name]["description"] for name in texts)
     assert fields["rollback"]["disable-model-invocation"] == "true"
     user_only = {name for name in texts if "disable-model-invocation" in fields[name]}
-    assert codex_policies().keys() == user_only
-    for policy in codex_policies().values():
+    assert start_policies().keys() == user_only
+    for policy in start_policies().values():
         assert "policy:\n  allow_implicit_invocation: false\n" in policy
     assert "--dry-run" in fields["restore"]["allowed-tools"]
     assert "--yes" not in fields["restore"]["allowed-tools"]
@@ -361,9 +361,13 @@ def test_the_plugin_has_hooks_skills_and_the_server_and_is_written_where_it_is_w
     for manifest in (".claude-plugin/plugin.json", ".codex-plugin/plugin.json"):
         assert _read(target / manifest)["name"] == "holdfast"
         assert _read(target / manifest)["version"] == _version()
-    assert _read(target / "hooks/hooks.json")["hooks"] == entries_of("claude-code", PLUGIN_PROGRAM)
+    assert _read(target / "hooks/hooks.json")["hooks"] == agent_named("claude-code").hook_entries(
+        PLUGIN_PROGRAM
+    )
     codex = _read(target / ".codex-plugin/plugin.json")
-    assert _read(target / codex["hooks"])["hooks"] == entries_of("codex", PLUGIN_PROGRAM)
+    assert _read(target / codex["hooks"])["hooks"] == agent_named("codex").hook_entries(
+        PLUGIN_PROGRAM
+    )
     server = _read(target / codex["mcpServers"])["mcpServers"]["holdfast"]
     assert server == {"command": "holdfast", "args": ["mcp"]}
     assert {path.name for path in (target / codex["skills"]).iterdir()} == set(skills())
@@ -397,7 +401,9 @@ def test_the_hook_of_a_plugin_waits_for_a_program_that_is_being_upgraded(
     (programs / "new").write_text('#!/bin/sh\necho "$@"\n')
     for program in programs.iterdir():
         program.chmod(0o755)
-    command = entries_of("claude-code", PLUGIN_PROGRAM)["SessionStart"][0]["hooks"][0]["command"]
+    command = agent_named("claude-code").hook_entries(PLUGIN_PROGRAM)["SessionStart"][0]["hooks"][
+        0
+    ]["command"]
     done = subprocess.run(
         ["sh", "-c", command],
         capture_output=True,

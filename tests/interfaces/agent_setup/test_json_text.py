@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.interfaces.agent_setup.hooks_edit import (
-    entries_of,
     found_hooks,
     with_hooks,
     without_hooks,
 )
 from holdfast.interfaces.agent_setup.json_text import NotJson, append, load, remove, scan
+from holdfast.interfaces.agents import agent_named
 
 pytestmark = pytest.mark.requirement("HK-1")
 
-ENTRIES = entries_of("claude-code", "holdfast")
+ENTRIES = agent_named("claude-code").hook_entries("holdfast")
 FIRST = next(iter(ENTRIES["PreToolUse"]))
 
 _GUARDED = """{
@@ -89,7 +89,7 @@ def test_no_line_of_anybody_else_is_changed(text: str) -> None:
 
 
 def test_entries_of_an_older_version_are_replaced() -> None:
-    old = entries_of("claude-code", "/old/python -m holdfast")
+    old = agent_named("claude-code").hook_entries("/old/python -m holdfast")
     text = with_hooks('{\n  "a": 1\n}\n', "claude-code", old, version=False)
     new = with_hooks(text, "claude-code", ENTRIES, version=False)
     assert "/old/python" not in new

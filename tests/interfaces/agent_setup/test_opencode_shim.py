@@ -77,7 +77,7 @@ def test_a_message_without_words_leaves_what_is_to_be_told_to_the_next_result(
 
 
 def _shim_saying(tmp_path: Path, to_message: str, before_tool: str, after_tool: str) -> Path:
-    from holdfast.interfaces.agent_setup.shipped_files import opencode_plugin
+    from holdfast.interfaces.agents.opencode import plugin
 
     hook = tmp_path / "hook"
     hook.write_text(
@@ -88,7 +88,7 @@ def _shim_saying(tmp_path: Path, to_message: str, before_tool: str, after_tool: 
     )
     hook.chmod(0o755)
     module = tmp_path / "holdfast.mjs"
-    module.write_text(opencode_plugin(str(hook)))
+    module.write_text(plugin(str(hook)))
     return module
 
 
@@ -97,7 +97,7 @@ def _shim_saying(tmp_path: Path, to_message: str, before_tool: str, after_tool: 
 def test_without_the_command_the_agent_goes_on_and_is_told_once(
     tmp_path: Path, broken: bool
 ) -> None:
-    from holdfast.interfaces.agent_setup.shipped_files import opencode_plugin
+    from holdfast.interfaces.agents.opencode import plugin
 
     project = tmp_path / "shop"
     (project / "src").mkdir(parents=True)
@@ -106,7 +106,7 @@ def test_without_the_command_the_agent_goes_on_and_is_told_once(
         program.write_text("#!/bin/sh\nexit 1\n")
         program.chmod(0o755)
     module = tmp_path / "holdfast.mjs"
-    module.write_text(opencode_plugin(str(program)))
+    module.write_text(plugin(str(program)))
     told = _run(tmp_path, module, project)
     said = f"{told['said']}{told['output']}"
     assert said.count("Holdfast is not protecting this session") == 1

@@ -13,17 +13,17 @@ from holdfast.interfaces.agent_setup.json_text import NotJson, load
 from holdfast.interfaces.agent_setup.mcp_server_edit import (
     Theirs,
     found_server,
-    server_of,
     with_server,
     without_server,
 )
+from holdfast.interfaces.agents import agent_named
 from tests.interfaces.agent_setup.test_comments_stay import commented, notes
 from tests.interfaces.agent_setup.test_json_text import SETTINGS
 
 pytestmark = pytest.mark.requirement("HK-1")
 
 AGENTS = ["claude-code", "gemini", "cursor", "copilot", "opencode", "cline"]
-SERVER = server_of("claude-code", "holdfast")
+SERVER = agent_named("claude-code").server("holdfast")
 HOLLOW = [
     "{}",
     "{}\n",
@@ -42,7 +42,7 @@ HOLLOW = [
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("text", SETTINGS + HOLLOW)
 def test_our_server_goes_in_once_and_out_to_the_byte(text: str, agent: str) -> None:
-    server = server_of(agent, "holdfast")
+    server = agent_named(agent).server("holdfast")
     before = load(text)
     edited = with_server(text, server)
     after = load(edited)
@@ -100,8 +100,8 @@ def test_a_file_that_was_made_for_it_goes() -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_entry_of_another_version_is_replaced(agent: str) -> None:
-    old = server_of(agent, "/old/bin/python -m holdfast")
-    new = server_of(agent, "holdfast")
+    old = agent_named(agent).server("/old/bin/python -m holdfast")
+    new = agent_named(agent).server("holdfast")
     text = with_server('{\n  "a": 1\n}\n', old)
     edited = with_server(text, new)
     assert "/old/bin" not in edited

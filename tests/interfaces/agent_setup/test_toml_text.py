@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from holdfast.interfaces.agent_setup.mcp_server_edit import (
     Theirs,
-    server_of,
     with_server,
     without_server,
 )
 from holdfast.interfaces.agent_setup.toml_text import NotToml
+from holdfast.interfaces.agents import agent_named
 
 pytestmark = pytest.mark.requirement("HK-1")
 
-SERVER = server_of("codex", "holdfast")
-OLD = server_of("codex", "'/old python/bin/python' -m holdfast")
+SERVER = agent_named("codex").server("holdfast")
+OLD = agent_named("codex").server("'/old python/bin/python' -m holdfast")
 OURS = '[mcp_servers.holdfast]\ncommand = "holdfast"\nargs = ["mcp"]\n'
 
 PIECES = [

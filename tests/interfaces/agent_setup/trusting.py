@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from holdfast.interfaces.agent_setup.agent_trust import codex_hooks
+from holdfast.interfaces.agents.codex import trusted_digests
 
 
 def trust(agent: str, project: Path, home: Path) -> None:
@@ -27,7 +27,7 @@ def trust_codex_project(project: Path, home: Path) -> None:
 
 def trust_codex_hooks(project: Path, home: Path) -> None:
     with (home / ".codex" / "config.toml").open("a") as file:
-        for key, digest in codex_hooks(project / ".codex" / "hooks.json"):
+        for key, digest in trusted_digests(project / ".codex" / "hooks.json"):
             file.write(f'[hooks.state."{key}"]\ntrusted_hash = "{digest}"\n')
 
 

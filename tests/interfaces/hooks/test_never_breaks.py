@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.agent_events import EventKind
-from holdfast.interfaces.agents import AGENTS, dialect_of
+from holdfast.interfaces.agents import AGENTS, agent_named
 from holdfast.interfaces.hooks.problems import MOST_BYTES, NAME, problems_of
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded
@@ -29,7 +29,7 @@ def _is_a_yes(agent: str, answer: HookAnswer) -> bool:
 
 def _is_a_yes_with_words(agent: str, answer: HookAnswer) -> bool:
     """The agent goes on, and is told why nothing was saved, where it takes words."""
-    hears = EventKind.BEFORE_TOOL in dialect_of(agent).carries
+    hears = EventKind.BEFORE_TOOL in agent_named(agent).carries
     if not hears:
         return _is_a_yes(agent, answer)
     said = answer.json

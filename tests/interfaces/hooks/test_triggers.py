@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.agent_events import ToolKind
-from holdfast.interfaces.agents import dialect_of
+from holdfast.interfaces.agents import agent_named
 from holdfast.interfaces.hooks.normaliser import normalise
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
@@ -110,7 +110,7 @@ def test_tools_of_mcp_servers_are_known_to_every_agent(
     agent: str, write: str, read: str, project: Path
 ) -> None:
     before = recorded(agent, project, "true")[3]
-    dialect = dialect_of(agent)
+    dialect = agent_named(agent)
 
     def kind_of(name: str) -> ToolKind:
         named = _named(before, name)
@@ -288,13 +288,13 @@ def test_what_comes_after_a_command_is_not_taken_for_its_doing(
 ) -> None:
     """The answer to an event after a tool does not wait: when it is dealt with, the next tool may
     have begun."""
-    from holdfast.interfaces.agents import dialect_of
+    from holdfast.interfaces.agents import agent_named
     from holdfast.interfaces.hooks.handling import handle
     from holdfast.interfaces.hooks.normaliser import normalise
 
     events = recorded("claude-code", project, "make a")
     _send(project, events[3])
-    late = normalise(events[4], dialect_of("claude-code"), {}, received_ns=1)
+    late = normalise(events[4], agent_named("claude-code"), {}, received_ns=1)
     next_one = {**events[3], "tool_use_id": "toolu_next", "tool_input": {"command": "make b"}}
     (project / "a").write_text("made by a")
     _send(project, next_one)

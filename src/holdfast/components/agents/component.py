@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.errors import StoreDamaged
@@ -34,10 +34,23 @@ _SHOWN = 5
 _MOST_OPEN = 2
 
 
+class KnownAgent(Protocol):
+    """What its process is called, and where it keeps what it remembers of a workspace."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def programs(self) -> Sequence[str]: ...
+
+    def memory(self, workspace: Path, environment: Mapping[str, str]) -> Sequence[str]: ...
+
+
 class AgentsComponent:
     """`chosen` is the setting `agent_state`, `given` what agents said through the library, `stores`
     where Holdfast keeps its own files, `workspace` the one that it belongs to, `sessions` tells
-    which sessions have not ended, and `of_agents` which of these an agent has begun."""
+    which sessions have not ended, and `of_agents` which of these an agent has begun. `agents` are
+    those whose files and whose processes are known."""
 
     name = NAME
     order = 50
@@ -55,6 +68,7 @@ class AgentsComponent:
         stores: Path | None = None,
         sessions: Callable[[], Sequence[str]] = tuple,
         of_agents: Callable[[], Sequence[str]] = tuple,
+        agents: Callable[[], Mapping[str, KnownAgent]] = dict,
     ) -> None:
         self._chosen = chosen
         self._environment = environment
@@ -63,6 +77,7 @@ class AgentsComponent:
         self._stores = stores
         self._sessions = sessions
         self._of_agents = of_agents
+        self._agents = agents
 
     def applies(self, workspace: Path) -> bool:
         return bool(self._chosen) or self._given.exist()
@@ -116,7 +131,7 @@ class AgentsComponent:
 
         running = [
             Remark(f"{agent} is at work here (process {process}) and may not have seen the change")
-            for agent, process in running_agents(workspace)
+            for agent, process in running_agents(workspace, self._agents().values())
         ]
         return [*running, *_still_open(self._of_agents())]
 
@@ -214,17 +229,18 @@ class AgentsComponent:
 
         running = [
             f"{agent} is at work here (process {process}): what it remembers now may overwrite this"
-            for agent, process in running_agents(workspace)
+            for agent, process in running_agents(workspace, self._agents().values())
         ]
         return [*running, *map(_not_ended, self._sessions())]
 
     def _patterns(self, workspace: Path) -> list[Pattern]:
-        from holdfast.components.agents.presets import preset
-        from holdfast.domain.agent_patterns import AGENTS, parse_pattern
+        from holdfast.domain.agent_patterns import parse_pattern
 
         texts: list[str] = []
+        known = self._agents() if self._chosen else {}
         for entry in self._chosen:
-            own = preset(entry, workspace, self._environment) if entry in AGENTS else (entry,)
+            agent = known.get(entry)
+            own = agent.memory(workspace, self._environment) if agent is not None else (entry,)
             texts += [text for text in own if text not in texts]
         try:
             return [parse_pattern(text) for text in texts]

@@ -31,8 +31,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.story import NewMessage, Story
 
 if TYPE_CHECKING:
-    from holdfast.engine.conversation.transcripts.messages import TranscriptMessage
-    from holdfast.engine.conversation.transcripts.reader import TranscriptFormat
+    from holdfast.domain.transcript_messages import MessageOf, TranscriptMessage
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_TEXT = 100_000
@@ -54,8 +53,9 @@ class TranscriptImport:
 
 
 def import_transcript(
-    vault: Vault, session_id: SessionId, path: Path, agent: TranscriptFormat
+    vault: Vault, session_id: SessionId, path: Path, agent: str, message_of: MessageOf
 ) -> TranscriptImport:
+    """`message_of` reads a line as the agent writes it."""
     require_open_session(vault, session_id)
     story = vault.story
     name = _cursor_name(path, agent)
@@ -65,7 +65,7 @@ def import_transcript(
     recorded: list[Message] | None = None
     with TranscriptReading(
         path,
-        agent,
+        message_of,
         begun,
         known=lambda key: story.has_source(session_id, key),
     ) as reading:
@@ -89,7 +89,7 @@ def import_transcript(
         return TranscriptImport(added, reading.restarted, reading.passed_over)
 
 
-def unread_bytes(vault: Vault, session_id: SessionId, path: Path, agent: TranscriptFormat) -> int:
+def unread_bytes(vault: Vault, session_id: SessionId, path: Path, agent: str) -> int:
     """How much there is to read, as far as the file's size tells."""
     position = _position(vault.story.fact(session_id, _cursor_name(path, agent)))
     return os.stat(path).st_size - (0 if position is None else position.offset)
@@ -113,7 +113,7 @@ def _took(recorded: list[Message], message: TranscriptMessage) -> bool:
     return False
 
 
-def _cursor_name(path: Path, agent: TranscriptFormat) -> str:
+def _cursor_name(path: Path, agent: str) -> str:
     if "\0" in str(path):
         raise NotFound(f"there is no transcript {str(path)!r}", hint="no file has such a name")
     name = f"transcript {agent} {os.path.realpath(path)}"

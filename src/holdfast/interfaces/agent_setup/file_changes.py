@@ -1,9 +1,13 @@
-"""What an installation would change, as data.
+"""What an installation changes: planned as data, then applied.
 
     read every file once → plan the new text of each, or refuse as a whole
+    refuse what cannot be written → read each file again → write it atomically
 
 Guarantees: a file that is invalid or somebody else's is refused. A file of ours, or a command, that
 somebody has edited is theirs, too: what can be told apart is, and the rest is left and named.
+Nothing is written when any file cannot be; a file keeps its mode and its owner, and a link stays a
+link (what it leads to is edited); a file that changed since it was read is not overwritten. Not
+guaranteed: that nobody changes it in the instant between the last look and the exchange.
 """
 
 from __future__ import annotations
@@ -17,7 +21,6 @@ from pathlib import Path
 from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.interfaces.agent_setup.hooks_edit import (
     edited_commands,
-    entries_of,
     hook_program,
     with_hooks,
     without_hooks,
@@ -32,19 +35,250 @@ from holdfast.interfaces.agent_setup.mcp_server_edit import (
     with_server,
     without_server,
 )
-from holdfast.interfaces.agent_setup.placements import Place
 from holdfast.interfaces.agent_setup.settings_file import read_settings
-from holdfast.interfaces.agent_setup.shipped_files import (
-    is_untouched,
-    names_us,
-    program_in,
-    without_cline_lines,
-)
+from holdfast.interfaces.agent_setup.shipped_files import is_untouched, names_us
 from holdfast.interfaces.agent_setup.toml_text import NotToml
+from holdfast.interfaces.agents.agent import Agent, SettingsFile
 from holdfast.values.classes import dataclass, replace
 
+_EDITED = "it was edited since it was written, and what is whose cannot be told apart"
 
-def carry_out(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file before and after; None means that it is not there. `target` is where it really
+    lies, `owner` the user and the group that it belongs to. `remodelled`: the content is
+    right, and nobody could run it. `kept`: why something of ours stays in it. `shared`: the file
+    is not ours alone."""
+
+    path: Path
+    target: Path
+    before: str | None
+    after: str | None
+    mode: int
+    owner: tuple[int, int] | None
+    remodelled: bool = False
+    kept: str | None = None
+    shared: bool = False
+
+    @property
+    def differs(self) -> bool:
+        return self.before != self.after or (self.remodelled and self.kept is None)
+
+    @property
+    def word(self) -> str:
+        if self.kept is not None:
+            return "kept"
+        if self.before == self.after:
+            return "changed" if self.remodelled else "unchanged"
+        if self.before is None:
+            return "created"
+        return "removed" if self.after is None else "changed"
+
+    @property
+    def diff(self) -> str:
+        import difflib  # no other look at settings needs it
+
+        lines = difflib.unified_diff(
+            (self.before or "").splitlines(keepends=True),
+            (self.after or "").splitlines(keepends=True),
+            os.devnull if self.before is None else str(self.path),
+            os.devnull if self.after is None else str(self.path),
+        )
+        return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+
+def plan_install(agent: Agent, places: Iterable[SettingsFile], program: str) -> list[FileChange]:
+    changes = []
+    for place in places:
+        before, status = read_settings(place.path)
+        after = _installed(agent, place, before, program)
+        changes.append(_planned(place, before, status, after))
+    return changes
+
+
+def plan_uninstall(agent: Agent, places: Sequence[SettingsFile]) -> list[FileChange]:
+    found = {}
+    for place in places:
+        before, status = read_settings(place.path)
+        left = _uninstalled(agent, place, before)
+        found[place.path] = _planned(place, before, status, *left)
+    for path in (place.path for place in places if place.manifest):
+        going = [change.path for change in found.values() if change.after is None]
+        if found[path].word == "removed" and (others := _beside(path, going)):
+            why = f"{others[0]} is in the same plug-in, and needs it"
+            found[path] = replace(found[path], after=found[path].before, kept=why)
+    return list(found.values())
+
+
+def _beside(manifest: Path, going: Sequence[Path]) -> list[Path]:
+    """The files of its directory that stay."""
+    inside = (Path(top, name) for top, _, names in os.walk(manifest.parent) for name in names)
+    return sorted(path for path in inside if path not in going)
+
+
+def is_installed(agent: Agent, place: SettingsFile) -> bool:
+    """Whether anything of ours is in a file, in whatever version; `Refused` when that cannot be
+    told, because the file is damaged and names us."""
+    before, _ = read_settings(place.path)
+    if before is None:
+        return False
+    if place.content is not None:
+        return names_us(before, agent.own_file_marks)
+    try:
+        return without_hooks(before, agent.name, version=place.versioned) != before
+    except NotJson as error:
+        if f"hook {agent.name}" in before:
+            raise _invalid(place, error) from None
+        return False  # somebody else's file, and somebody else's trouble
+
+
+def installed_program(agent: Agent, places: Sequence[SettingsFile]) -> str | None:
+    """The words by which the installed hooks call us; None when there are none. `Refused` as
+    above."""
+    for place in places:
+        if not is_installed(agent, place):
+            continue
+        text, _ = read_settings(place.path)
+        found = agent.program_in(text or "") if place.content is not None else None
+        if place.content is None:
+            found = hook_program(text, agent.name)
+        if found is not None:
+            return found
+    return None
+
+
+def has_server(place: SettingsFile) -> bool | None:
+    """Whether our MCP server is in a file, in whatever version; None when an entry of somebody
+    else has its name. `Refused` as above."""
+    before, _ = read_settings(place.path)
+    if before is None or place.server is None or NAME not in before:
+        return False  # such a file can be large, and is somebody else's
+    try:
+        found = found_server(before, place.server)
+    except (NotJson, NotToml) as error:
+        if place.server.table in before:
+            raise _invalid(place, error) from None
+        return False
+    if found is None:
+        return False
+    return True if is_ours(found, place.server) else None
+
+
+def server_program(place: SettingsFile) -> str:
+    """The words by which the entry of our server, which is there, calls us."""
+    before, _ = read_settings(place.path)
+    if before is None or place.server is None:
+        raise ValueError(f"no server in {place.path}")
+    return program_of(found_server(before, place.server))
+
+
+def may_be_installed(agent: Agent, place: SettingsFile) -> bool:
+    """The same, where a file that cannot be read is no reason to stop."""
+    try:
+        return is_installed(agent, place)
+    except HoldfastError:
+        return True
+
+
+def _planned(
+    place: SettingsFile,
+    before: str | None,
+    status: os.stat_result | None,
+    after: str | None,
+    kept: str | None = None,
+) -> FileChange:
+    mode = 0o755 if place.executable else 0o644
+    if status is not None and not place.executable:
+        mode = stat.S_IMODE(status.st_mode)
+    owner = None if status is None else (status.st_uid, status.st_gid)
+    stuck = place.executable and status is not None and not status.st_mode & stat.S_IXUSR
+    remodelled = bool(stuck and after is not None)
+    target = Path(os.path.realpath(place.path))
+    shared = place.content is None
+    return FileChange(place.path, target, before, after, mode, owner, remodelled, kept, shared)
+
+
+def _installed(agent: Agent, place: SettingsFile, before: str | None, program: str) -> str:
+    if place.content is not None:
+        return _own_file(agent, place, place.content, before, program)
+    after = before
+    try:
+        if place.hooks:
+            entries = agent.hook_entries(program)
+            after = with_hooks(after, agent.name, entries, version=place.versioned)
+        if place.server is not None:
+            after = with_server(after, place.server)
+    except (NotJson, NotToml) as error:
+        raise _invalid(place, error) from None
+    except Theirs as error:
+        raise Refused(
+            f"{place.path} is not edited: {error}",
+            hint="take the entry out or rename it, or install without --mcp",
+        ) from None
+    return after or ""
+
+
+def _own_file(
+    agent: Agent, place: SettingsFile, content: str, before: str | None, program: str
+) -> str:
+    if before is None or is_untouched(before, content):
+        return content
+    rest = agent.without_own_lines(before)
+    if rest is not None and content.splitlines()[-1] in before.splitlines():
+        return before if rest else content
+    edited = names_us(before, agent.own_file_marks)
+    whose = "was edited since it was written" if edited else "is there already"
+    raise Refused(
+        f"{place.path} {whose}, and not ours alone",
+        hint=f"move it out of the way, or call this in it: {program} hook {agent.name}",
+    )
+
+
+def _uninstalled(
+    agent: Agent, place: SettingsFile, before: str | None
+) -> tuple[str | None, str | None]:
+    """The text that is left, and why something of ours is still in it, if it is."""
+    if before is None:
+        return None, None
+    if place.content is None:
+        return _without_entries(agent, place, before)
+    if is_untouched(before, place.content):
+        return None, None
+    rest = agent.without_own_lines(before)
+    if rest is not None:
+        return rest or None, None
+    return before, _EDITED if names_us(before, agent.own_file_marks) else None
+
+
+def _without_entries(
+    agent: Agent, place: SettingsFile, before: str
+) -> tuple[str | None, str | None]:
+    left: str | None = before
+    kept = None
+    try:
+        if place.server is not None:
+            try:
+                left = without_server(before, place.server)
+            except Theirs as error:
+                kept = str(error)
+        if place.hooks and left is not None:
+            left = without_hooks(left, agent.name, version=place.versioned)
+            edited = edited_commands(left, agent.name) if left is not None else []
+            if edited:
+                kept = f"the command {edited[0]!a} was edited, or is not ours"
+    except (NotJson, NotToml) as error:
+        raise _invalid(place, error) from None
+    return left, kept
+
+
+def _invalid(place: SettingsFile, error: NotJson | NotToml) -> Refused:
+    return Refused(
+        f"{place.path} is not valid: {error}", hint="correct the file first; nothing was changed"
+    )
+
+
+def apply_changes(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
     """Write what differs. Everything that can be refused is, before the first byte. Directories
     that are left empty go too, but never one of `keep`, or above it."""
     pending = [change for change in changes if change.differs]
@@ -123,233 +357,3 @@ def _remove_empty(directory: Path, keep: Sequence[Path]) -> None:
         except OSError:
             return
         directory = directory.parent
-
-
-_EDITED = "it was edited since it was written, and what is whose cannot be told apart"
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """One file before and after; None means that it is not there. `target` is where it really
-    lies, `owner` the user and the group that it belongs to. `remodelled`: the content is
-    right, and nobody could run it. `kept`: why something of ours stays in it. `shared`: the file
-    is not ours alone."""
-
-    path: Path
-    target: Path
-    before: str | None
-    after: str | None
-    mode: int
-    owner: tuple[int, int] | None
-    remodelled: bool = False
-    kept: str | None = None
-    shared: bool = False
-
-    @property
-    def differs(self) -> bool:
-        return self.before != self.after or (self.remodelled and self.kept is None)
-
-    @property
-    def word(self) -> str:
-        if self.kept is not None:
-            return "kept"
-        if self.before == self.after:
-            return "changed" if self.remodelled else "unchanged"
-        if self.before is None:
-            return "created"
-        return "removed" if self.after is None else "changed"
-
-    @property
-    def diff(self) -> str:
-        import difflib  # no other look at settings needs it
-
-        lines = difflib.unified_diff(
-            (self.before or "").splitlines(keepends=True),
-            (self.after or "").splitlines(keepends=True),
-            os.devnull if self.before is None else str(self.path),
-            os.devnull if self.after is None else str(self.path),
-        )
-        return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
-
-
-def plan_install(agent: str, places: Iterable[Place], program: str) -> list[FileChange]:
-    changes = []
-    for place in places:
-        before, status = read_settings(place.path)
-        after = _installed(agent, place, before, program)
-        changes.append(_planned(place, before, status, after))
-    return changes
-
-
-def plan_uninstall(agent: str, places: Sequence[Place]) -> list[FileChange]:
-    found = {}
-    for place in places:
-        before, status = read_settings(place.path)
-        left = _uninstalled(agent, place, before)
-        found[place.path] = _planned(place, before, status, *left)
-    for path in (place.path for place in places if place.manifest):
-        going = [change.path for change in found.values() if change.after is None]
-        if found[path].word == "removed" and (others := _beside(path, going)):
-            why = f"{others[0]} is in the same plug-in, and needs it"
-            found[path] = replace(found[path], after=found[path].before, kept=why)
-    return list(found.values())
-
-
-def _beside(manifest: Path, going: Sequence[Path]) -> list[Path]:
-    """The files of its directory that stay."""
-    inside = (Path(top, name) for top, _, names in os.walk(manifest.parent) for name in names)
-    return sorted(path for path in inside if path not in going)
-
-
-def is_installed(agent: str, place: Place) -> bool:
-    """Whether anything of ours is in a file, in whatever version; `Refused` when that cannot be
-    told, because the file is damaged and names us."""
-    before, _ = read_settings(place.path)
-    if before is None:
-        return False
-    if place.content is not None:
-        return names_us(before)
-    try:
-        return without_hooks(before, agent, version=place.versioned) != before
-    except NotJson as error:
-        if f"hook {agent}" in before:
-            raise _invalid(place, error) from None
-        return False  # somebody else's file, and somebody else's trouble
-
-
-def installed_program(agent: str, places: Sequence[Place]) -> str | None:
-    """The words by which the installed hooks call us; None when there are none. `Refused` as
-    above."""
-    for place in places:
-        if not is_installed(agent, place):
-            continue
-        text, _ = read_settings(place.path)
-        found = program_in(text or "", agent) if place.content is not None else None
-        if place.content is None:
-            found = hook_program(text, agent)
-        if found is not None:
-            return found
-    return None
-
-
-def has_server(place: Place) -> bool | None:
-    """Whether our MCP server is in a file, in whatever version; None when an entry of somebody
-    else has its name. `Refused` as above."""
-    before, _ = read_settings(place.path)
-    if before is None or place.server is None or NAME not in before:
-        return False  # such a file can be large, and is somebody else's
-    try:
-        found = found_server(before, place.server)
-    except (NotJson, NotToml) as error:
-        if place.server.table in before:
-            raise _invalid(place, error) from None
-        return False
-    if found is None:
-        return False
-    return True if is_ours(found, place.server) else None
-
-
-def server_program(place: Place) -> str:
-    """The words by which the entry of our server, which is there, calls us."""
-    before, _ = read_settings(place.path)
-    if before is None or place.server is None:
-        raise ValueError(f"no server in {place.path}")
-    return program_of(found_server(before, place.server))
-
-
-def may_be_installed(agent: str, place: Place) -> bool:
-    """The same, where a file that cannot be read is no reason to stop."""
-    try:
-        return is_installed(agent, place)
-    except HoldfastError:
-        return True
-
-
-def _planned(
-    place: Place,
-    before: str | None,
-    status: os.stat_result | None,
-    after: str | None,
-    kept: str | None = None,
-) -> FileChange:
-    mode = 0o755 if place.executable else 0o644
-    if status is not None and not place.executable:
-        mode = stat.S_IMODE(status.st_mode)
-    owner = None if status is None else (status.st_uid, status.st_gid)
-    stuck = place.executable and status is not None and not status.st_mode & stat.S_IXUSR
-    remodelled = bool(stuck and after is not None)
-    target = Path(os.path.realpath(place.path))
-    shared = place.content is None
-    return FileChange(place.path, target, before, after, mode, owner, remodelled, kept, shared)
-
-
-def _installed(agent: str, place: Place, before: str | None, program: str) -> str:
-    if place.content is not None:
-        return _own_file(agent, place, place.content, before, program)
-    after = before
-    try:
-        if place.hooks:
-            entries = entries_of(agent, program)
-            after = with_hooks(after, agent, entries, version=place.versioned)
-        if place.server is not None:
-            after = with_server(after, place.server)
-    except (NotJson, NotToml) as error:
-        raise _invalid(place, error) from None
-    except Theirs as error:
-        raise Refused(
-            f"{place.path} is not edited: {error}",
-            hint="take the entry out or rename it, or install without --mcp",
-        ) from None
-    return after or ""
-
-
-def _own_file(agent: str, place: Place, content: str, before: str | None, program: str) -> str:
-    if before is None or is_untouched(before):
-        return content
-    rest = without_cline_lines(before) if agent == "cline" else None
-    if rest is not None and content.splitlines()[-1] in before.splitlines():
-        return before if rest else content
-    whose = "was edited since it was written" if names_us(before) else "is there already"
-    raise Refused(
-        f"{place.path} {whose}, and not ours alone",
-        hint=f"move it out of the way, or call this in it: {program} hook {agent}",
-    )
-
-
-def _uninstalled(agent: str, place: Place, before: str | None) -> tuple[str | None, str | None]:
-    """The text that is left, and why something of ours is still in it, if it is."""
-    if before is None:
-        return None, None
-    if place.content is None:
-        return _without_entries(agent, place, before)
-    if is_untouched(before):
-        return None, None
-    rest = without_cline_lines(before) if agent == "cline" else None
-    if rest is not None:
-        return rest or None, None
-    return before, _EDITED if names_us(before) else None
-
-
-def _without_entries(agent: str, place: Place, before: str) -> tuple[str | None, str | None]:
-    left: str | None = before
-    kept = None
-    try:
-        if place.server is not None:
-            try:
-                left = without_server(before, place.server)
-            except Theirs as error:
-                kept = str(error)
-        if place.hooks and left is not None:
-            left = without_hooks(left, agent, version=place.versioned)
-            edited = edited_commands(left, agent) if left is not None else []
-            if edited:
-                kept = f"the command {edited[0]!a} was edited, or is not ours"
-    except (NotJson, NotToml) as error:
-        raise _invalid(place, error) from None
-    return left, kept
-
-
-def _invalid(place: Place, error: NotJson | NotToml) -> Refused:
-    return Refused(
-        f"{place.path} is not valid: {error}", hint="correct the file first; nothing was changed"
-    )

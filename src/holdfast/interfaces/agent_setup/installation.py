@@ -10,15 +10,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.bootstrap.project_directory import why_no_project
 from holdfast.domain.errors import HoldfastError, Refused, UsageError, WorkspaceRefused
-from holdfast.interfaces.agent_setup.agent_trust import Withheld, withheld
 from holdfast.interfaces.agent_setup.file_changes import (
     FileChange,
-    carry_out,
+    apply_changes,
     has_server,
     may_be_installed,
     plan_install,
@@ -31,33 +30,13 @@ from holdfast.interfaces.agent_setup.holdfast_command import (
     not_found,
     our_program,
 )
-from holdfast.interfaces.agent_setup.mcp_server_edit import by_hand, server_of
-from holdfast.interfaces.agent_setup.placements import (
-    SCOPES,
-    Locations,
-    Place,
-    places_of,
-    server_places,
-    skill_places,
-)
 from holdfast.interfaces.agent_setup.protection import forget_removed, note_removed
-from holdfast.interfaces.agents import AGENTS
+from holdfast.interfaces.agent_setup.shipped_files import skill_files
+from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
+from holdfast.interfaces.agents.agent import SCOPES, Agent, Locations, SettingsFile, Withheld
 
 _TRY_SECONDS = 60
 _MOST_SAID = 300
-_OTHERS_READ = {"cursor": ("claude-code",), "copilot": ("claude-code",)}
-"""Agents that also run the hooks of others."""
-
-_SPELLINGS = {
-    "claude": "claude-code",
-    "claudecode": "claude-code",
-    "codex-cli": "codex",
-    "openai-codex": "codex",
-    "gemini-cli": "gemini",
-    "github-copilot": "copilot",
-    "copilot-cli": "copilot",
-    "open-code": "opencode",
-}
 _FARTHEST_SPELLING = 2
 _GIT_SECONDS = 10
 
@@ -88,14 +67,14 @@ def require_agent(words: Sequence[str]) -> str:
     """Also as people spell it: `claude`, `Claude Code`."""
     every = f"agents are: {', '.join(AGENTS)}"
     said = "-".join("-".join(words).lower().replace("_", "-").split())
-    meant = _SPELLINGS.get(said, said)
-    if meant in AGENTS:
-        return meant
+    for agent in every_agent():
+        if said in (agent.name, *agent.spellings):
+            return agent.name
     if len(words) != 1:
         raise UsageError("name one agent", hint=every)
     from holdfast.domain.search.spelling import distance
 
-    near = [agent for agent in AGENTS if distance(said, agent, _FARTHEST_SPELLING) is not None]
+    near = [name for name in AGENTS if distance(said, name, _FARTHEST_SPELLING) is not None]
     hint = f"did you mean {near[0]}? {every}" if near else every
     raise UsageError(f"there is no agent {words[0]!r}", hint=hint)
 
@@ -105,7 +84,7 @@ def locations(workspace: Path) -> Locations:
 
 
 def install(
-    agent: str,
+    name: str,
     scope: str,
     workspace: Path,
     *,
@@ -114,71 +93,72 @@ def install(
     dry_run: bool,
 ) -> Installation:
     """The command is tried before anything is written: what cannot run is not set up."""
-    at, program = locations(workspace), our_program()
+    agent, at, program = agent_named(name), locations(workspace), our_program()
     if scope == "project":
         _require_project(agent, at.workspace)
-    places = places_of(agent, scope, at, program)
-    places += skill_places(agent, scope, at) if with_skills else []
+    hooks = agent.hook_files(scope, at, program)
+    places = [*hooks, *(skill_files(agent, scope, at) if with_skills else [])]
     if with_mcp:
-        places = _joined(places, [_server_place(agent, scope, at, program)])
+        places = _joined(places, [_server_file(agent, scope, at, program)])
     changes = plan_install(agent, places, program)
     notes = tuple(_neighbours(agent, scope, at, program))
     if scope == "project":
         notes += tuple(_committed(places[0].path, at.workspace, program))
     if dry_run:
         return Installation(tuple(changes), notes)
-    took_ms = try_hook(agent, program, workspace)
+    took_ms = try_hook(name, program, workspace)
     if with_mcp and any(change.differs for change in changes):
         _try_server(program)
-    carry_out(changes, keep=(at.workspace, at.home))
-    forget_removed(agent, at.workspace)
-    kept_back = withheld(agent, scope, at, places_of(agent, scope, at, program)[-1].path)
+    apply_changes(changes, keep=(at.workspace, at.home))
+    forget_removed(name, at.workspace)
+    kept_back = agent.withheld(scope, at, hooks[-1].path)
     return Installation(tuple(changes), notes, took_ms, kept_back)
 
 
-def uninstall(agent: str, scope: str, workspace: Path, *, dry_run: bool) -> Installation:
-    at, program = locations(workspace), NAME
+def uninstall(name: str, scope: str, workspace: Path, *, dry_run: bool) -> Installation:
+    agent, at = agent_named(name), locations(workspace)
     servers = [
-        place
-        for place in server_places(agent, scope, at, program)
-        if has_server(place) is not False
+        place for place in server_files(agent, scope, at, NAME) if has_server(place) is not False
     ]
-    changes = plan_uninstall(agent, _joined(places_of(agent, scope, at, program), servers))
-    changes += [
-        change
-        for change in plan_uninstall(agent, skill_places(agent, scope, at))
-        if not _shared(agent, scope, at)
-    ]
+    changes = plan_uninstall(agent, _joined(agent.hook_files(scope, at, NAME), servers))
+    if not _shares_skills(agent, scope, at):
+        changes += plan_uninstall(agent, skill_files(agent, scope, at))
     if not dry_run:
-        carry_out(changes, keep=(at.workspace, at.home))
+        apply_changes(changes, keep=(at.workspace, at.home))
         if any(change.differs for change in changes):
-            note_removed(agent, scope, at.workspace)
+            note_removed(name, scope, at.workspace)
     found = tuple(change for change in changes if change.before is not None)
     notes = [_way_out(change) for change in found if change.kept]
     other = "user" if scope == "project" else "project"
     there = [
-        place.path
-        for place in places_of(agent, other, at, program)
-        if may_be_installed(agent, place)
+        place.path for place in agent.hook_files(other, at, NAME) if may_be_installed(agent, place)
     ]
     if there:
-        remove = f"holdfast uninstall {agent} --{other}"
-        notes.append(f"{agent} is still installed in {there[0]}; to remove it: {remove}")
+        remove = f"holdfast uninstall {name} --{other}"
+        notes.append(f"{name} is still installed in {there[0]}; to remove it: {remove}")
     return Installation(found, tuple(notes))
 
 
-def _joined(places: Sequence[Place], servers: Sequence[Place]) -> list[Place]:
+def _joined(places: Sequence[SettingsFile], servers: Sequence[SettingsFile]) -> list[SettingsFile]:
     """Both, where a file that is in both is one place."""
     own = {place.path: place.server for place in servers}
-    joined = [replace(place, server=own.pop(place.path, None)) for place in places]
+    joined = [place._replace(server=own.pop(place.path, None)) for place in places]
     return joined + [place for place in servers if place.path in own]
 
 
-def _server_place(agent: str, scope: str, at: Locations, program: str) -> Place:
+def server_files(agent: Agent, scope: str, at: Locations, program: str) -> list[SettingsFile]:
+    """The files in which the agent may keep its MCP servers, with the entry of ours."""
+    server = agent.server(program)
+    return [
+        SettingsFile(path, hooks=False, server=server) for path in agent.server_files(scope, at)
+    ]
+
+
+def _server_file(agent: Agent, scope: str, at: Locations, program: str) -> SettingsFile:
     """The file that has our server, else one that is there, else the usual one."""
-    places = server_places(agent, scope, at, program)
+    places = server_files(agent, scope, at, program)
     if not places:
-        why, instead = by_hand(agent, program)
+        why, instead = agent.server_by_hand(program)
         raise Refused(why, hint=instead)
     there = [place for place in places if place.path.exists()]
     return next((place for place in there if has_server(place) is not False), [*there, *places][0])
@@ -196,34 +176,34 @@ def _way_out(change: FileChange) -> str:
 def examine_servers(workspace: Path) -> Iterator[Finding]:
     """Every agent that has our MCP server in its settings, and whether it is as we write it."""
     at = locations(workspace)
-    for agent, scope in ((agent, scope) for agent in AGENTS for scope in SCOPES):
-        for place in server_places(agent, scope, at, NAME):
+    for agent, scope in ((agent, scope) for agent in every_agent() for scope in SCOPES):
+        for place in server_files(agent, scope, at, NAME):
             try:
                 whose = has_server(place)
                 if whose is False:
                     continue
                 program = server_program(place) if whose else NAME
-                own = replace(place, server=server_of(agent, program))
+                own = place._replace(server=agent.server(program))
                 stale = whose and plan_install(agent, [own], program)[0].differs
                 missing = not_found(program) if whose else None
             except HoldfastError as error:
-                yield Finding(agent, scope, place.path, error.message, error.hint)
+                yield Finding(agent.name, scope, place.path, error.message, error.hint)
                 continue
             told = f"MCP server in {place.path}" + ("" if whose else ", set up by hand")
             if stale:
                 told = f"{place.path} has the MCP server not as this version writes it"
             if missing:
                 told = f"the MCP server in {place.path} cannot start: {missing}"
-            cure = f"holdfast install {agent} --{scope} --mcp" if stale or missing else None
-            yield Finding(agent, scope, place.path, told, cure)
+            cure = f"holdfast install {agent.name} --{scope} --mcp" if stale or missing else None
+            yield Finding(agent.name, scope, place.path, told, cure)
 
 
-def _require_project(agent: str, workspace: Path) -> None:
+def _require_project(agent: Agent, workspace: Path) -> None:
     """What is written into the home directory as into a project would hold for all projects."""
     if (problem := why_no_project(workspace)) is not None:
         raise WorkspaceRefused(
             f"{workspace} {problem}: nothing was installed",
-            hint=f"for all projects: holdfast install {agent} --user; "
+            hint=f"for all projects: holdfast install {agent.name} --user; "
             "for one project, change to its directory first",
         )
 
@@ -250,27 +230,26 @@ def _committed(path: Path, workspace: Path, program: str) -> Iterator[str]:
         )
 
 
-def _neighbours(agent: str, scope: str, at: Locations, program: str) -> Iterator[str]:
+def _neighbours(agent: Agent, scope: str, at: Locations, program: str) -> Iterator[str]:
     """Where the same event would be delivered twice; it counts once, and costs twice."""
-    for other in _OTHERS_READ.get(agent, ()):
-        for place in (p for s in SCOPES for p in places_of(other, s, at, program)):
+    for other in map(agent_named, agent.runs_hooks_of):
+        for place in (p for s in SCOPES for p in other.hook_files(s, at, program)):
             if may_be_installed(other, place):
-                yield f"{agent} also runs the hooks in {place.path}; an event counts once"
+                yield f"{agent.name} also runs the hooks in {place.path}; an event counts once"
     elsewhere = "user" if scope == "project" else "project"
-    for place in places_of(agent, elsewhere, at, program)[:1]:
+    for place in agent.hook_files(elsewhere, at, program)[:1]:
         if may_be_installed(agent, place):
             yield f"also installed in {place.path}; an event counts once"
 
 
-def _shared(agent: str, scope: str, at: Locations) -> bool:
+def _shares_skills(agent: Agent, scope: str, at: Locations) -> bool:
     """Whether another agent that is installed uses the same skills."""
-    program = NAME
-    own = [place.path for place in skill_places(agent, scope, at)]
+    own = agent.own_skills(scope, at)
     return any(
-        other != agent
-        and [place.path for place in skill_places(other, scope, at)] == own
-        and any(may_be_installed(other, place) for place in places_of(other, scope, at, program))
-        for other in AGENTS
+        other is not agent
+        and other.own_skills(scope, at) == own
+        and any(may_be_installed(other, place) for place in other.hook_files(scope, at, NAME))
+        for other in every_agent()
     )
 
 

@@ -32,34 +32,9 @@ from holdfast.interfaces.agent_setup.toml_text import (
     with_table,
     without_table,
 )
-from holdfast.values.classes import dataclass
+from holdfast.interfaces.agents.agent import Server
 
 NAME = "holdfast"
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """The entry under our name, and the table that it stands in. `toml`: the file is no JSON."""
-
-    table: str
-    entry: Mapping[str, Any]
-    toml: bool = False
-
-
-def server_of(agent: str, program: str) -> Server:
-    words = [*shlex.split(program), "mcp"]
-    if agent == "cursor":
-        words.append("${workspaceFolder}")  # it need not start servers in the project
-    started = {"command": words[0], "args": words[1:]}
-    match agent:
-        case "codex":
-            return Server("mcp_servers", started, toml=True)
-        case "copilot":
-            return Server("mcpServers", {"type": "local", **started, "tools": ["*"]})
-        case "opencode":
-            return Server("mcp", {"type": "local", "command": words, "enabled": True})
-        case _:
-            return Server("mcpServers", started)
 
 
 def called_by(words: Sequence[str]) -> int | None:
@@ -89,23 +64,6 @@ def program_of(found: Mapping[str, Any]) -> str:
     command, more = found.get("command"), found.get("args", [])
     words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
     return shlex.join(words[: called_by(words)])
-
-
-def by_hand(agent: str, program: str) -> tuple[str, str]:
-    """Why the settings of an agent are not edited, and what to do instead."""
-    if agent == "cline":
-        return (
-            "Cline has no MCP servers for one project",
-            "register it for all of them: holdfast install cline --user --mcp",
-        )
-    words = [*shlex.split(program), "mcp"]
-    entry = {"type": "stdio", "name": NAME, "cmd": words[0], "args": words[1:], "enabled": True}
-    line = f"  {NAME}: {json.dumps({**entry, 'timeout': 300}, ensure_ascii=False)}"
-    way = (
-        f"install the hooks without --mcp: holdfast install {agent}; for the server, add this line "
-        f"under `extensions:` in ~/.config/goose/config.yaml: {line}"
-    )
-    return f"the settings of {agent} are YAML, which is not edited", way
 
 
 def _arguments(entry: Mapping[str, Any]) -> list[str] | None:

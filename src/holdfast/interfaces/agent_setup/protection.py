@@ -18,55 +18,22 @@ from typing import TYPE_CHECKING
 
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.agent_setup.agent_trust import withheld
 from holdfast.interfaces.agent_setup.file_changes import (
     installed_program,
     is_installed,
     plan_install,
 )
 from holdfast.interfaces.agent_setup.holdfast_command import not_found
-from holdfast.interfaces.agent_setup.placements import SCOPES, Locations, Place, places_of
 from holdfast.interfaces.agent_setup.settings_file import read_settings
-from holdfast.interfaces.agents import AGENTS
+from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
+from holdfast.interfaces.agents.agent import SCOPES, Agent, Locations, SettingsFile
 from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
 
-_DIRECTORY = "removed-hooks"
-
-
-def note_removed(agent: str, scope: str, workspace: Path) -> None:
-    place = _place(agent, scope, workspace)
-    if not place.parent.parent.is_dir():
-        return  # nothing was ever saved, so nobody misses anything
-    with contextlib.suppress(OSError):
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        place.touch(mode=0o600)
-
-
-def forget_removed(agent: str, workspace: Path) -> None:
-    """The agent has hooks again: from now on they are missed when they are gone."""
-    for scope in ("project", "user"):
-        with contextlib.suppress(OSError):
-            _place(agent, scope, workspace).unlink()
-
-
-def was_removed(agent: str, workspace: Path) -> bool:
-    return any(_place(agent, scope, workspace).exists() for scope in ("project", "user"))
-
-
-def _place(agent: str, scope: str, workspace: Path) -> Path:
-    whose = os.fsencode(workspace.resolve()) if scope == "project" else b""
-    digest = hashlib.sha256(b"\0".join((agent.encode(), scope.encode(), whose))).hexdigest()
-    return holdfast_home(os.environ) / _DIRECTORY / digest[:32]
-
-
 _GONE_FOR = timedelta(days=7)
-_PLUGINS = {
-    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "plugins/installed_plugins.json"),
-    "codex": ("CODEX_HOME", ".codex", "config.toml"),
-}
+_REMOVED = "removed-hooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +64,9 @@ def protections(
     at = Locations(workspace.resolve(), Path.home(), os.environ)
     seen = last_events or {}
     found = [
-        replace(one, last_event=seen.get(one.agent)) for agent in AGENTS for one in _of(agent, at)
+        replace(one, last_event=seen.get(one.agent))
+        for agent in every_agent()
+        for one in _of(agent, at)
     ]
     known = {one.agent for one in found}
     since = (now or datetime.now(UTC)) - _GONE_FOR
@@ -106,7 +75,7 @@ def protections(
             agent in AGENTS
             and agent not in known
             and at_last >= since
-            and not _by_others(agent, known)
+            and known.isdisjoint(agent_named(agent).runs_hooks_of)
         ):
             if was_removed(agent, at.workspace):
                 found.append(_removed(agent, at_last))
@@ -142,64 +111,89 @@ def last_events(opened: OpenWorkspace) -> dict[str, datetime]:
     return {agent: datetime.fromtimestamp(ns / 1e9, UTC) for agent, ns in found.items()}
 
 
-def _of(agent: str, at: Locations) -> Iterator[Protection]:
+def _of(agent: Agent, at: Locations) -> Iterator[Protection]:
     for scope in SCOPES:
         one = _in_settings(agent, scope, at)
         if one is not None:
             yield one
     plugin = _plugin_of(agent, at)
     if plugin is not None:
-        yield Protection(agent, "plug-in", plugin, True, f"a plug-in in {plugin}")
+        yield Protection(agent.name, "plug-in", plugin, True, f"a plug-in in {plugin}")
 
 
-def _in_settings(agent: str, scope: str, at: Locations) -> Protection | None:
-    places = places_of(agent, scope, at, "holdfast")
-    path = places[0].path
-    again = f"holdfast install {agent} --{scope}"
+def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
+    places = agent.hook_files(scope, at, "holdfast")
+    name, path = agent.name, places[0].path
+    again = f"holdfast install {name} --{scope}"
     try:
         program = installed_program(agent, places)
         if program is None:
             return _in_part(agent, scope, places, again)
     except HoldfastError as error:  # the agent cannot read it either
-        return Protection(agent, scope, path, False, error.message, error.hint)
+        return Protection(name, scope, path, False, error.message, error.hint)
     if (missing := not_found(program)) is not None:
-        return Protection(agent, scope, path, False, f"its hooks cannot run: {missing}", again)
-    if (kept_back := withheld(agent, scope, at, places[-1].path)) is not None:
-        return Protection(agent, scope, path, False, kept_back.reason, kept_back.cure)
+        return Protection(name, scope, path, False, f"its hooks cannot run: {missing}", again)
+    if (kept_back := agent.withheld(scope, at, places[-1].path)) is not None:
+        return Protection(name, scope, path, False, kept_back.reason, kept_back.cure)
     try:
-        planned = plan_install(agent, places_of(agent, scope, at, program), program)
+        planned = plan_install(agent, agent.hook_files(scope, at, program), program)
     except HoldfastError as error:  # somebody has edited it
-        return Protection(agent, scope, path, True, error.message, error.hint, program=program)
+        return Protection(name, scope, path, True, error.message, error.hint, program=program)
     stale = [change.path for change in planned if change.word != "unchanged"]
     if stale:
         finding = f"{stale[0]} is not as this version writes it"
-        return Protection(agent, scope, stale[0], True, finding, again, program=program)
-    return Protection(agent, scope, path, True, f"hooks in {path}", program=program)
+        return Protection(name, scope, stale[0], True, finding, again, program=program)
+    return Protection(name, scope, path, True, f"hooks in {path}", program=program)
 
 
-def _in_part(agent: str, scope: str, places: Sequence[Place], again: str) -> Protection | None:
+def _in_part(
+    agent: Agent, scope: str, places: Sequence[SettingsFile], again: str
+) -> Protection | None:
     """Something of ours is there, and nothing that calls us."""
     there = [place.path for place in places if is_installed(agent, place)]
     if not there:
         return None
     return Protection(
-        agent, scope, there[0], False, f"no hook of ours is called in {there[0]}", again
+        agent.name, scope, there[0], False, f"no hook of ours is called in {there[0]}", again
     )
 
 
-def _plugin_of(agent: str, at: Locations) -> Path | None:
+def _plugin_of(agent: Agent, at: Locations) -> Path | None:
     """Where an agent says that it has our plug-in, if it does."""
-    if agent not in _PLUGINS:
-        return None
-    variable, default, name = _PLUGINS[agent]
-    path = at.own(variable, default) / name
+    path = agent.plugin_record(at)
     try:
-        text, _ = read_settings(path)
+        text = None if path is None else read_settings(path)[0]
     except HoldfastError:
         return None
     return path if text is not None and '"holdfast@' in text else None
 
 
-def _by_others(agent: str, known: set[str]) -> bool:
-    """Cursor and Copilot also run the hooks of Claude Code."""
-    return agent in ("cursor", "copilot") and "claude-code" in known
+def note_removed(agent: str, scope: str, workspace: Path) -> None:
+    """A person has taken the hooks out with `holdfast uninstall`, so that nobody is warned of it.
+
+    One empty file, below `$HOLDFAST_HOME/removed-hooks`, named by a digest of the agent and of the
+    workspace, or of the user's own settings. Where it cannot be written, the hooks are missed as if
+    somebody else had removed them."""
+    place = _removal_note(agent, scope, workspace)
+    if not place.parent.parent.is_dir():
+        return  # nothing was ever saved, so nobody misses anything
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        place.touch(mode=0o600)
+
+
+def forget_removed(agent: str, workspace: Path) -> None:
+    """The agent has hooks again: from now on they are missed when they are gone."""
+    for scope in SCOPES:
+        with contextlib.suppress(OSError):
+            _removal_note(agent, scope, workspace).unlink()
+
+
+def was_removed(agent: str, workspace: Path) -> bool:
+    return any(_removal_note(agent, scope, workspace).exists() for scope in SCOPES)
+
+
+def _removal_note(agent: str, scope: str, workspace: Path) -> Path:
+    whose = os.fsencode(workspace.resolve()) if scope == "project" else b""
+    digest = hashlib.sha256(b"\0".join((agent.encode(), scope.encode(), whose))).hexdigest()
+    return holdfast_home(os.environ) / _REMOVED / digest[:32]

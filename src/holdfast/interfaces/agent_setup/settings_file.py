@@ -1,13 +1,17 @@
-"""A settings file as it is read: its text and what the system says about it, or why it is none."""
+"""Settings files of agents as they are read: text, or what the text says, or why there is none."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from holdfast.domain.errors import Refused
+from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.domain.wording import size_words
+from holdfast.interfaces.agent_setup.json_text import NotJson, load
+from holdfast.interfaces.agent_setup.toml_text import NotToml, load_toml
 
 _LARGEST = 50 << 20
 """Some agents keep the history of all projects in their settings."""
@@ -48,3 +52,39 @@ def read_settings(path: Path) -> tuple[str | None, os.stat_result | None]:
         ) from None
     finally:
         os.close(fd)
+
+
+def json_settings(path: Path) -> dict[str, Any]:
+    """Settings as they are; nothing where there are none, or none that can be read."""
+    try:
+        text, _ = read_settings(path)
+        found = load(text) if text is not None else {}
+    except (HoldfastError, NotJson):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def toml_settings(path: Path) -> dict[str, Any]:
+    """The same of TOML."""
+    try:
+        text, _ = read_settings(path)
+        return load_toml(text) if text is not None else {}
+    except (HoldfastError, NotToml):
+        return {}
+
+
+def texts(value: Any) -> list[str]:
+    """The texts of a list in somebody else's settings."""
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def folder_rule(folders: Mapping[str, Any], workspace: Path) -> object:
+    """What a file of trusted folders says of a workspace: the rule for the nearest directory
+    upwards counts, and `TRUST_PARENT` is one for the directory above."""
+    rules = {}
+    for folder, rule in folders.items():
+        place = Path(os.path.realpath(folder))
+        place = place.parent if rule == "TRUST_PARENT" else place
+        if workspace.is_relative_to(place):
+            rules[len(place.parts)] = rule
+    return rules[max(rules)] if rules else None

@@ -1,50 +1,45 @@
-"""The agents, one file each; only the one that calls is imported."""
+"""The agents that Holdfast knows: one module each, found by its name and loaded when needed."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.interfaces.hooks.normaliser import Dialect
+    from collections.abc import Iterator, Mapping
 
-_OF_CLAUDE = ("permission_mode", "tool_use_id", "prompt_id")
-AGENTS = ("claude-code", "codex", "gemini", "cursor", "copilot", "opencode", "cline", "goose")
+    from holdfast.interfaces.agents.agent import Agent
+
+AGENTS = tuple(
+    sorted(
+        file.removesuffix(".py").replace("_", "-")
+        for file in os.listdir(os.path.dirname(__file__))
+        if file.endswith(".py") and file not in ("__init__.py", "agent.py")
+    )
+)
+"""Their names, which are those of their modules."""
 
 
-def dialect_of(agent: str) -> Dialect:
+def agent_named(name: str) -> Agent:
     """`KeyError` for an agent that is not known."""
     from importlib import import_module
 
-    if agent not in AGENTS:
-        raise KeyError(agent)
-    module = import_module(f"holdfast.interfaces.agents.{agent.replace('-', '_')}")
-    found: Dialect = module.DIALECT
+    if name not in AGENTS:
+        raise KeyError(name)
+    found: Agent = import_module(f"{__name__}.{name.replace('-', '_')}").AGENT
     return found
 
 
-def sender(called: str, payload: dict[str, Any]) -> str:
-    """The agent that really sent an event: some run the hooks that were set up for another."""
-    if "cursor_version" in payload:
-        return "cursor"
-    if "clineVersion" in payload:
-        return "cline"
-    if "event" in payload and ("working_dir" in payload or "matcher_context" in payload):
-        return "goose"
-    if called == "claude-code":
-        if "toolName" in payload and "toolArgs" in payload:
-            return "copilot"
-        if "turn_id" in payload and "prompt_id" not in payload:
-            return "codex"
-        if payload.get("hook_event_name") in ("BeforeTool", "AfterTool", "BeforeAgent"):
-            return "gemini"
-        if _is_of_copilot(payload):
-            return "copilot"
-    return called
+def every_agent() -> Iterator[Agent]:
+    return map(agent_named, AGENTS)
 
 
-def _is_of_copilot(payload: dict[str, Any]) -> bool:
-    """Its payload for the hooks of Claude Code: the time is told, and none of the ids; the
-    transcript with the end of a turn only."""
-    if "timestamp" not in payload or any(name in payload for name in _OF_CLAUDE):
-        return False
-    return "transcript_path" not in payload or "stop_reason" in payload
+def sender(called: str, payload: Mapping[str, Any]) -> str:
+    """The agent that really sent an event: some run the hooks that were set up for another. The
+    others are loaded only where the one that was called cannot tell."""
+    known = agent_named(called) if called in AGENTS else None
+    if known is None or not known.hooks_run_by_others or known.is_sender(payload):
+        return called
+    others = [agent for agent in every_agent() if agent is not known]
+    sure = [agent.name for agent in others if agent.is_sender(payload)]
+    return next(iter(sure or [a.name for a in others if a.may_be_sender(payload)]), called)

@@ -1,61 +1,50 @@
 """GitHub Copilot: camel case, arguments as an object or as JSON in a text, no id of a tool call.
 
 A hook before a tool that does not end with status 0 denies the tool, so nothing may go wrong here.
+It also runs the hooks of Claude Code, with a payload of its own.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
-from holdfast.interfaces.hooks.normaliser import Dialect
+from holdfast.interfaces.agents.agent import (
+    HOOK_SECONDS,
+    Agent,
+    Entries,
+    Locations,
+    Server,
+    SettingsFile,
+    Withheld,
+    hook_command,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _EXIT = re.compile(r"<shellId: [^<>]* completed with exit code (\d+)>\s*\Z")
+_NOT_ITS_OWN = ("permission_mode", "tool_use_id", "prompt_id")
+_EVENTS = (
+    "sessionStart userPromptSubmitted preToolUse postToolUse postToolUseFailure preCompact "
+    "agentStop sessionEnd"
+).split()
 
 
-def flatten(payload: dict[str, Any]) -> dict[str, Any]:
-    """A payload does not name its event: if the command line did not either, its fields tell."""
-    payload = _with_exit(payload)
-    if any(name in payload for name in ("hook_event_name", "hookEventName")):
-        return payload
-    signs = (
-        ("stopReason", "agentStop"),
-        ("toolResult", "postToolUse"),
-        ("tool_result", "postToolUse"),
-        ("error", "postToolUseFailure"),
-        ("toolName", "preToolUse"),
-        ("tool_name", "preToolUse"),
-        ("prompt", "userPromptSubmitted"),
-        ("source", "sessionStart"),
-        ("reason", "sessionEnd"),
-    )
-    named = next((event for sign, event in signs if sign in payload), "")
-    return {**payload, "hook_event_name": named}
-
-
-def _with_exit(payload: dict[str, Any]) -> dict[str, Any]:
-    """A command that failed is a success here; how it ended stands in the text for the model."""
-    for name, text in (("toolResult", "textResultForLlm"), ("tool_result", "text_result_for_llm")):
-        result = payload.get(name)
-        if isinstance(result, dict) and (ended := _EXIT.search(str(result.get(text, "")))):
-            return {**payload, name: {**result, "exit_code": int(ended[1])}}
-    return payload
-
-
-def render(event: AgentEvent, reply: Reply) -> str:
-    return json.dumps({"additionalContext": reply.text}) if reply.text else "{}"
-
-
-DIALECT = Dialect(
-    agent="copilot",
-    render=render,
-    events={
+class Copilot(Agent):
+    name = "copilot"
+    title = "GitHub Copilot"
+    programs = ("copilot",)
+    spellings = ("github-copilot", "copilot-cli")
+    events: Mapping[str, EventKind] = {
         "userpromptsubmitted": EventKind.MESSAGE,
         "agentstop": EventKind.TURN_END,
-    },
-    tools={
+    }
+    tools: Mapping[str, ToolKind] = {
         "bash": ToolKind.SHELL,
         "powershell": ToolKind.SHELL,
         "Bash": ToolKind.SHELL,
@@ -66,7 +55,113 @@ DIALECT = Dialect(
         "apply_patch": ToolKind.EDIT,
         "read_bash": ToolKind.OTHER,
         "write_bash": ToolKind.SHELL,
-    },
-    carries=frozenset({EventKind.SESSION_START, EventKind.AFTER_TOOL}),
-    flatten=flatten,
-)
+    }
+    carries = frozenset({EventKind.SESSION_START, EventKind.AFTER_TOOL})
+    runs_hooks_of = ("claude-code",)
+
+    def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """A payload does not name its event. If the command line does not either, its fields
+        tell."""
+        payload = _with_exit(payload)
+        if any(name in payload for name in ("hook_event_name", "hookEventName")):
+            return payload
+        signs = (
+            ("stopReason", "agentStop"),
+            ("toolResult", "postToolUse"),
+            ("tool_result", "postToolUse"),
+            ("error", "postToolUseFailure"),
+            ("toolName", "preToolUse"),
+            ("tool_name", "preToolUse"),
+            ("prompt", "userPromptSubmitted"),
+            ("source", "sessionStart"),
+            ("reason", "sessionEnd"),
+        )
+        named = next((event for sign, event in signs if sign in payload), "")
+        return {**payload, "hook_event_name": named}
+
+    def render(self, event: AgentEvent, reply: Reply) -> str:
+        return json.dumps({"additionalContext": reply.text}) if reply.text else "{}"
+
+    def may_be_sender(self, payload: Mapping[str, Any]) -> bool:
+        """Its payload for the hooks of others: the time is told, and none of the ids; the
+        transcript with the end of a turn only."""
+        if "toolName" in payload and "toolArgs" in payload:
+            return True
+        if "timestamp" not in payload or any(name in payload for name in _NOT_ITS_OWN):
+            return False
+        return "transcript_path" not in payload or "stop_reason" in payload
+
+    def hook_files(self, scope: str, at: Locations, program: str) -> list[SettingsFile]:
+        base = at.workspace / ".github" if scope == "project" else _own(at)
+        return [SettingsFile(base / "hooks" / "holdfast.json", versioned=True)]
+
+    def hook_entries(self, program: str) -> Entries:
+        """A payload does not name its event, so the command does. A hook before a tool that fails
+        denies it, so that a machine without Holdfast must not fail."""
+        return {
+            event: [
+                {
+                    "type": "command",
+                    "bash": hook_command(program, self.name, event) + " || true",
+                    "timeoutSec": HOOK_SECONDS,
+                }
+            ]
+            for event in _EVENTS
+        }
+
+    def server_files(self, scope: str, at: Locations) -> list[Path]:
+        if scope == "project":
+            return [at.workspace / ".github" / "mcp.json"]
+        return [_own(at) / "mcp-config.json"]
+
+    def server(self, program: str) -> Server:
+        started = super().server(program).entry
+        return Server("mcpServers", {"type": "local", **started, "tools": ["*"]})
+
+    def withheld(self, scope: str, at: Locations, path: Path) -> Withheld | None:
+        from holdfast.interfaces.agent_setup.settings_file import json_settings, texts
+
+        own = _own(at)
+        shared = at.workspace / ".github" / "copilot"
+        places = [own / "settings.json", own / "config.json", path]
+        places += [shared / "settings.json", shared / "settings.local.json"]
+        for file in places:
+            if json_settings(file).get("disableAllHooks") is True:
+                return Withheld(f"disableAllHooks is set in {file}", "take that out of the file")
+        if scope == "user" or at.environment.get("COPILOT_ALLOW_ALL") == "true":
+            return None
+        config = json_settings(own / "config.json")
+        folders = [*texts(config.get("trustedFolders")), *texts(config.get("trusted_folders"))]
+        if any(at.workspace.is_relative_to(os.path.realpath(folder)) for folder in folders):
+            return None
+        return Withheld(
+            "Copilot has not been told to trust this directory, and runs no hooks of it; copilot "
+            "-p does not ask",
+            "start copilot here once and choose to trust the directory for good, or install the "
+            "hooks for all projects: holdfast install copilot --user",
+        )
+
+    def memory(self, workspace: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+        return (
+            ".github/copilot-instructions.md",
+            ".github/instructions",
+            ".github/copilot",
+            ".github/hooks",
+            "AGENTS.md",
+        )
+
+
+AGENT = Copilot()
+
+
+def _own(at: Locations) -> Path:
+    return at.own("COPILOT_HOME", ".copilot")
+
+
+def _with_exit(payload: dict[str, Any]) -> dict[str, Any]:
+    """A command that failed is a success here; how it ended stands in the text for the model."""
+    for name, text in (("toolResult", "textResultForLlm"), ("tool_result", "text_result_for_llm")):
+        result = payload.get(name)
+        if isinstance(result, dict) and (ended := _EXIT.search(str(result.get(text, "")))):
+            return {**payload, name: {**result, "exit_code": int(ended[1])}}
+    return payload

@@ -15,6 +15,7 @@ from holdfast.domain.ids import SessionId, short
 from holdfast.domain.paths import to_text
 from holdfast.domain.timeline.rounds import Round, RoundStatus, round_title
 from holdfast.domain.trees.changes import Change, ChangeType
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.checkpoint_view import (
     identifier,
     left_out_words,
@@ -47,7 +48,7 @@ _MOST_LINES = 20
 _NAMED = 3
 _NEARLY_FULL = 0.8
 _LATELY = timedelta(days=1)
-_PROTECT = "protect an agent: holdfast install claude-code (or another one)"
+_PROTECT = f"protect an agent: holdfast install {AGENTS[0]} (or another one)"
 _COLOURS = {
     ChangeType.ADDED: GREEN,
     ChangeType.REMOVED: RED,

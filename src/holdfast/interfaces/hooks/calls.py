@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply
-from holdfast.interfaces.agents import AGENTS, dialect_of, sender
-from holdfast.interfaces.hooks.normaliser import Dialect, normalise
+from holdfast.interfaces.agents import AGENTS, agent_named, sender
+from holdfast.interfaces.agents.agent import Agent
+from holdfast.interfaces.hooks.normaliser import normalise
 
 _WITH_VALUE = ("-C", "--session")
 
@@ -40,24 +41,25 @@ def read_call(arguments: Sequence[str]) -> Call:
 
 def event_of(
     call: Call, payload: dict[str, Any], environment: Mapping[str, str], received_ns: int
-) -> tuple[AgentEvent, Dialect]:
+) -> tuple[AgentEvent, Agent]:
     """`UnknownAgent` when nobody sends such events."""
-    agent = sender(call.agent, payload)
-    if agent not in AGENTS:
-        raise UnknownAgent(f"there is no agent {agent!r}; known are: {', '.join(AGENTS)}")
-    dialect = dialect_of(agent)
+    if call.agent not in AGENTS:
+        raise UnknownAgent(f"there is no agent {call.agent!r}; known are: {', '.join(AGENTS)}")
+    called, agent = agent_named(call.agent), agent_named(sender(call.agent, payload))
     if call.event and not any(name in payload for name in ("hook_event_name", "hookEventName")):
         payload = {**payload, "hook_event_name": call.event}
     if call.directory is not None:
         payload = {**payload, "cwd": call.directory, "workspace_roots": [], "workspaceRoots": []}
         environment = {}
-    return normalise(payload, dialect, environment, received_ns=received_ns), dialect
+    event = normalise(payload, agent, environment, called=called, received_ns=received_ns)
+    return event, agent
 
 
-def plain_answer(dialect: Dialect | None, agent: str, event: AgentEvent | None) -> str:
+def plain_answer(known: Agent | None, agent: str, event: AgentEvent | None) -> str:
     """What the agent takes for a yes, without anything to say."""
     try:
-        known = dialect or dialect_of(agent)
-        return known.render(event or AgentEvent(agent, "", EventKind.OTHER), Reply())
+        return (known or agent_named(agent)).render(
+            event or AgentEvent(agent, "", EventKind.OTHER), Reply()
+        )
     except Exception:  # an agent nobody knows
         return "{}"

@@ -18,9 +18,7 @@ from holdfast.domain.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.app.automation.event_dedupe import EventDedupe
-    from holdfast.engine.conversation.transcripts.reader import TranscriptFormat
 
-_TRANSCRIPTS: dict[str, TranscriptFormat] = {"claude-code": "claude-code", "codex": "codex"}
 _QUICKLY_READ_BYTES = 256 << 10
 _TITLE = 60
 _WITHOUT_TEXT = "(the agent did not say what was typed)"
@@ -83,17 +81,19 @@ def _note(event: AgentEvent, error: Exception) -> None:
 
 def _has_transcript(event: AgentEvent) -> bool:
     path = event.transcript_path
-    return event.agent in _TRANSCRIPTS and path is not None and os.path.isfile(path)
+    return event.transcript_message is not None and path is not None and os.path.isfile(path)
 
 
 def _read(opened: OpenWorkspace, event: AgentEvent, *, most_bytes: int | None) -> None:
-    if event.transcript_path is None or not _has_transcript(event):
+    if event.transcript_path is None or event.transcript_message is None:
+        return
+    if not _has_transcript(event):
         return
     session = find_session(opened, event)
     if session is None:
         return
     from holdfast.engine.conversation.transcript_import import import_transcript, unread_bytes
 
-    path, agent, vault = Path(event.transcript_path), _TRANSCRIPTS[event.agent], opened.engine.vault
-    if most_bytes is None or unread_bytes(vault, session.id, path, agent) <= most_bytes:
-        import_transcript(vault, session.id, path, agent)
+    path, vault = Path(event.transcript_path), opened.engine.vault
+    if most_bytes is None or unread_bytes(vault, session.id, path, event.agent) <= most_bytes:
+        import_transcript(vault, session.id, path, event.agent, event.transcript_message)

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from holdfast.domain.agent_events import AgentEvent, Reply
+from holdfast.interfaces.agents.agent import Agent
 from holdfast.interfaces.hooks.calls import event_of, plain_answer, read_call
-from holdfast.interfaces.hooks.normaliser import Dialect
 from holdfast.interfaces.hooks.payloads import parse_payload, read_payload
 
 
@@ -35,11 +35,11 @@ def answer(
     call = read_call(arguments)
     agent = call.agent
     event: AgentEvent | None = None
-    dialect: Dialect | None = None
+    known: Agent | None = None
     answered = False
     try:
         payload = read_payload(_Rest(taken, _input()))
-        event, dialect = event_of(call, payload, os.environ, time.time_ns())
+        event, known = event_of(call, payload, os.environ, time.time_ns())
         agent = event.agent
         if not event.is_known:
             reply = Reply()
@@ -48,15 +48,15 @@ def answer(
         else:
             reply = _deliver(event.only_asking()) if event.carries else Reply()
             answered = True
-            _tell(event, dialect, reply, own_process)
+            _tell(event, known, reply, own_process)
             _go_on_alone(event, begin_daemon)
         if not answered:
             answered = True
-            _tell(event, dialect, reply, own_process)
+            _tell(event, known, reply, own_process)
     except BaseException as error:  # the agent goes on, whatever it is
         _note(agent, event, error)
         if not answered:
-            _tell_of_failure(event, dialect, agent, error, own_process)
+            _tell_of_failure(event, known, agent, error, own_process)
     return 0
 
 
@@ -73,15 +73,15 @@ def answer_without_work(arguments: Sequence[str], taken: bytes, error: BaseExcep
     call = read_call(arguments)
     agent = call.agent
     event: AgentEvent | None = None
-    dialect: Dialect | None = None
+    known: Agent | None = None
     try:
-        event, dialect = event_of(call, parse_payload(taken), os.environ, time.time_ns())
+        event, known = event_of(call, parse_payload(taken), os.environ, time.time_ns())
         agent = event.agent
     except Exception:  # what the event was about stays unknown
         event = None
     if event is None or event.is_known:
         _note(agent, event, error)
-    _tell_of_failure(event, dialect, agent, error, own_process=True)
+    _tell_of_failure(event, known, agent, error, own_process=True)
 
 
 def _deliver(event: AgentEvent, begin_daemon: bool = False) -> Reply:
@@ -138,8 +138,8 @@ def _input() -> BinaryIO:
     return io.BytesIO(stream.read().encode("utf-8", "surrogateescape"))
 
 
-def _tell(event: AgentEvent, dialect: Dialect, reply: Reply, own_process: bool) -> None:
-    told = _say(dialect.render(event, reply), own_process)
+def _tell(event: AgentEvent, known: Agent, reply: Reply, own_process: bool) -> None:
+    told = _say(known.render(event, reply), own_process)
     if reply.claim is not None:
         from holdfast.bootstrap.event_workspace import workspace_of
         from holdfast.interfaces.hooks.telling import settle_in
@@ -153,21 +153,21 @@ def _tell(event: AgentEvent, dialect: Dialect, reply: Reply, own_process: bool) 
 
 def _tell_of_failure(
     event: AgentEvent | None,
-    dialect: Dialect | None,
+    known: Agent | None,
     agent: str,
     error: BaseException,
     own_process: bool,
 ) -> None:
     """The agent goes on, and is told that nothing was saved."""
     try:
-        if event is not None and dialect is not None and event.is_known:
+        if event is not None and known is not None and event.is_known:
             from holdfast.interfaces.hooks.protection_notices import of_failure
 
-            _tell(event, dialect, of_failure(event, error), own_process)
+            _tell(event, known, of_failure(event, error), own_process)
             return
     except Exception as failed:
         _note(agent, event, failed)
-    _say(plain_answer(dialect, agent, event), own_process)
+    _say(plain_answer(known, agent, event), own_process)
 
 
 def _say(text: str, own_process: bool) -> bool:

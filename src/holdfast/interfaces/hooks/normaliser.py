@@ -1,6 +1,6 @@
-"""From an agent's JSON to an `AgentEvent`: one reader for all, told apart by each agent's dialect.
+"""From an agent's JSON to an `AgentEvent`: one reader for all agents.
 
-    let the dialect bring its payload into the common shape → read each field by all of its names
+    the agent's module brings its payload into the common shape → each field is read by all names
 
 Guarantees: unknown fields, missing ones and those of another type are passed over; names of events
 are compared without regard to case and separators, so that a small change of a schema does no harm.
@@ -9,12 +9,12 @@ are compared without regard to case and separators, so that a small change of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 from zlib import crc32
 
-from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
+from holdfast.interfaces.agents.agent import Agent
 from holdfast.interfaces.hooks.payloads import object_of, text_of, texts_of
 from holdfast.interfaces.hooks.tools import command_of, paths_of, tool_kind
 
@@ -34,42 +34,25 @@ COMMON_EVENTS: Mapping[str, EventKind] = {
     "sessionend": EventKind.SESSION_END,
 }
 
-_BY_ENVIRONMENT = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "GEMINI_PROJECT_DIR")
-
-
-def _as_it_is(payload: dict[str, Any]) -> dict[str, Any]:
-    return payload
-
-
-class Dialect(NamedTuple):
-    """What is peculiar to one agent. `events` and `tools` add to what all have in common;
-    `flatten` brings nested fields to the top; `carries` are the events whose answer the agent
-    reads; `render` writes that answer."""
-
-    agent: str
-    render: Callable[[AgentEvent, Reply], str]
-    events: Mapping[str, EventKind] = MappingProxyType({})
-    tools: Mapping[str, ToolKind] = MappingProxyType({})
-    carries: frozenset[EventKind] = frozenset()
-    flatten: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-
 
 def normalise(
     payload: dict[str, Any],
-    dialect: Dialect,
+    agent: Agent,
     environment: Mapping[str, str],
     *,
+    called: Agent | None = None,
     received_ns: int = 0,
 ) -> AgentEvent:
-    flat = dialect.flatten(payload)
+    """`called` is the agent whose hook was called, if that is another one."""
+    flat = agent.flatten(payload)
     name = text_of(flat, "hook_event_name", "hookEventName", "event", "hookName", "eventName")
-    kind = event_kind(name, dialect)
+    kind = event_kind(name, agent)
     tool_input = object_of(flat, "tool_input", "toolInput", "toolArgs", "tool_args", "parameters")
     tool = text_of(flat, "tool_name", "toolName", "tool")
-    what = tool_kind(tool, dialect.tools) if tool else ToolKind.OTHER
+    what = tool_kind(tool, agent.tools) if tool else ToolKind.OTHER
     command = command_of(tool_input) if what is ToolKind.SHELL else ""
     return AgentEvent(
-        agent=dialect.agent,
+        agent=agent.name,
         name=name,
         kind=kind,
         session=text_of(
@@ -84,17 +67,18 @@ def normalise(
         turn_id=_id_of(flat, "prompt_id", "turn_id", "generation_id", "messageID"),
         prompt=text_of(flat, "prompt", "message") if kind is EventKind.MESSAGE else "",
         cwd=text_of(flat, "cwd", "working_dir", "workingDirectory", "directory") or None,
-        project=_project(flat, environment),
+        project=_project(flat, environment, agent, called),
         transcript_path=text_of(flat, "transcript_path", "transcriptPath") or None,
+        transcript_message=agent.transcript_message if agent.reads_transcript else None,
         failure=_failure(name, flat) if kind is EventKind.AFTER_TOOL else None,
-        carries=kind in dialect.carries,
+        carries=kind in agent.carries,
         received_ns=received_ns,
     )
 
 
-def event_kind(name: str, dialect: Dialect) -> EventKind:
+def event_kind(name: str, agent: Agent) -> EventKind:
     key = _SEPARATORS.sub("", name).lower()
-    return dialect.events.get(key) or COMMON_EVENTS.get(key, EventKind.OTHER)
+    return agent.events.get(key) or COMMON_EVENTS.get(key, EventKind.OTHER)
 
 
 def _id_of(flat: Mapping[str, Any], *names: str) -> str | None:
@@ -109,11 +93,13 @@ def _fingerprint(tool_input: Mapping[str, Any]) -> str:
     return f"{len(given)}-{crc32(given):08x}"
 
 
-def _project(flat: Mapping[str, Any], environment: Mapping[str, str]) -> str | None:
+def _project(
+    flat: Mapping[str, Any], environment: Mapping[str, str], *agents: Agent | None
+) -> str | None:
     """The directory that the agent was opened on, which is not always the one it stands in."""
-    for name in _BY_ENVIRONMENT:
-        if environment.get(name):
-            return environment[name]
+    for agent in agents:
+        if agent is not None and (told := environment.get(agent.project_variable)):
+            return told
     roots = texts_of(flat, "workspace_roots", "workspaceRoots")
     return roots[0] if roots else text_of(flat, "worktree", "project_dir") or None
 

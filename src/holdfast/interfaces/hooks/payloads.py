@@ -17,7 +17,7 @@ _MOST_TEXT = 1 << 20
 _FIELD = re.compile(
     rb'"(session_id|sessionId|conversation_id|taskId|sessionID|hook_event_name|hookName|event|cwd'
     rb"|working_dir|transcript_path|tool_name|toolName|tool|tool_use_id|tool_call_id|callID|turn_id"
-    rb'|prompt_id|file_path|filePath|path|cursor_version|clineVersion|command)"\s*:\s*'
+    rb'|prompt_id|file_path|filePath|path|[a-z]+_version|[a-z]+Version|command)"\s*:\s*'
     rb'"((?:[^"\\]|\\.){0,4000})"'
 )
 

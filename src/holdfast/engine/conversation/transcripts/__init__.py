@@ -1,1 +1,1 @@
-"""Reads what agents write down of a conversation: Claude Code's sessions and Codex's rollouts."""
+"""Reads what an agent writes down of a conversation, line by line."""

@@ -17,22 +17,14 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from holdfast.domain.errors import UsageError
-from holdfast.engine.conversation.transcripts import claude_code, codex
+from holdfast.domain.transcript_messages import MessageOf, TranscriptMessage, content_key
 from holdfast.engine.conversation.transcripts.lines import TranscriptLines, TranscriptPosition
-from holdfast.engine.conversation.transcripts.messages import TranscriptMessage, content_key
 
-TranscriptFormat = Literal["claude-code", "codex"]
-
-_FORMATS: Mapping[str, Callable[[Mapping[str, Any]], TranscriptMessage | None]] = {
-    "claude-code": claude_code.message_of,
-    "codex": codex.message_of,
-}
 _REMEMBERED = 65_536
 
 
@@ -49,7 +41,7 @@ class PassedOver:
 class TranscriptReading:
     """One pass over a transcript. Close it, or use it as a context.
 
-    >>> with TranscriptReading(path, "claude-code", since=None) as reading:
+    >>> with TranscriptReading(path, agent.transcript_message, since=None) as reading:
     ...     for message in reading:
     ...         print(message.role, message.content)
     ...     end = reading.position
@@ -58,16 +50,12 @@ class TranscriptReading:
     def __init__(
         self,
         path: Path,
-        format: TranscriptFormat,  # noqa: A002 - the word that callers use
+        message_of: MessageOf,
         since: TranscriptPosition | None = None,
         *,
         known: Callable[[str], bool] = lambda source_key: False,
     ) -> None:
-        if format not in _FORMATS:
-            raise UsageError(
-                f"there is no transcript format {format!r}", hint=f"known: {', '.join(_FORMATS)}"
-            )
-        self._message_of = _FORMATS[format]
+        self._message_of = message_of
         self._known = known
         self._given: OrderedDict[str, str] = OrderedDict()
         self._malformed = self._repeated = self._other = 0

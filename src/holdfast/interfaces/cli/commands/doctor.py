@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, YELLOW, visible
@@ -44,7 +45,7 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     workspace = _workspace(invocation.directory.absolute())
     installed = protections(workspace, _last_events(workspace), now=invocation.now)
     if not installed:
-        cure = "protect one: holdfast install claude-code (or another one)"
+        cure = f"protect one: holdfast install {AGENTS[0]} (or another one)"
         yield Symptom("agents", Gravity.NOTE, "no agent is protected here", cure)
     for found in installed:
         one = _tried(found, workspace)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast hook AGENT [EVENT] < EVENT.json"
-    parser.description = """\
+    parser.description = f"""\
 Read one event of an agent as JSON from standard input, save the workspace if the agent is about to
-change it, and print the answer that the agent expects. AGENT is claude-code, codex, gemini, cursor,
-copilot, opencode, cline or goose; EVENT names the event where the JSON does not. Agents call this;
-holdfast install sets it up.
+change it, and print the answer that the agent expects. EVENT names the event where the JSON does
+not. Agents call this; holdfast install sets it up. AGENT is one of:
+{", ".join(AGENTS)}.
 
 It returns when the checkpoint is durable. Events after a change are answered at once. The exit
 status is always 0 and the answer never stops the agent, whatever happens: what could not be saved

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import SETUP_TAG
 from holdfast.domain.errors import HoldfastError, NotFound, UsageError
+from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
@@ -24,18 +25,19 @@ _LEFT = 3
 
 
 def configure(parser: Parser) -> None:
+    with_plugins = " and ".join(agent.title for agent in every_agent() if agent.has_plugin)
     parser.usage = "holdfast install AGENT [--project | --user] [--mcp] [--skills] [--dry-run]"
-    parser.description = """\
+    parser.description = f"""\
 Write the hooks that save the workspace before an agent changes it into the settings of AGENT:
-claude-code, codex, gemini, cursor, copilot, opencode, cline or goose. --project (the default)
-writes into the workspace, --user into the home directory, for all projects. Only lines of ours are
-added; comments, order and formatting stay. Running it again changes nothing. The command is tried
-once before anything is written.
+{", ".join(AGENTS)}.
+--project (the default) writes into the workspace, --user into the home directory, for all projects.
+Only lines of ours are added; comments, order and formatting stay. Running it again changes nothing.
+The command is tried once before anything is written.
 
 --mcp also registers the MCP server, holdfast mcp, in the settings of the agent: an entry holdfast
 among its servers, JSON or TOML. An entry of that name that is not as we write it is not touched.
 --skills adds the skills /checkpoint, /checkpoints, /restore, /rollback, /checkpoint-delete and
-/checkpoint-cleanup. --plugin DIR writes a plug-in for Claude Code and Codex into DIR instead, with
+/checkpoint-cleanup. --plugin DIR writes a plug-in for {with_plugins} into DIR instead, with
 hooks, skills and the MCP server. --dry-run shows the difference and writes nothing."""
     parser.epilog = """\
 examples:
@@ -212,8 +214,9 @@ def _show_remains(invocation: Invocation) -> None:
 def _plugin(invocation: Invocation, agent: str) -> int:
     from holdfast.interfaces.agent_setup.shipped_files import write_plugin
 
-    if agent not in ("claude-code", "codex"):
-        raise UsageError("plug-ins are for claude-code and codex")
+    if not agent_named(agent).has_plugin:
+        others = " and ".join(one.name for one in every_agent() if one.has_plugin)
+        raise UsageError(f"plug-ins are for {others}")
     target = invocation.directory / Path(invocation.options.plugin).expanduser()
     written = write_plugin(target, dry_run=invocation.options.dry_run)
     if invocation.json:

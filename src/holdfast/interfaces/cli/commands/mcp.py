@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import Refused, UsageError
+from holdfast.interfaces.agents import every_agent
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
@@ -14,18 +15,26 @@ if TYPE_CHECKING:
     from holdfast.interfaces.mcp.http import HttpPlace
 
 _PORT = 7347
-_WORKSPACE_VARIABLES = ("HOLDFAST_WORKSPACE", "CLAUDE_PROJECT_DIR")
-_SESSION_VARIABLES = ("HOLDFAST_SESSION", "CLAUDE_CODE_SESSION_ID")
+
+
+def _workspace_variables() -> list[str]:
+    own = [agent.server_project_variable for agent in every_agent()]
+    return ["HOLDFAST_WORKSPACE", *filter(None, own)]
+
+
+def _session_variables() -> list[str]:
+    own = [agent.server_session_variable for agent in every_agent()]
+    return ["HOLDFAST_SESSION", *filter(None, own)]
 
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast mcp [DIR ...] [--http [--host HOST] [--port N] [--issuer URL ...]]"
-    parser.description = """\
+    parser.description = f"""\
 Serve the tools, resources and prompts of Holdfast to an agent by the Model Context Protocol, over
 standard input and output, or with --http over streamable HTTP. DIRs are the workspaces to serve,
-the first one unless a call names another; without any, HOLDFAST_WORKSPACE, CLAUDE_PROJECT_DIR or
-the current directory. The session is that of --session, of HOLDFAST_SESSION, of
-CLAUDE_CODE_SESSION_ID, or the current one of the workspace.
+the first one unless a call names another; without any, {", ".join(_workspace_variables())} or
+the current directory. The session is that of --session, of {", of ".join(_session_variables())},
+or the current one of the workspace.
 
 Over HTTP every request needs a token. On this machine it is the one in the file mcp-token beside
 the stores, which only you can read. With --issuer it is an access token of that authorization
@@ -121,7 +130,7 @@ def _workspaces(invocation: Invocation) -> list[Path]:
 
     named = [invocation.directory / word for word in invocation.all_words]
     if not named and invocation.options.directory is None:
-        set_ones = (os.environ.get(name) for name in _WORKSPACE_VARIABLES)
+        set_ones = (os.environ.get(name) for name in _workspace_variables())
         named = [Path(value) for value in set_ones if value][:1]
     if not named:
         named = [invocation.directory]
@@ -133,7 +142,7 @@ def _workspaces(invocation: Invocation) -> list[Path]:
 def _session(invocation: Invocation) -> str | None:
     if invocation.options.session is not None:
         return str(invocation.options.session)
-    return next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), None)
+    return next((os.environ[name] for name in _session_variables() if os.environ.get(name)), None)
 
 
 def _require_package() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.conversation.transcripts.messages import TranscriptMessage
+from holdfast.domain.transcript_messages import TranscriptMessage
 from holdfast.engine.conversation.transcripts.reader import PassedOver, TranscriptReading
+from holdfast.interfaces.agents.claude_code import AGENT
 from tests.support.transcripts import claude_line
 
 EDIT = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": "a.py"}}
@@ -18,7 +19,7 @@ EDIT = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_pat
 def read(tmp_path: Path, *lines: bytes) -> tuple[list[TranscriptMessage], PassedOver]:
     path = tmp_path / "session.jsonl"
     path.write_bytes(b"".join(lines))
-    with TranscriptReading(path, "claude-code") as reading:
+    with TranscriptReading(path, AGENT.transcript_message) as reading:
         return list(reading), reading.passed_over
 
 

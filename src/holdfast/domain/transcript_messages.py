@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,6 +35,10 @@ class TranscriptMessage:
     at_ns: int | None = None
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     tool_use_ids: tuple[str, ...] = ()
+
+
+MessageOf = Callable[[Mapping[str, Any]], TranscriptMessage | None]
+"""The message on a line of an agent's transcript; None when the line holds none."""
 
 
 def text_of(value: object) -> str:

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.conversation.transcripts.messages import TranscriptMessage
+from holdfast.domain.transcript_messages import TranscriptMessage
 from holdfast.engine.conversation.transcripts.reader import PassedOver, TranscriptReading
+from holdfast.interfaces.agents.codex import AGENT
 from tests.support.transcripts import codex_line, codex_text
 
 
 def read(tmp_path: Path, *lines: bytes) -> tuple[list[TranscriptMessage], PassedOver]:
     path = tmp_path / "rollout-2026-08-15T12-00-00-abc.jsonl"
     path.write_bytes(b"".join(lines))
-    with TranscriptReading(path, "codex") as reading:
+    with TranscriptReading(path, AGENT.transcript_message) as reading:
         return list(reading), reading.passed_over
 
 
