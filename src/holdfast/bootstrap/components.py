@@ -34,7 +34,7 @@ def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) 
     for its first save."""
 
     def repository() -> WorkRepository:
-        from holdfast.components.git.work import GitWork
+        from holdfast.components.git.work_repository import GitWork
 
         return GitWork(environment)
 

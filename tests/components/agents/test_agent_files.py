@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.components.agents import restoring
+from holdfast.components.agents import restore as restoring
 from holdfast.components.agents.component import AgentsComponent
 from holdfast.domain.component_states import ComponentState
 from holdfast.ports.component import ComponentProblem

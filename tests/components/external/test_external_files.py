@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.components.external import looking
+from holdfast.components.external import named_paths as looking
 from holdfast.components.external.component import ExternalComponent
 from holdfast.components.external.states import content_name
 from holdfast.domain.component_states import ComponentState

@@ -335,7 +335,7 @@ def test_a_git_restore_that_fails_half_way_takes_everything_back(
         with monkeypatch.context() as patch:
             calls = iter([_no_space])
             patch.setattr(
-                "holdfast.components.git.restoring.put_files",
+                "holdfast.components.git.restore.put_files",
                 lambda *given: next(calls, put_files)(*given),
             )
             with pytest.raises(RestoreFailed, match="No space left"):

@@ -224,7 +224,7 @@ def test_a_save_loads_of_components_only_what_it_needs(tmp_path: Path) -> None:
     while "subprocess" in (found := loaded_by_a_save(place)):
         pass  # until the clock can tell the last change in git from a further one
     assert "holdfast.components.git.component" in found
-    assert not found & {"holdfast.components.git.capturing", "holdfast.components.git.commands"}
+    assert not found & {"holdfast.components.git.capture", "holdfast.components.git.commands"}
 
 
 @pytest.mark.requirement("GT-1", "SE-12")

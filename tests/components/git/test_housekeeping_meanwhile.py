@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.components.git import keeping
+from holdfast.components.git import keep_alive as keeping
 from tests.components.git.repositories import commit, git
 
 pytestmark = pytest.mark.requirement("GT-1", "GT-6")

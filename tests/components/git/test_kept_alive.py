@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.components.git.finding import find_repository
-from holdfast.components.git.new_reference import new_reference
+from holdfast.components.git.keep_alive import new_reference
+from holdfast.components.git.repository import find_repository
 from tests.components.git.repositories import commit, git, with_history, write
 
 REF = b"refs/holdfast/somebody/0123"

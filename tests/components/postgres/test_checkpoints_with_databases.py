@@ -185,7 +185,7 @@ def test_the_command_line_shows_how_far_a_dump_is(database: Database, workspace:
 # A save with a bar from the start, that waits when the first rows have passed.
 _STOPPING = """
 import sys
-from holdfast.components.postgres.metering import RowMeter
+from holdfast.components.postgres.capture import RowMeter
 from holdfast.interfaces.cli import progress_bar
 from holdfast.interfaces.cli.main import main
 progress_bar._FIRST_AFTER_S = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.components.postgres.conversation import Conversation
+from holdfast.components.postgres.connection import PsqlConnection
 from holdfast.domain.component_states import ComponentState
 from holdfast.ports.component import ComponentProblem
 from tests.components.postgres.conftest import SOURCE, Database
@@ -122,9 +122,9 @@ def test_a_restore_that_fails_anywhere_leaves_everything_as_it_was(
     changed = database.dump()
     present = database.run.captured()
     calls = 0
-    send = Conversation._send
+    send = PsqlConnection._send
 
-    def send_or_die(self: Conversation, data: bytes) -> None:
+    def send_or_die(self: PsqlConnection, data: bytes) -> None:
         nonlocal calls
         calls += b"COPY " in data or b"CREATE " in data or b"COMMIT" in data
         if calls >= 3 * failing:
@@ -132,7 +132,7 @@ def test_a_restore_that_fails_anywhere_leaves_everything_as_it_was(
         send(self, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Conversation, "_send", send_or_die)
+        patched.setattr(PsqlConnection, "_send", send_or_die)
         with pytest.raises(ComponentProblem):
             database.run.component.restore(database.run.request(then, present))
     assert calls >= 3 * failing

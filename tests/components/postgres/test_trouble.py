@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.components.postgres.addresses import find_address, parse_url
+from holdfast.components.postgres.address import find_address, parse_url
 from holdfast.components.postgres.component import PostgresComponent
 from holdfast.components.postgres.tools import Tools
 from holdfast.ports.component import ComponentProblem

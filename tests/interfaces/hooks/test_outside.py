@@ -248,7 +248,7 @@ def test_the_agent_is_told_which_paths_outside_were_not_taken_back(
 def test_files_inside_return_when_one_outside_cannot_be_written(
     project: Path, outside: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.components.external import restoring
+    from holdfast.components.external import restore as restoring
 
     _send(project, tool_call(project, "t1", "rm ../dotfiles/rc"))
     (outside / "rc").write_text("wrecked\n")

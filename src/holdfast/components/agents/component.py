@@ -24,8 +24,8 @@ from holdfast.ports.component import (
 )
 
 if TYPE_CHECKING:
+    from holdfast.components.agents.pattern_walk import Roots
     from holdfast.components.agents.states import Given
-    from holdfast.components.agents.walking import Roots
     from holdfast.domain.agent_patterns import Pattern
     from holdfast.ports.agent_states import AgentStates
 
@@ -83,7 +83,7 @@ class AgentsComponent:
         return bool(self._chosen) or self._given.exist()
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
-        from holdfast.components.agents.capturing import capture
+        from holdfast.components.agents.capture import capture
 
         patterns = self._patterns(request.workspace)
         return capture(request, sink, self._roots(request.workspace), patterns, self._said())
@@ -99,8 +99,8 @@ class AgentsComponent:
         return [*(lines or ["nothing that agents remember"]), *facts["left_out"]]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        from holdfast.components.agents.restoring import Restoring
-        from holdfast.components.agents.walking import shown
+        from holdfast.components.agents.pattern_walk import shown
+        from holdfast.components.agents.restore import Restoring
 
         patterns = self._patterns(request.workspace)
         roots = self._roots(request.workspace)
@@ -136,7 +136,7 @@ class AgentsComponent:
         return [*running, *_still_open(self._of_agents())]
 
     def restore(self, request: RestoreOf) -> None:
-        from holdfast.components.agents.restoring import Restoring
+        from holdfast.components.agents.restore import Restoring
 
         patterns = self._patterns(request.workspace)
         try:
@@ -149,7 +149,7 @@ class AgentsComponent:
         self._restore_given(request)
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
-        from holdfast.components.agents.restoring import Restoring
+        from holdfast.components.agents.restore import Restoring
         from holdfast.components.agents.states import encode_given
 
         patterns = self._patterns(request.workspace)
@@ -159,14 +159,14 @@ class AgentsComponent:
         return found
 
     def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
-        from holdfast.components.agents.purging import files
+        from holdfast.components.agents.purge import files
 
         return files(state, contents, self._own_roots())
 
     def without(
         self, state: ComponentState, contents: ContentSource, paths: Sequence[bytes]
     ) -> Remainder:
-        from holdfast.components.agents.purging import without
+        from holdfast.components.agents.purge import without
 
         return without(state, contents, paths, self._own_roots())
 
@@ -248,7 +248,7 @@ class AgentsComponent:
             raise ComponentProblem(f"agent_state: {error}") from None
 
     def _roots(self, workspace: Path) -> Roots:
-        from holdfast.components.agents.walking import Roots
+        from holdfast.components.agents.pattern_walk import Roots
 
         home = self._environment.get("HOME", "")
         return Roots(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.components.agents.walking import Entry, Place
+from holdfast.components.agents.pattern_walk import Entry, Place
 from holdfast.domain.agent_patterns import Root
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_safe_name, to_text
 from holdfast.domain.trees.objects import digest_of

@@ -25,8 +25,8 @@ from holdfast.ports.component import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.components.external.looking import Looking
-    from holdfast.components.external.restoring import Restoring
+    from holdfast.components.external.named_paths import Looking
+    from holdfast.components.external.restore import Restoring
     from holdfast.ports.external_paths import ExternalPaths
 
 NAME = "external"
@@ -50,7 +50,7 @@ class ExternalComponent:
         return self._paths.exist()
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
-        from holdfast.components.external.capturing import capture
+        from holdfast.components.external.capture import capture
 
         return capture(request, sink, self._looking(request.workspace).at(self._names()))
 
@@ -63,7 +63,7 @@ class ExternalComponent:
         return [*lines, *(f"not captured: {text}" for text in left_out)]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        from holdfast.components.external.looking import shown
+        from holdfast.components.external.named_paths import shown
         from holdfast.domain.external_paths import key_of
 
         steps = self._restoring(request, everything_known=True).steps()
@@ -125,13 +125,13 @@ class ExternalComponent:
         """Nothing is kept outside of the store."""
 
     def _restoring(self, request: RestoreOf, *, everything_known: bool = False) -> Restoring:
-        from holdfast.components.external.restoring import Restoring
+        from holdfast.components.external.restore import Restoring
 
         looking = self._looking(request.workspace)
         return Restoring(request, self._names(), looking, everything_known=everything_known)
 
     def _looking(self, workspace: Path) -> Looking:
-        from holdfast.components.external.looking import Looking
+        from holdfast.components.external.named_paths import Looking
 
         stores = [] if self._stores is None else [os.fsencode(self._stores)]
         return Looking([os.fsencode(workspace), *stores])

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.components.external.looking import Entry, Look, shown
+from holdfast.components.external.named_paths import Entry, Look, shown
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.external_paths import key_of, require_kept
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_within, to_text

@@ -13,8 +13,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.components.git.finding import Repository
 from holdfast.components.git.references import LEAVE_GIT_OUT
+from holdfast.components.git.repository import Repository
 from holdfast.ports.component import ComponentProblem
 
 if TYPE_CHECKING:

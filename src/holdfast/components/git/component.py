@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.components.git.finding import Repository, find_repository
+from holdfast.components.git.repository import Repository, find_repository
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.paths import from_text
 from holdfast.ports.component import (
@@ -24,7 +24,7 @@ from holdfast.ports.component import (
 
 if TYPE_CHECKING:
     from holdfast.components.git.commands import Git
-    from holdfast.components.git.nested.restoring import NestedRestoring
+    from holdfast.components.git.nested.restore import NestedRestoring
     from holdfast.domain.git.drift import GitDrift
     from holdfast.domain.git.place import PresentGit
     from holdfast.domain.purges import Holder, Purged
@@ -68,31 +68,31 @@ class GitComponent:
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
         if self._has_nested(request):
-            from holdfast.components.git.nested.capturing import NestedCapturing
+            from holdfast.components.git.nested.capture import NestedCapturing
 
             return NestedCapturing(request, self._environment, self._noted, self._ours).run(sink)
         repository = self._required(request.workspace)
         if request.previous is not None and request.intended is None:
-            from holdfast.components.git.looking import is_as_before
+            from holdfast.components.git.status import is_as_before
 
             if is_as_before(repository, request.previous, now_ns=request.now_ns):
                 changed = request.changed()
                 if changed is not None and not changed:
                     return None
-                from holdfast.components.git.dirty import renewed
+                from holdfast.components.git.dirty_files import renewed
 
                 return renewed(repository, request, request.previous, changed, sink)
-        from holdfast.components.git.capturing import Capturing
+        from holdfast.components.git.capture import Capturing
 
         return Capturing(repository, request, self._environment, request.timeout_s).run(sink)
 
     def describe(self, state: ComponentState) -> Sequence[str]:
-        from holdfast.components.git.describing import describe
+        from holdfast.components.git.states import describe
 
         return list(describe(state))
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        from holdfast.components.git.previewing import preview
+        from holdfast.components.git.restore import preview
 
         own = ComponentPreview()
         if _has_own(request.target):
@@ -125,7 +125,7 @@ class GitComponent:
 
     def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
         from holdfast.components.git.commands import Git
-        from holdfast.components.git.holding import holders_in
+        from holdfast.components.git.content_holders import holders_in
 
         repository = find_repository(workspace)
         if repository is None:
@@ -155,7 +155,7 @@ class GitComponent:
             return None  # a broken repository is told about where it matters
 
     def place(self, request: CaptureRequest) -> PresentGit | None:
-        from holdfast.components.git.present import present, present_as_before
+        from holdfast.components.git.current_place import present, present_as_before
         from holdfast.components.git.references import BrokenReference
 
         repository = find_repository(request.workspace, ours=self._ours)
@@ -169,7 +169,7 @@ class GitComponent:
 
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.git.references import BrokenReference
-        from holdfast.components.git.restoring import restore
+        from holdfast.components.git.restore import restore
 
         try:
             if _has_own(request.target):
@@ -180,7 +180,7 @@ class GitComponent:
             raise ComponentProblem(f"the repository could not be changed: {error}") from error
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
-        from holdfast.components.git.restoring import verify
+        from holdfast.components.git.restore import verify
 
         wrong = verify(self._git(request), request) if _has_own(request.target) else []
         if NESTED in request.target.facts:
@@ -188,9 +188,9 @@ class GitComponent:
         return wrong
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        from holdfast.components.git import keeping
+        from holdfast.components.git import keep_alive as keeping
         from holdfast.components.git.commands import Git
-        from holdfast.components.git.nested.releasing import drop_nested, owned_in_nested
+        from holdfast.components.git.nested.release import drop_nested, owned_in_nested
         from holdfast.components.git.nested.states import kept_in_nested
 
         repository = find_repository(workspace)
@@ -223,7 +223,7 @@ class GitComponent:
         return self._with_nested and find_repository(request.workspace) is None
 
     def _nested(self, request: RestoreOf) -> NestedRestoring:
-        from holdfast.components.git.nested.restoring import NestedRestoring
+        from holdfast.components.git.nested.restore import NestedRestoring
 
         return NestedRestoring(request, self._environment)
 

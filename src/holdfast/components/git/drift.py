@@ -17,9 +17,13 @@ from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.index_file import GITLINK, IndexEntry, read_index
 from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import Head, read_head
-from holdfast.components.git.staging import read_staged
 from holdfast.components.git.states import HEADS, decode_state
-from holdfast.components.git.uncommitted import differs_from_index, ignored_paths, is_content_of
+from holdfast.components.git.uncommitted import (
+    differs_from_index,
+    ignored_paths,
+    is_content_of,
+    read_staged,
+)
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git.drift import GitDrift, GitPlace
 from holdfast.domain.git.index import UnknownIndex

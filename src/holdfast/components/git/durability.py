@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from holdfast.components.git.finding import Repository
+from holdfast.components.git.repository import Repository
 
 T = TypeVar("T")
 

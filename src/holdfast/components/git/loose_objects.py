@@ -16,8 +16,8 @@ import zlib
 from collections.abc import Sequence
 
 from holdfast.components.git.durability import sync_all
-from holdfast.components.git.finding import Repository
 from holdfast.components.git.plain_files import TooLarge, read_small
+from holdfast.components.git.repository import Repository
 from holdfast.values.tuples import NamedTuple
 
 _HEADER_BYTES = 4096

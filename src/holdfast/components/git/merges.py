@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.components.git.finding import Repository, find_repository
 from holdfast.components.git.plain_files import opened
 from holdfast.components.git.references import BrokenReference, read_head, read_reference
+from holdfast.components.git.repository import Repository, find_repository
 from holdfast.domain.git.merges import Unclear, merged_since, read_moves
 
 _BRANCHES = b"refs/heads/"

@@ -16,18 +16,17 @@ import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from holdfast.components.git.all_references import (
+from holdfast.components.git.references import (
     HEADS,
     STASH_REF,
     TAGS,
+    Head,
     decode_list,
     encode_list,
     read_all,
 )
-from holdfast.components.git.finding import Repository
-from holdfast.components.git.looking import read_worktrees
-from holdfast.components.git.references import Head
-from holdfast.components.git.stash_log import (
+from holdfast.components.git.repository import Repository
+from holdfast.components.git.stash import (
     StashEntry,
     parse_log,
     read_stash_log,
@@ -42,6 +41,7 @@ from holdfast.components.git.states import (
     way_of,
 )
 from holdfast.components.git.states import TAGS as TAGS_CONTENT
+from holdfast.components.git.status import read_worktrees
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import ComponentProblem, ContentSource, Intended

@@ -21,7 +21,7 @@ from holdfast.ports.component import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.components.postgres.capturing import Connector
+    from holdfast.components.postgres.capture import Connector
     from holdfast.components.postgres.states import KeptDatabase
     from holdfast.components.postgres.tools import Tools
 
@@ -57,7 +57,7 @@ class PostgresComponent:
         )
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
-        from holdfast.components.postgres.capturing import capture_database, is_unchanged
+        from holdfast.components.postgres.capture import capture_database, is_unchanged
 
         problems: list[str] = []
         facts: list[dict[str, Any]] = []
@@ -96,7 +96,7 @@ class PostgresComponent:
         return lines
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        from holdfast.components.postgres.previewing import preview
+        from holdfast.components.postgres.restore import preview
         from holdfast.components.postgres.states import decode_databases
 
         actions: list[str] = []
@@ -120,14 +120,14 @@ class PostgresComponent:
         return ()
 
     def restore(self, request: RestoreOf) -> None:
-        from holdfast.components.postgres.restoring import DatabaseRestore
+        from holdfast.components.postgres.restore import DatabaseRestore
 
         with self._matched(request) as pairs:
             for kept, connector in pairs:
                 DatabaseRestore(connector, kept, request).run()
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
-        from holdfast.components.postgres.restoring import wrong_tables
+        from holdfast.components.postgres.restore import wrong_tables
 
         with self._matched(request) as pairs:
             return [text for kept, c in pairs for text in wrong_tables(c, kept, request)]
@@ -150,9 +150,9 @@ class PostgresComponent:
     @contextmanager
     def _connectors(self, timeout_s: float, problems: list[str]) -> Iterator[list[Connector]]:
         """One for each database that is named and set; what is wrong with others is a problem."""
-        from holdfast.components.postgres.addresses import find_address
-        from holdfast.components.postgres.capturing import Connector
-        from holdfast.components.postgres.running import TimeLimit
+        from holdfast.components.postgres.address import find_address
+        from holdfast.components.postgres.capture import Connector
+        from holdfast.components.postgres.tools import TimeLimit
 
         addresses = []
         for source in self._sources:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.components.postgres.addresses import Address
+from holdfast.components.postgres.address import Address
 from holdfast.ports.component import ComponentProblem
 
 LOCKED = "55P03"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from holdfast.components.postgres.looking import Identity, Table
+from holdfast.components.postgres.catalog import Identity, Table
 from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.ids import Digest
 from holdfast.ports.component import ComponentProblem, ContentSource

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.components.git.finding import Repository, find_repository
+from holdfast.components.git.repository import Repository, find_repository
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.ports.component import (
     Captured,
@@ -22,7 +22,7 @@ from holdfast.ports.component import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.components.worktrees.restoring import Restoring
+    from holdfast.components.worktrees.restore import Restoring
 
 NAME = "worktrees"
 GONE_ONLY = "gone"
@@ -54,7 +54,7 @@ class WorktreesComponent:
         return repository is not None and os.path.isdir(repository.shared(b"worktrees"))
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
-        from holdfast.components.worktrees.capturing import Capturing
+        from holdfast.components.worktrees.capture import Capturing
 
         repository = _required(request.workspace)
         with_files = self._files == "always" or (self._files == "manual" and request.thorough)
@@ -92,9 +92,9 @@ class WorktreesComponent:
         return list(self._restoring(request).differences())
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        from holdfast.components.git import keeping
+        from holdfast.components.git import keep_alive as keeping
         from holdfast.components.git.commands import Git
-        from holdfast.components.worktrees.capturing import owner_of
+        from holdfast.components.worktrees.capture import owner_of
         from holdfast.domain.paths import from_text
 
         repository = find_repository(workspace)
@@ -107,7 +107,7 @@ class WorktreesComponent:
             keeping.drop(Git(repository, self._environment, 30.0), gone)
 
     def _restoring(self, request: RestoreOf) -> Restoring:
-        from holdfast.components.worktrees.restoring import Restoring
+        from holdfast.components.worktrees.restore import Restoring
 
         return Restoring(_required(request.workspace), request, self._environment)
 

@@ -10,8 +10,8 @@ import os
 from dataclasses import dataclass
 
 from holdfast.components.git.commands import Git
-from holdfast.components.git.finding import Repository, linked_directory
-from holdfast.components.git.looking import read_worktrees
+from holdfast.components.git.repository import Repository, linked_directory
+from holdfast.components.git.status import read_worktrees
 from holdfast.domain.paths import from_text, is_safe_name
 from holdfast.domain.trees.objects import digest_of
 

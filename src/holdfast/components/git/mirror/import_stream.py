@@ -4,18 +4,46 @@
 
 Guarantee: the branch moves when the stream has ended well, to the last commit of it, and only ahead
 of where it stands then; otherwise nothing is seen of it. Not more than one block is in memory.
+
+A path that some system would take for its own data is left out (`git_takes`). The rule is the same
+everywhere, so that a mirror built on another machine is equal and `git fsck --strict` accepts it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 
 from holdfast.components.git.commands import Git, GitFailed
+
+_GIT = re.compile(rb"(?:\.git|git~1)[. ]*(?::.*)?\Z", re.IGNORECASE | re.DOTALL)
+_LINK = re.compile(
+    rb"(?:\.git(?:modules|ignore|attributes)|\.mailmap|(?:gitmod|gitign|gitatt|mailma)~[1-4]"
+    rb"|g[a-f0-9]{1,5}~\d+|ma[a-f0-9]{1,4}~\d+)[. ]*(?::.*)?\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+
+
+def git_takes(path: bytes, *, link: bool = False) -> bool:
+    """`link` tells a symbolic link, for which more names are reserved."""
+    for name in path.split(b"/"):
+        for part in {name, *name.split(b"\\")}:
+            plain = _without_ignored(part)
+            if not plain or plain in (b".", b"..") or _GIT.match(plain):
+                return False
+    return not (link and _LINK.match(_without_ignored(path.rpartition(b"/")[2])))
+
+
+def _without_ignored(name: bytes) -> bytes:
+    text = name.decode("utf-8", "surrogateescape")
+    return _IGNORED_BY_HFS.sub("", text).encode("utf-8", "surrogateescape")
+
 
 _NO_LOG = ("core.logAllRefUpdates=false",)
 _WHO = b"Holdfast <holdfast@localhost>"

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.finding import Repository, repository_at
 from holdfast.components.git.plain_files import TooLarge, read_small
-from holdfast.components.git.scratch import GitWith
+from holdfast.components.git.repository import Repository, repository_at
+from holdfast.components.git.scratch_index import GitWith
 from holdfast.domain.paths import is_within
 
 _LINK_BYTES = 4096

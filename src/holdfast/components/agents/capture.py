@@ -1,0 +1,155 @@
+"""Taking the state of agents: unchanged by what the file system says, or read once more.
+
+    walk → everything as the checkpoint before saw it, and old enough to be told apart → unchanged
+    → else every entry, and an index of them
+
+A file is read until two looks at it agree; one that is being written all the time is taken as it
+was last read, and said.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+
+from blake3 import blake3
+
+from holdfast.components.agents.pattern_walk import Entry, Roots, Walk, shown, walk
+from holdfast.components.agents.states import (
+    GIVEN,
+    INDEX,
+    Given,
+    Kind,
+    content_name,
+    directory_content,
+    encode_given,
+    encode_index,
+    kind_of,
+)
+from holdfast.domain.agent_patterns import Pattern
+from holdfast.ports.component import Captured, CaptureRequest, ContentSink
+
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_IN_MEMORY_BYTES = 8 << 20
+_BLOCK_BYTES = 1 << 20
+_TRIES = 3
+_MOST_LEFT_OUT = 100
+_RACY_NS = 2_000_000_000
+"""A change within the coarsest clock of a file system may leave no trace in the times."""
+
+
+def capture(
+    request: CaptureRequest,
+    sink: ContentSink,
+    roots: Roots,
+    patterns: Sequence[Pattern],
+    given: Given,
+) -> Captured | None:
+    found = walk(roots, patterns)
+    told = encode_given(given) if given else b""
+    signature = _signature(found, told, request.now_ns)
+    previous = request.previous
+    if previous is not None and signature and previous.notes.get("signature") == signature:
+        return None
+    problems = list(found.problems)
+    taken: list[Entry] = []
+    total_bytes = 0
+    for entry in found.entries:
+        size = _take(entry, roots, sink, problems)
+        if size is not None:
+            taken.append(entry)
+            total_bytes += size
+    if taken:
+        sink.add(INDEX, [encode_index(taken)])
+    if told:
+        sink.add(GIVEN, [told])
+    facts = {
+        "files": sum(kind_of(entry) is not Kind.DIRECTORY for entry in taken),
+        "bytes": total_bytes,
+        "left_out": found.left_out[:_MOST_LEFT_OUT],
+        "given": [
+            [session, agent] for session in sorted(given) for agent in sorted(given[session])
+        ],
+    }
+    return Captured(facts, tuple(problems), {"signature": signature})
+
+
+def _signature(found: Walk, given: bytes, now_ns: int) -> str | None:
+    """Equal only when nothing has changed; None when that could not be told."""
+    digest = blake3(given)
+    for text in (*found.left_out, *found.problems):
+        digest.update(b"\0" + text.encode("utf-8", "surrogateescape"))
+    for entry in found.entries:
+        if max(entry.status.st_mtime_ns, entry.status.st_ctime_ns) > now_ns - _RACY_NS:
+            return None
+        fields = (entry.root.value, entry.path, entry.identity, entry.target)
+        digest.update(repr(fields).encode())
+    return digest.hexdigest()
+
+
+def _take(entry: Entry, roots: Roots, sink: ContentSink, problems: list[str]) -> int | None:
+    """How many bytes went in; None when the entry is not there or cannot be read."""
+    name = content_name(entry.place)
+    if entry.target is not None:
+        sink.add(name, [entry.target])
+        return len(entry.target)
+    if entry.is_directory:
+        sink.add(name, [directory_content(entry.mode)])
+        return 0
+    try:
+        return _take_file(entry, roots, sink, name, problems)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        problems.append(f"{shown(*entry.place)}: {error.strerror or 'it cannot be read'}")
+        return None
+
+
+def _take_file(
+    entry: Entry, roots: Roots, sink: ContentSink, name: str, problems: list[str]
+) -> int | None:
+    with roots.directory(entry.root, entry.path[:-1]) as dir_fd:
+        fd = os.open(entry.path[-1], FILE_FLAGS, dir_fd=dir_fd)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(0, "it is no file any more")
+        if os.fstat(fd).st_size <= _IN_MEMORY_BYTES:
+            data, settled = _settled(fd)
+            sink.add(name, [data])
+            size = len(data)
+        else:
+            before = os.fstat(fd)
+            sink.add(name, blocks_of(fd, before.st_size))
+            size, settled = before.st_size, _times(os.fstat(fd)) == _times(before)
+    finally:
+        os.close(fd)
+    if not settled:
+        problems.append(f"{shown(*entry.place)} was being written; it is as it was read last")
+    return size
+
+
+def _settled(fd: int) -> tuple[bytes, bool]:
+    data = b""
+    for _ in range(_TRIES):
+        before = os.fstat(fd)
+        data = b"".join(blocks_of(fd, None))
+        if _times(os.fstat(fd)) == _times(before) and len(data) == before.st_size:
+            return data, True
+    return data, False
+
+
+def blocks_of(fd: int, size: int | None) -> Iterator[bytes]:
+    """The content from its beginning, of a file that may grow meanwhile."""
+    at = 0
+    while size is None or at < size:
+        wanted = _BLOCK_BYTES if size is None else min(_BLOCK_BYTES, size - at)
+        block = os.pread(fd, wanted, at)
+        if not block:
+            return
+        at += len(block)
+        yield block
+
+
+def _times(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

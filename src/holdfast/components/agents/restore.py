@@ -1,0 +1,291 @@
+"""Bringing the state of agents back: planned as data, checked, then done file by file.
+
+    what is there now × what was there then → steps → nothing would be lost → remove, make, write
+
+Guarantees: nothing outside of what `agent_state` names is touched; no link is followed; each file
+is the old one or the new one whatever happens; a file is only replaced or removed while its bytes
+are those that the state before the restore holds. Doing it twice is the same as once.
+Not guaranteed: an agent that keeps a file open and writes to it at the very moment of its exchange
+writes into the old one.
+Files of the workspace itself that somebody changed meanwhile are left as they are: they come back
+with the files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from blake3 import blake3
+
+from holdfast.components.agents.capture import FILE_FLAGS, blocks_of
+from holdfast.components.agents.pattern_walk import Entry, Place, Roots, shown, walk
+from holdfast.components.agents.states import (
+    Kept,
+    Kind,
+    content_name,
+    directory_content,
+    kind_of,
+    read_index,
+)
+from holdfast.domain.agent_patterns import Pattern, Root
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import STAGING_PREFIX
+from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.component import ComponentProblem, RestoreOf
+
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LONGEST_TARGET = 4096
+
+
+@dataclass(slots=True)
+class RestoreSteps:
+    """What has to be done, in this order, and what stands in the way."""
+
+    remove: list[Entry] = field(default_factory=list)
+    make: list[Kept] = field(default_factory=list)
+    write: list[tuple[Kept, Entry | None]] = field(default_factory=list)
+    change_mode: list[Kept] = field(default_factory=list)
+    conflicts: list[Place] = field(default_factory=list)
+    beyond: list[Place] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.remove or self.make or self.write or self.change_mode)
+
+
+class Restoring:
+    """One restore of files: `steps` plans it, `run` does it."""
+
+    def __init__(
+        self,
+        request: RestoreOf,
+        roots: Roots,
+        patterns: Sequence[Pattern],
+        *,
+        everything_known: bool = False,
+    ) -> None:
+        """A preview takes for known whatever is there: it will be captured before anything else."""
+        self._everything_known = everything_known
+        self._request = request
+        self._roots = roots
+        self._patterns = patterns
+
+    def steps(self) -> RestoreSteps:
+        steps = RestoreSteps()
+        wanted = {}
+        known = self._once(read_index(self._request.contents))
+        removed = [kept.place for kept in known.values() if kept.kind is Kind.REMOVED]
+        for place, kept in known.items():
+            if kept.kind is Kind.REMOVED:
+                continue
+            if any(p.root is kept.root and p.matches(kept.path) for p in self._patterns):
+                wanted[place] = kept
+            else:
+                steps.beyond.append(place)
+        there = {entry.place: entry for entry in walk(self._roots, self._patterns).entries}
+        for place, kept in wanted.items():
+            self._plan_one(steps, kept, there.get(place))
+        for place, entry in there.items():
+            if place in wanted or any(_touches(place, other) for other in removed):
+                continue
+            if self._is_known(entry):
+                steps.remove.append(entry)
+        steps.remove.sort(key=lambda entry: entry.path, reverse=True)  # what is inside goes first
+        return steps
+
+    def _once(self, known: dict[Place, Kept]) -> dict[Place, Kept]:
+        """A file that patterns of two roots reach is one file, however often it was taken."""
+        order = list(Root)
+        first: dict[bytes | Place, Kept] = {}
+        for kept in sorted(known.values(), key=lambda kept: order.index(kept.root)):
+            first.setdefault(self._roots.absolute(kept.place) or kept.place, kept)
+        return {kept.place: kept for kept in first.values()}
+
+    def _plan_one(self, steps: RestoreSteps, kept: Kept, entry: Entry | None) -> None:
+        self._wanted_digest(kept)  # what is lost is found before anything is changed
+        if entry is not None and self._is_as_wanted(kept, entry):
+            if kept.kind is not Kind.LINK and entry.mode != kept.mode:
+                steps.change_mode.append(kept)
+            return
+        if entry is not None and not entry.is_directory and not self._is_known(entry):
+            if kept.root is not Root.WORKSPACE:
+                steps.conflicts.append(kept.place)
+            return
+        if entry is not None and Kind.DIRECTORY in (kind_of(entry), kept.kind):
+            steps.remove.append(entry)
+            entry = None
+        if kept.kind is Kind.DIRECTORY:
+            steps.make.append(kept)
+        else:
+            steps.write.append((kept, entry))
+
+    def _is_as_wanted(self, kept: Kept, entry: Entry) -> bool:
+        if kind_of(entry) is not kept.kind:
+            return False
+        return kept.kind is Kind.DIRECTORY or self._digest(entry) == self._wanted_digest(kept)
+
+    def _is_known(self, entry: Entry) -> bool:
+        """Whether the state before the restore has just these bytes of this place. Directories go
+        only when they are empty by then, which loses nothing."""
+        if self._everything_known:
+            return True
+        present = self._request.present
+        known = None if present is None else present.content(content_name(entry.place))
+        return known is not None and (entry.is_directory or known.digest == self._digest(entry))
+
+    def _wanted_digest(self, kept: Kept) -> Digest:
+        content = self._request.target.content(kept.content)
+        if content is None:
+            raise ComponentProblem(f"the checkpoint has lost {shown(*kept.place)}")
+        return content.digest
+
+    def _digest(self, entry: Entry) -> Digest | None:
+        if entry.target is not None:
+            return digest_of(entry.target)
+        if entry.is_directory:
+            return digest_of(directory_content(entry.mode))
+        try:
+            with self._roots.directory(entry.root, entry.path[:-1]) as dir_fd:
+                fd = os.open(entry.path[-1], FILE_FLAGS, dir_fd=dir_fd)
+        except OSError:
+            return None
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return None
+            digest = blake3()
+            for block in blocks_of(fd, None):
+                digest.update(block)
+            return Digest(digest.digest())
+        finally:
+            os.close(fd)
+
+    def run(self) -> None:
+        steps = self.steps()
+        if steps.conflicts:
+            raise changed_meanwhile(steps.conflicts)
+        for entry in steps.remove:
+            self._remove(entry)
+        for kept in steps.make:
+            with self._roots.directory(kept.root, kept.path, make=True):
+                pass
+        for kept, replaced in steps.write:
+            self._write(kept, replaced)
+        # Directories last, and the inner ones first: a mode may close them to us.
+        for kept in sorted((*steps.change_mode, *steps.make), key=_depth, reverse=True):
+            with self._roots.directory(kept.root, kept.path[:-1]) as dir_fd:
+                _change_mode(dir_fd, kept.path[-1], kept.mode)
+
+    def _remove(self, entry: Entry) -> None:
+        name = entry.path[-1]
+        with self._roots.directory(entry.root, entry.path[:-1]) as dir_fd:
+            if entry.is_directory:
+                with contextlib.suppress(OSError):  # not empty: it holds what nobody captured
+                    os.rmdir(name, dir_fd=dir_fd)
+            else:
+                _require_unchanged(dir_fd, entry)
+                os.unlink(name, dir_fd=dir_fd)
+            os.fsync(dir_fd)
+
+    def _write(self, kept: Kept, entry: Entry | None) -> None:
+        name = kept.path[-1]
+        temporary = STAGING_PREFIX + digest_of(name).hex()[:16].encode()
+        with self._roots.directory(kept.root, kept.path[:-1], make=True) as dir_fd:
+            with contextlib.suppress(FileNotFoundError):  # of a restore that was interrupted
+                os.unlink(temporary, dir_fd=dir_fd)
+            try:
+                if kept.kind is Kind.LINK:
+                    os.symlink(self._link_target(kept), temporary, dir_fd=dir_fd)
+                else:
+                    self._write_file(kept, dir_fd, temporary)
+                if entry is None:
+                    _require_nothing(dir_fd, kept.place)
+                else:
+                    _require_unchanged(dir_fd, entry)
+                os.replace(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=dir_fd)
+                raise
+            os.fsync(dir_fd)
+
+    def _link_target(self, kept: Kept) -> bytes:
+        target = b""
+        for piece in self._request.contents.read(kept.content):
+            target += piece
+            if len(target) > _LONGEST_TARGET:
+                raise ComponentProblem(f"{shown(*kept.place)} leads to more than a path")
+        return target
+
+    def _write_file(self, kept: Kept, dir_fd: int, temporary: bytes) -> None:
+        fd = os.open(temporary, _WRITE_FLAGS, 0o600, dir_fd=dir_fd)
+        try:
+            for piece in self._request.contents.read(kept.content):
+                view = memoryview(piece)
+                while view:
+                    view = view[os.write(fd, view) :]
+            os.fchmod(fd, kept.mode)
+            os.utime(fd, ns=(kept.mtime_ns, kept.mtime_ns))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def differences(self) -> Iterator[str]:
+        """What is not as it was, after `run`."""
+        steps = self.steps()
+        for kept, _ in steps.write:
+            yield f"{shown(*kept.place)} is not as it was"
+        for kept in (*steps.make, *steps.change_mode):
+            yield f"{shown(*kept.place)} is not as it was"
+        for place in steps.conflicts:
+            yield f"{shown(*place)} is being changed by somebody else"
+        for entry in steps.remove:
+            if not entry.is_directory:
+                yield f"{shown(*entry.place)} is still there"
+
+
+def changed_meanwhile(places: Sequence[Place]) -> ComponentProblem:
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    named = ", ".join(shown(*place) for place in places[:3])
+    return ComponentProblem(
+        f"{named}{more} changed meanwhile and was left alone: an agent is at work; "
+        "let it finish, then restore again"
+    )
+
+
+def _touches(place: Place, removed: Place) -> bool:
+    """Whether nothing is known of a place any more, or of something below it."""
+    (root, path), (other_root, other) = place, removed
+    length = min(len(path), len(other))
+    return root is other_root and path[:length] == other[:length]
+
+
+def _depth(kept: Kept) -> int:
+    return len(kept.path)
+
+
+def _change_mode(dir_fd: int, name: bytes, mode: int) -> None:
+    fd = os.open(name, FILE_FLAGS, dir_fd=dir_fd)
+    try:
+        os.fchmod(fd, mode)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _require_unchanged(dir_fd: int, entry: Entry) -> None:
+    try:
+        status = os.stat(entry.path[-1], dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if Entry(entry.root, entry.path, status).identity != entry.identity:
+        raise changed_meanwhile([entry.place])
+
+
+def _require_nothing(dir_fd: int, place: Place) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(place[1][-1], dir_fd=dir_fd, follow_symlinks=False)
+        raise changed_meanwhile([place])

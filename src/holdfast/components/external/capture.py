@@ -1,0 +1,154 @@
+"""Taking external files: unchanged by what the file system says, or read once more.
+
+A file is read until two looks at it agree. What cannot be read, or is too much, is left out and
+listed with its reason. The first checkpoint that is without it is partial: it may be the last one
+before it is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+from blake3 import blake3
+
+from holdfast.components.external.named_paths import (
+    BUILT_IN,
+    LARGEST_FILE_BYTES,
+    MOST_BYTES,
+    Entry,
+    LeftOut,
+    Look,
+    opened_directory,
+    shown,
+)
+from holdfast.components.external.states import INDEX, MOST_LISTED, content_name, encode_index
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.ids import Digest
+from holdfast.domain.wording import count_words
+from holdfast.ports.component import Captured, CaptureRequest, ContentSink
+
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_BLOCK_BYTES = 1 << 20
+_TRIES = 3
+_MOST_PROBLEMS = 20
+_RACY_NS = 2_000_000_000
+"""A change within the coarsest clock of a file system may leave no trace in the times."""
+
+
+def capture(request: CaptureRequest, sink: ContentSink, look: Look) -> Captured | None:
+    signature = _signature(look, request.now_ns)
+    previous = request.previous
+    # What was said to be missing is not said again by a checkpoint that is otherwise the same.
+    known = None if previous is None or previous.problems else previous.notes.get("signature")
+    if signature is not None and known == signature:
+        return None
+    taken: list[Entry] = []
+    total_bytes = 0
+    for entry in sorted(look.entries.values(), key=lambda entry: entry.path):
+        try:
+            data = _content(entry, MOST_BYTES - total_bytes)
+        except LeftOut as reason:
+            look.left_out[entry.path] = str(reason)
+            continue
+        if data is not None:
+            sink.add(content_name(entry.path), [data])
+            total_bytes += len(data)
+        taken.append(entry)
+    if taken:
+        sink.add(INDEX, [encode_index(taken, look)])
+    left_out = [f"{shown(path)}: {reason}" for path, reason in look.left_out.items()]
+    facts: dict[str, Any] = {
+        "paths": [shown(entry.path) for entry in taken[:MOST_LISTED]],
+        "more": max(0, len(taken) - MOST_LISTED),
+        "bytes": total_bytes,
+        "left_out": left_out[:MOST_LISTED],
+    }
+    return Captured(facts, tuple(_problems(look, previous)), {"signature": signature})
+
+
+def _problems(look: Look, previous: ComponentState | None) -> Iterator[str]:
+    """What a restore will not bring back, told by the first checkpoint that is without it."""
+    told = () if previous is None else previous.facts.get("left_out", ())
+    lost = [
+        f"{shown(path)}: {reason}"
+        for path, reason in look.left_out.items()
+        if not reason.startswith(BUILT_IN)
+    ]
+    new = [text for text in lost if text not in told]
+    yield from (f"not captured: {text}" for text in new[:_MOST_PROBLEMS])
+    if len(new) > _MOST_PROBLEMS:
+        more = count_words(len(new) - _MOST_PROBLEMS, "path")
+        yield f"not captured: {more} more outside the workspace"
+
+
+def _signature(look: Look, now_ns: int) -> str | None:
+    """Equal only when nothing has changed; None when that could not be told."""
+    digest = blake3()
+    digest.update(repr(look.left_out).encode())
+    for path in sorted(look.entries):
+        entry = look.entries[path]
+        s = entry.status
+        if s is not None and max(s.st_mtime_ns, s.st_ctime_ns) > now_ns - _RACY_NS:
+            return None
+        fields = (path, entry.identity, entry.target, entry.directory_owner)
+        digest.update(repr(fields).encode())
+    return digest.hexdigest()
+
+
+def _content(entry: Entry, room_bytes: int) -> bytes | None:
+    """What is to be stored of an entry; None when its name says it all."""
+    if entry.target is not None:
+        return entry.target
+    if entry.status is None or entry.is_directory:
+        return None
+    if entry.status.st_size > room_bytes:
+        raise LeftOut("all of them together are too large")
+    data = read_file(entry.path)
+    if data is None:
+        raise LeftOut("it cannot be read, or is being written")
+    return data
+
+
+def read_file(path: bytes) -> bytes | None:
+    """The bytes of a regular file that stood still meanwhile, and is not too large; else None."""
+    try:
+        with opened_directory(path.rpartition(b"/")[0]) as dir_fd:
+            fd = os.open(path.rpartition(b"/")[2], FILE_FLAGS, dir_fd=dir_fd)
+    except OSError:
+        return None
+    try:
+        for _ in range(_TRIES):
+            before = os.fstat(fd)
+            if not stat.S_ISREG(before.st_mode) or before.st_size > LARGEST_FILE_BYTES:
+                return None
+            data = b"".join(_blocks(fd, before.st_size + 1))
+            if _times(os.fstat(fd)) == _times(before) and len(data) == before.st_size:
+                return data
+        return None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def digest_at(entry: Entry) -> Digest | None:
+    """Of what is there now; None when it cannot be told."""
+    data = entry.target if entry.target is not None else read_file(entry.path)
+    return None if data is None else Digest(blake3(data).digest())
+
+
+def _blocks(fd: int, most: int) -> Iterator[bytes]:
+    at = 0
+    while at < most:
+        block = os.pread(fd, min(_BLOCK_BYTES, most - at), at)
+        if not block:
+            return
+        at += len(block)
+        yield block
+
+
+def _times(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

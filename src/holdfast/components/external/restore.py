@@ -1,0 +1,380 @@
+"""Bringing external files back: planned as data, checked, then done path by path.
+
+    what is there now × what was there then → steps, and what is refused → remove, make, write
+
+Guarantees: only paths that tools of this workspace have named are touched; no link is followed; a
+path that became a link, or anything else than it was, that lies in a directory of another owner, or
+belongs to another user than it did, is refused; each file is the old one or the new one whatever
+happens; nothing is replaced or removed whose bytes the state before the restore does not hold.
+Doing it twice is the same as once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.components.external.capture import FILE_FLAGS, digest_at
+from holdfast.components.external.named_paths import (
+    BUILT_IN,
+    Entry,
+    LeftOut,
+    Looking,
+    above_of,
+    look_at,
+    opened_directory,
+    shown,
+)
+from holdfast.components.external.states import (
+    Kept,
+    Kind,
+    content_name,
+    kind_of,
+    mode_of,
+    read_index,
+)
+from holdfast.domain.component_states import BELOW, SOME
+from holdfast.domain.external_paths import key_of
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import STAGING_PREFIX
+from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.component import ComponentProblem, RestoreOf
+
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Steps:
+    """What has to be done, in this order; what is refused, by path with the reason."""
+
+    remove: list[Entry] = field(default_factory=list)
+    make: list[Kept] = field(default_factory=list)
+    write: list[tuple[Kept, Entry]] = field(default_factory=list)
+    change_mode: list[tuple[Kept, Entry]] = field(default_factory=list)
+    refused: list[tuple[bytes, str]] = field(default_factory=list)
+
+    def lines(self) -> Iterator[tuple[bytes, str]]:
+        """Each path with what would be done to it."""
+        for entry in self.remove:
+            yield entry.path, f"remove {shown(entry.path)}"
+        for kept in self.make:
+            yield kept.path, f"make {shown(kept.path)}/"
+        for kept, entry in self.write:
+            word = "create" if entry.status is None else "write"
+            yield kept.path, f"{word} {shown(kept.path)}"
+        for kept, _ in self.change_mode:
+            yield kept.path, f"change the mode of {shown(kept.path)} to {kept.mode:04o}"
+
+
+class Restoring:
+    """One restore: `steps` plans it, `run` does it. `names` is what tools have named here."""
+
+    def __init__(
+        self,
+        request: RestoreOf,
+        names: Sequence[bytes],
+        looking: Looking,
+        *,
+        everything_known: bool = False,
+    ) -> None:
+        """A preview takes for known whatever is there: it will be captured before anything else."""
+        self._request = request
+        self._names = frozenset(names)
+        self._looking = looking
+        self._everything_known = everything_known
+        word, _, keys = request.mode.partition(":")
+        self._chosen = set(keys.split(",")) if word in (SOME, BELOW) else None
+        self._below = word == BELOW
+        self._exchanged: set[bytes] = set()
+        self._target = {content.name: content for content in request.target.contents}
+        present = () if request.present is None else request.present.contents
+        self._present = {content.name: content for content in present}
+
+    def steps(self) -> Steps:
+        steps = Steps()
+        wanted = read_index(self._request.contents)
+        # Below a directory that was kept whole nothing else was, and nothing below what was absent.
+        covering = {k.path for k in wanted.values() if k.kind in (Kind.DIRECTORY, Kind.ABSENT)}
+        if self._chosen is not None:  # nor was anything below a file
+            covering |= {k.path for k in wanted.values() if k.kind in (Kind.FILE, Kind.LINK)}
+        unknown = {k.path for k in wanted.values() if k.kind.is_unknown or k.kind is Kind.PARTIAL}
+        look = self._looking.at([*wanted, *covering])
+        for path in sorted(wanted):
+            if self._is_chosen(path) and not wanted[path].kind.is_unknown:
+                self._plan_one(steps, wanted[path], wanted)
+        refused = {path for path, _ in steps.refused}
+        for path, reason in look.left_out.items():
+            covered = path in covering or (path not in wanted and _covered(path, covering, unknown))
+            matters = path not in refused and not reason.startswith(BUILT_IN)
+            matters = matters and not self._is_below_exchanged(path)
+            if covered and matters and self._is_chosen(path):
+                steps.refused.append((path, f"{reason} now"))
+        for path, entry in look.entries.items():
+            beyond = path not in wanted and _covered(path, covering, unknown)
+            if beyond and entry.status is not None and self._is_chosen(path):
+                self._plan_removal(steps, entry)
+        steps.remove.sort(key=lambda entry: entry.path, reverse=True)
+        return steps
+
+    def _is_chosen(self, path: bytes) -> bool:
+        if self._chosen is None or key_of(path) in self._chosen:
+            return True
+        return self._below and any(key_of(above) in self._chosen for above in above_of(path))
+
+    def _plan_one(self, steps: Steps, kept: Kept, wanted: Mapping[bytes, Kept]) -> None:
+        if kept.path not in self._names and not any(a in self._names for a in above_of(kept.path)):
+            steps.refused.append((kept.path, "no tool has named it in this workspace"))
+            return
+        try:
+            gone = kept.kind is not Kind.ABSENT and self._is_below_exchanged(kept.path)
+            entry = Entry(kept.path, None, None) if gone else look_at(kept.path)
+        except LeftOut as reason:
+            no_directory = (Kind.FILE, Kind.LINK)
+            above = [wanted[path].kind for path in above_of(kept.path) if path in wanted]
+            if kept.kind is Kind.ABSENT and any(kind in no_directory for kind in above):
+                return  # there was no way to it then either
+            steps.refused.append((kept.path, f"{reason} now"))
+            return
+        if self._is_as_wanted(kept, entry):
+            if (kept.kind is Kind.FILE or kept.is_directory) and mode_of(entry) != kept.mode:
+                self._unless_refused(steps, kept, entry, steps.change_mode)
+        elif kept.kind is Kind.ABSENT:
+            self._plan_removal(steps, entry)
+        elif entry.directory_owner is None and not self._will_be_made(kept, wanted):
+            steps.refused.append((kept.path, "its directory is gone"))
+        elif self._exchange(steps, kept, entry):
+            return
+        elif kept.is_directory:
+            if entry.status is not None:
+                turned = f"it was a directory and is a {kind_of(entry)} now"
+                steps.refused.append((kept.path, turned))
+            else:
+                steps.make.append(kept)
+        else:
+            self._wanted_digest(kept)  # what is lost is found before anything is changed
+            self._unless_refused(steps, kept, entry, steps.write)
+
+    def _will_be_made(self, kept: Kept, wanted: Mapping[bytes, Kept]) -> bool:
+        above = wanted.get(kept.path.rpartition(b"/")[0])
+        return above is not None and above.is_directory and self._is_chosen(above.path)
+
+    def _is_below_exchanged(self, path: bytes) -> bool:
+        return any(above in self._exchanged for above in above_of(path))
+
+    def _exchange(self, steps: Steps, kept: Kept, entry: Entry) -> bool:
+        """Whether something else takes the place of what is there, which was agreed to by itself:
+        a link of a file, a file of a directory, and the other way round."""
+        if self._chosen is None or entry.status is None or kept.is_kind_of(entry):
+            return False
+        if not kept.is_directory and not entry.is_directory:
+            return False  # a link or a file is replaced in one step
+        self._plan_removal(steps, entry)
+        if any(removed is entry for removed in steps.remove):
+            nothing = Entry(kept.path, None, entry.directory_owner)
+            self._exchanged.add(kept.path)
+            if kept.is_directory:
+                steps.make.append(kept)
+            else:
+                self._unless_refused(steps, kept, nothing, steps.write)
+        return True
+
+    def _unless_refused(
+        self, steps: Steps, kept: Kept, entry: Entry, into: list[tuple[Kept, Entry]]
+    ) -> None:
+        reason = self._refusal(kept, entry)
+        if reason is None:
+            into.append((kept, entry))
+        else:
+            steps.refused.append((kept.path, reason))
+
+    def _refusal(self, kept: Kept, entry: Entry) -> str | None:
+        if entry.status is not None and not kept.is_kind_of(entry) and self._chosen is None:
+            return f"it was a {kept.kind} and is a {kind_of(entry)} now"
+        if entry.status is not None and entry.status.st_uid != kept.user:
+            return "it belongs to another user than it did"
+        if entry.directory_owner is not None and entry.directory_owner != kept.directory_owner:
+            return "its directory belongs to another user than it did"
+        if os.geteuid() not in (0, kept.user):
+            return "it belonged to another user, and would be yours"
+        if entry.status is not None and not self._is_known(entry):
+            return "what is there now could not be saved"
+        return None
+
+    def _plan_removal(self, steps: Steps, entry: Entry) -> None:
+        assert entry.status is not None
+        if os.geteuid() not in (0, entry.status.st_uid):
+            steps.refused.append((entry.path, "it belongs to another user"))
+        elif not entry.is_directory and not self._is_known(entry):
+            steps.refused.append((entry.path, "what is there now could not be saved"))
+        else:
+            steps.remove.append(entry)
+
+    def _is_as_wanted(self, kept: Kept, entry: Entry) -> bool:
+        if not kept.is_kind_of(entry):
+            return False
+        if kept.kind is Kind.ABSENT or kept.is_directory:
+            return True
+        return digest_at(entry) == self._wanted_digest(kept)
+
+    def _is_known(self, entry: Entry) -> bool:
+        """Whether the state before the restore has just these bytes of this path."""
+        if entry.is_directory:
+            return True  # a mode is all that it has of its own
+        digest = digest_at(entry)
+        if self._everything_known:
+            return digest is not None
+        known = self._present.get(content_name(entry.path))
+        return known is not None and known.digest == digest
+
+    def _wanted_digest(self, kept: Kept) -> Digest:
+        content = self._target.get(kept.content)
+        if content is None:
+            raise ComponentProblem(f"the checkpoint has lost {shown(kept.path)}")
+        return content.digest
+
+    def run(self) -> None:
+        steps = self.steps()
+        if steps.refused:
+            path, reason = steps.refused[0]
+            raise ComponentProblem(f"{shown(path)}: {reason}")
+        for entry in steps.remove:
+            _remove(entry)
+        for kept in steps.make:
+            _make(kept)
+        for kept, entry in steps.write:
+            self._write(kept, entry)
+        written = (kept.path for kept in (*steps.make, *(kept for kept, _ in steps.write)))
+        _sync_directories((*(entry.path for entry in steps.remove), *written))
+        for kept, entry in steps.change_mode:
+            _change_mode(kept, entry)
+        for kept in reversed(steps.make):  # a mode may close a directory to us
+            _change_mode(kept, None)
+
+    def _write(self, kept: Kept, entry: Entry) -> None:
+        directory, _, name = kept.path.rpartition(b"/")
+        temporary = STAGING_PREFIX + digest_of(name).hex()[:16].encode()
+        with opened_directory(directory) as dir_fd:
+            with contextlib.suppress(FileNotFoundError):  # of a restore that was interrupted
+                os.unlink(temporary, dir_fd=dir_fd)
+            try:
+                data = b"".join(self._request.contents.read(kept.content))
+                if kept.kind is Kind.LINK:
+                    os.symlink(data, temporary, dir_fd=dir_fd)
+                else:
+                    _write_file(kept, data, dir_fd, temporary)
+                _require_unchanged(dir_fd, entry)
+                os.replace(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=dir_fd)
+                raise
+
+    def differences(self) -> Iterator[str]:
+        """What is not as it was, after `run`."""
+        steps = self.steps()
+        for path, _ in steps.lines():
+            yield f"{shown(path)} is not as it was"
+        for path, reason in steps.refused:
+            yield f"{shown(path)}: {reason}"
+
+
+def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes]) -> bool:
+    """Whether all that was below one of the directories above a path is known."""
+    for above in above_of(path):
+        if above in unknown:
+            return False
+        if above in covering:
+            return True
+    return False
+
+
+def _sync_directories(paths: Iterable[bytes]) -> None:
+    """Make the names durable, each directory once. One that is gone, or a file now, had its own
+    name taken away, in a directory that is synced too."""
+    gone = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+    for directory in sorted({path.rpartition(b"/")[0] for path in paths}):
+        with gone, opened_directory(directory) as dir_fd:
+            os.fsync(dir_fd)
+
+
+def _write_file(kept: Kept, data: bytes, dir_fd: int, temporary: bytes) -> None:
+    fd = os.open(temporary, _WRITE_FLAGS, 0o600, dir_fd=dir_fd)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        _give(fd, kept)
+        os.fchmod(fd, kept.mode)
+        os.utime(fd, ns=(kept.mtime_ns, kept.mtime_ns))
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _give(fd: int, kept: Kept) -> None:
+    """To the owner and the group that it had."""
+    status = os.fstat(fd)
+    user = kept.user if os.geteuid() == 0 else status.st_uid
+    if (status.st_uid, status.st_gid) != (user, kept.group):
+        try:
+            os.fchown(fd, user, kept.group)
+        except PermissionError:
+            raise ComponentProblem(
+                f"{shown(kept.path)} belonged to the group {kept.group}, to which you cannot "
+                "give it back; restore it as a user of that group"
+            ) from None
+
+
+def _remove(entry: Entry) -> None:
+    directory, _, name = entry.path.rpartition(b"/")
+    with opened_directory(directory) as dir_fd:
+        if entry.is_directory:
+            with contextlib.suppress(OSError):  # not empty: it holds what nobody captured
+                os.rmdir(name, dir_fd=dir_fd)
+        else:
+            _require_unchanged(dir_fd, entry)
+            os.unlink(name, dir_fd=dir_fd)
+
+
+def _make(kept: Kept) -> None:
+    directory, _, name = kept.path.rpartition(b"/")
+    try:
+        with opened_directory(directory) as dir_fd:
+            if kept.directory_owner is not None and os.fstat(dir_fd).st_uid != kept.directory_owner:
+                raise ComponentProblem(f"the directory of {shown(kept.path)} has another owner now")
+            os.mkdir(name, 0o700, dir_fd=dir_fd)
+    except FileExistsError:
+        return
+
+
+def _change_mode(kept: Kept, entry: Entry | None) -> None:
+    directory, _, name = kept.path.rpartition(b"/")
+    with opened_directory(directory) as dir_fd:
+        fd = os.open(name, FILE_FLAGS, dir_fd=dir_fd)
+        try:
+            if entry is not None:
+                _require_same(entry, os.fstat(fd))
+            if kept.is_directory:
+                _give(fd, kept)
+            os.fchmod(fd, kept.mode)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _require_unchanged(dir_fd: int, entry: Entry) -> None:
+    name = entry.path.rpartition(b"/")[2]
+    try:
+        status: os.stat_result | None = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        status = None
+    _require_same(entry, status)
+
+
+def _require_same(entry: Entry, status: os.stat_result | None) -> None:
+    if Entry(entry.path, status, None).identity != entry.identity:
+        raise ComponentProblem(
+            f"{shown(entry.path)} changed meanwhile and was left alone; restore again"
+        )

@@ -1,0 +1,336 @@
+"""Making work of a checkpoint range one commit on the present branch.
+
+    lock the index → HEAD and a scratch index → changed paths into it, by git's own rules
+    → compare with what is staged and with what was committed since → `git commit` with that index
+    → the user's index gets the same content in those paths, and is put in place of the lock
+
+Guarantees: the working tree is not touched. What was staged stays staged, and is never part of the
+commit. While it runs no other git can commit or stage, because the lock is git's own. When it is
+refused nothing has changed. Not guaranteed: what the user's own hooks do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.operation_files import operation_name, present_paths
+from holdfast.components.git.plain_files import read_whole, sync_directory
+from holdfast.components.git.plan import tree_of
+from holdfast.components.git.references import (
+    BrokenReference,
+    Head,
+    OtherReferences,
+    read_head,
+    require_file_references,
+)
+from holdfast.components.git.repository import Repository, find_repository
+from holdfast.components.git.scratch_index import Scratch, TreeRow, scratch, staged_rows, tree_rows
+from holdfast.components.git.user_commit import run_commit
+from holdfast.domain.errors import Refused
+from holdfast.domain.git.accept import (
+    AcceptOutcome,
+    AcceptPlan,
+    CommitPath,
+    LeftOut,
+    Obstacle,
+    PathLeftOut,
+)
+from holdfast.domain.paths import parent, to_text
+from holdfast.ports.repository import CommitWish, HandOver
+
+_TIMEOUT_S = 600.0
+_LOCK_MODE = 0o644
+_SHOWN = 3
+_ABSENT = b"000000"
+_GONE = (_ABSENT, b"")
+_RULES = (b".gitignore", b".gitattributes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A scratch index that holds the commit to be, as far as it differs from HEAD."""
+
+    head: Head
+    rows: tuple[TreeRow, ...]
+    left_out: tuple[PathLeftOut, ...]
+
+
+class Accepting:
+    """One hand-over to the repository of a workspace."""
+
+    def __init__(self, environment: Mapping[str, str], work: HandOver) -> None:
+        self._environment = environment
+        self._work = work
+        self._repository = require_repository(work.workspace)
+        self._git = Git(self._repository, environment, _TIMEOUT_S)
+        top = os.path.realpath(self._repository.top)
+        below = os.path.relpath(os.path.realpath(os.fsencode(work.workspace)), top)
+        self._prefix = b"" if below == b"." else below + b"/"
+
+    def plan(self) -> AcceptPlan:
+        with named_trouble(), self._scratch(quarantine=True) as place:
+            return self._plan(self._stage(place))
+
+    def commit(self, wish: CommitWish) -> AcceptOutcome:
+        with named_trouble(), self._locked_index() as lock, self._scratch() as place:
+            staged = self._stage(place)
+            plan = self._plan(staged)
+            plan.require_clear()
+            if wish.checked and wish.expected_head != plan.head:
+                raise Refused(
+                    "the branch has moved since the preview; nothing was changed",
+                    hint="look again: holdfast accept --dry-run",
+                )
+            message_file = place.index + b".message"
+            ended = run_commit(self._git, self._environment, place.index, message_file, wish)
+            made = read_head(self._repository)
+            if ended and made.commit == staged.head.commit:
+                raise Refused(
+                    f"a hook of git did not end within {wish.timeout_s:g} seconds and was ended; "
+                    "there is no commit, and nothing was changed",
+                    hint="let it be quicker, or give it more time: "
+                    "holdfast config set accept_timeout SECONDS",
+                )
+            if made.commit is None or made.commit == staged.head.commit:
+                raise Refused("git ended well and made no commit", hint="see: git log")
+            warnings = self._follow(lock, staged.head.commit, made.commit)
+            if ended:
+                warnings.append(
+                    f"the commit is made, but a hook that runs after it did not end within "
+                    f"{wish.timeout_s:g} seconds and was ended"
+                )
+            message = self._git.run("log", "-1", "--format=%B", made.commit)
+            text = message.decode("utf-8", "replace").strip("\n") + "\n"
+            return AcceptOutcome(made.commit, text, plan, tuple(warnings))
+
+    def _scratch(self, *, quarantine: bool = False) -> contextlib.AbstractContextManager[Scratch]:
+        return scratch(self._repository, self._environment, _TIMEOUT_S, quarantine=quarantine)
+
+    def _stage(self, place: Scratch) -> _Staged:
+        """Everything by git's own rules; the ownership of the repository is checked first."""
+        seen = self._git.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
+        if not os.path.samefile(seen, self._repository.git_dir):
+            raise GitFailed(f"git works on {os.fsdecode(seen)} instead", "see: git fsck")
+        head = read_head(self._repository)
+        place.begin(head.commit)
+        changes = [(self._prefix + change.path, change) for change in self._work.changes]
+        nested = _Nested(self._repository.top, place.nested())
+        left_out = [PathLeftOut(path, LeftOut.NESTED) for path, _ in changes if nested.holds(path)]
+        rest = [(path, change) for path, change in changes if not nested.holds(path)]
+        added = [(path, change) for path, change in rest if change.content is not None]
+        place.write_files(self._prefix, [change for _, change in added], self._work.read)
+        place.write_files(self._prefix, self._work.rules, self._work.read)
+        for path in self._rules_above():
+            place.copy_file(path, os.path.join(self._repository.top, path))
+        ignored = place.ignored()
+        left_out += [PathLeftOut(path, LeftOut.IGNORED) for path, _ in added if path in ignored]
+        place.remove([path for path, change in rest if change.content is None])
+        wanted = [path for path, _ in added if path not in ignored]
+        place.add(wanted)
+        rows = place.differences(tree_of(self._git, head.commit))
+        refused = set(wanted) - place.known(wanted)
+        left_out += [PathLeftOut(path, LeftOut.NAME) for path in sorted(refused)]
+        return _Staged(head, tuple(rows), tuple(left_out))
+
+    def _rules_above(self) -> Iterator[bytes]:
+        """Ignore and attribute files between the top of the repository and the workspace."""
+        directory = self._prefix.rstrip(b"/")
+        while directory:
+            directory = parent(directory)
+            yield from (os.path.join(directory, name) for name in _RULES)
+
+    def _plan(self, staged: _Staged) -> AcceptPlan:
+        head = staged.head
+        return AcceptPlan(
+            head.ref,
+            head.commit,
+            tuple(CommitPath(row.path, row.status) for row in staged.rows),
+            staged.left_out,
+            tuple(self._obstacles(staged)),
+        )
+
+    def _obstacles(self, staged: _Staged) -> Iterator[Obstacle]:
+        repository = self._repository
+        operation = operation_name(list(present_paths(repository, os.listdir(repository.git_dir))))
+        if operation is not None:
+            yield Obstacle(f"a {operation} is under way", "finish it or abort it, then accept")
+        if staged.head.ref is None:
+            yield Obstacle("HEAD stands on no branch", "make one: git switch -c NAME, then accept")
+        there = staged_rows(self._git, tree_of(self._git, staged.head.commit))
+        if unmerged := sorted({row.path for row in there if row.status == "U"}):
+            yield Obstacle(f"{_some(unmerged)} in conflict", "resolve that with git, then accept")
+        elif clash := _clashes(staged.rows, there):
+            yield Obstacle(
+                f"{_some(clash)} staged with other content than the checkpoint has",
+                "commit that, or take it back with git restore --staged PATH, then accept",
+            )
+        if since := self._committed_since(staged):
+            yield Obstacle(
+                f"{_some(since)} committed with other content since the checkpoint",
+                "make a checkpoint of what is there now, and accept that",
+            )
+        if not staged.rows:
+            yield Obstacle(
+                "nothing to accept: the branch already holds all of it",
+                "see: git log; or name another range: holdfast accept A..B",
+            )
+
+    def _committed_since(self, staged: _Staged) -> list[bytes]:
+        """Paths whose commits would be taken back by the content of the checkpoint: changed since
+        it was taken, other than by accepting what it grew from."""
+        seen, head = self._work.seen_commit, staged.head.commit
+        if seen is None or head is None or seen == head:
+            return []
+        try:
+            moved = {row.path: row for row in tree_rows(self._git, seen, head)}
+            later = set(self._git.run("rev-list", f"{seen}..{head}").decode().split())
+            own: set[TreeRow] = set()
+            for commit in later.intersection(self._work.accepted):
+                own.update(tree_rows(self._git, f"{commit}^", commit))
+        except GitFailed:
+            return []  # that commit is not there any more, so nothing can be said
+        held = {(row.path, row.mode, row.oid) for row in own}
+        taken_back = [moved[row.path] for row in staged.rows if row.path in moved]
+        return [row.path for row in taken_back if (row.path, row.mode, row.oid) not in held]
+
+    def _follow(self, lock: _IndexLock, old: str | None, new: str) -> list[str]:
+        """Let the user's index agree with the commit, in what nobody has staged otherwise."""
+        try:
+            rows = tree_rows(self._git, tree_of(self._git, old), tree_of(self._git, new))
+            there = staged_rows(self._git, tree_of(self._git, old))
+            other = set(_clashes(rows, there))
+            with self._scratch() as place:
+                place.take(read_whole(self._repository.own(b"index")))
+                place.put([row for row in rows if row.path not in other])
+                place.refresh()
+                lock.place(place.index)
+        except (GitFailed, OSError) as error:
+            return [f"the commit is made, but the index was not renewed ({error}): run git reset"]
+        return []
+
+    @contextmanager
+    def _locked_index(self) -> Iterator[_IndexLock]:
+        lock = _IndexLock(self._repository)
+        try:
+            yield lock
+        finally:
+            lock.release()
+
+
+class _IndexLock:
+    """The lock that git itself takes before it changes the index."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._index = repository.own(b"index")
+        self._lock = repository.own(b"index.lock")
+        self._directory = repository.git_dir
+        exists = os.path.exists(self._index)
+        mode = os.stat(self._index).st_mode & 0o777 if exists else _LOCK_MODE
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._fd: int | None = os.open(self._lock, flags, mode)
+        except FileExistsError:
+            raise Refused(
+                f"{os.fsdecode(self._lock)} is there: another git is at work, or has crashed",
+                hint="try again; if no git runs, remove that file",
+            ) from None
+
+    def place(self, index: bytes) -> None:
+        """Put an index in place, with the times it has: git judges by them what to look at."""
+        assert self._fd is not None
+        data, status = read_whole(index), os.stat(index)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
+        os.fsync(self._fd)
+        os.utime(self._fd, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.replace(self._lock, self._index)
+        os.close(self._fd)
+        self._fd = None
+        sync_directory(self._directory)
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._lock)
+
+
+class _Nested:
+    """What belongs to another repository below this one, whether or not git was told of it."""
+
+    def __init__(self, top: bytes, known: Iterable[bytes]) -> None:
+        self._top = top
+        self._found = dict.fromkeys(known, True)
+
+    def holds(self, path: bytes) -> bool:
+        return any(self._is_repository(above) for above in _ancestors(path))
+
+    def _is_repository(self, directory: bytes) -> bool:
+        if directory not in self._found:
+            link = os.path.join(self._top, directory, b".git")
+            self._found[directory] = os.path.lexists(link)
+        return self._found[directory]
+
+
+def _ancestors(path: bytes) -> Iterator[bytes]:
+    while path := parent(path):
+        yield path
+
+
+def _clashes(rows: Sequence[TreeRow], there: Sequence[TreeRow]) -> list[bytes]:
+    """Paths of `rows` for which something else is staged, in the path itself, above or below."""
+    staged = {row.path: (row.mode, row.oid) for row in there}
+    if not staged:
+        return []
+    above = {up for path in staged for up in _ancestors(path)}
+    found = []
+    for row in rows:
+        same = staged.get(row.path, (row.mode, row.oid)) == (row.mode, row.oid)
+        # A file takes the place of a directory, or the reverse, only if nothing is staged there.
+        blocked = any(staged.get(up, _GONE)[0] != _ABSENT for up in _ancestors(row.path))
+        covers = row.mode != _ABSENT and row.path in above and _holds(there, row.path)
+        if not same or blocked or covers:
+            found.append(row.path)
+    return found
+
+
+def _holds(there: Sequence[TreeRow], directory: bytes) -> bool:
+    return any(row.mode != _ABSENT and row.path.startswith(directory + b"/") for row in there)
+
+
+def require_repository(workspace: Path) -> Repository:
+    repository = find_repository(workspace)
+    if repository is None:
+        raise Refused(
+            f"{workspace} is in no git repository", hint="make one: git init, then accept"
+        )
+    with named_trouble():
+        require_file_references(repository)
+    return repository
+
+
+@contextmanager
+def named_trouble() -> Iterator[None]:
+    try:
+        yield
+    except GitFailed as error:
+        raise Refused(f"git: {error}") from None
+    except OtherReferences as error:
+        raise Refused(str(error)) from None
+    except BrokenReference as error:
+        raise Refused(f"the repository is damaged: {error}", hint="see: git fsck") from None
+
+
+def _some(paths: Sequence[bytes]) -> str:
+    shown = ", ".join(to_text(path) for path in paths[:_SHOWN])
+    if len(paths) > _SHOWN:
+        return f"{shown} and {len(paths) - _SHOWN} more are"
+    return f"{shown} is" if len(paths) == 1 else f"{shown} are"

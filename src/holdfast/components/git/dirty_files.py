@@ -1,0 +1,353 @@
+"""Which files of the workspace that git tracks are dirty: changed, deleted, in conflict or staged.
+
+    git is as it was → what was dirty then, and paths that changed since, are looked at
+    else             → every path of the index, but for files that the scan found as git saw them
+    a look: size and times as the index has them → clean; else the file is hashed as git would
+
+Files that git does not know are not among them, as in `git describe --dirty`.
+Guarantee: what is told is true. Where it would take a filter of the user's, a conversion, or more
+reading than a checkpoint is worth, nothing is told. No process is started.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from holdfast.components.git.index_file import GITLINK, IndexEntries, IndexEntry
+from holdfast.components.git.plain_files import TooLarge, blocks_of, opened, read_small, read_whole
+from holdfast.components.git.repository import Repository
+from holdfast.components.git.states import DIRTY, INDEX
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.git.index import UnknownIndex
+from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.component import (
+    Captured,
+    CaptureRequest,
+    ContentSink,
+    SeenDirectory,
+    nothing_seen,
+)
+from holdfast.values.tuples import NamedTuple
+
+_MOST_NAMES, _MOST_NAMES_BYTES = 500, 50_000
+_MOST_HASHED_BYTES = 64 << 20
+_MOST_HASHED_FILES = 2_000
+_SMALL_BYTES = 1 << 20
+_CONVERTING = (b"filter", b"ident", b"working-tree-encoding", b"[attr]")
+_ATTRIBUTES = b".gitattributes"
+
+_CHECKSUM_BYTES = 32
+_SETTLED_NS = 2_500_000_000
+"""What was last changed longer ago cannot change again without another time, on any file system."""
+
+
+class _Index(NamedTuple):
+    """What git knows of each path; `written_ns` is when, `digest` that of the whole file, and
+    `attributes` are the files in it that name attributes. `clean` are directories whose files were
+    all as git saw them, each with what proves that they still are."""
+
+    entries: IndexEntries
+    written_ns: int
+    digest: bytes | None
+    attributes: tuple[bytes, ...]
+    clean: dict[bytes, object]
+
+
+class _Hashed(NamedTuple):
+    """A file that was hashed: as git would name it, and with the line ends of git, if it has
+    others."""
+
+    oid: str
+    oid_of_lines: str | None
+
+
+_NO_INDEX = IndexEntries(b"DIRC\0\0\0\2\0\0\0\0")
+
+_last_read: tuple[Any, _Index] | None = None
+"""The one that was read last in this process: most saves find the same."""
+
+_hashed: dict[Any, _Hashed] = {}
+"""By place and what the system said: files stay dirty over many saves, and are hashed once."""
+
+
+class _Unknown(Exception):
+    """It cannot be told at a price that a checkpoint is worth."""
+
+
+def all_dirty(
+    repository: Repository,
+    workspace: bytes,
+    index_fd: int | None,
+    commit: str | None,
+    staged: Iterable[bytes],
+    submodules: Sequence[Sequence[Any]],
+    seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen,
+    now_ns: int = 0,
+) -> dict[str, Any] | None:
+    """For a state that is being captured; None when nobody can tell."""
+    try:
+        look = _Looking(repository, workspace, _read(index_fd, commit), seen, now_ns)
+        return look.told(look.not_as_seen(), staged, submodules)
+    except (_Unknown, UnknownIndex, OSError):
+        return None
+
+
+def renewed(
+    repository: Repository,
+    request: CaptureRequest,
+    previous: ComponentState,
+    changed: Sequence[bytes] | None,
+    sink: ContentSink,
+) -> Captured | None:
+    """The state before once more, which git itself still has, with what is dirty now; None when
+    that is the same as well."""
+    known = previous.notes.get(DIRTY)
+    found = dirty_now(repository, request, previous, changed)
+    if found == known:
+        return None
+    for content in previous.contents:
+        sink.keep(content.name, content)
+    notes = {key: note for key, note in previous.notes.items() if key != DIRTY}
+    if found is not None:
+        notes[DIRTY] = found
+    return Captured(dict(previous.facts), previous.problems, notes)
+
+
+def dirty_now(
+    repository: Repository,
+    request: CaptureRequest,
+    previous: ComponentState,
+    changed: Sequence[bytes] | None,
+) -> dict[str, Any] | None:
+    """For a repository that is as the state before says; `changed` are paths that may be others."""
+    known = previous.notes.get(DIRTY)
+    if changed is not None and not changed and isinstance(known, dict):
+        return known
+    facts, content = previous.facts, previous.content(INDEX)
+    if facts["staged_count"] > len(facts["staged"]) or "shared_index" in facts:
+        return None
+    try:
+        with opened(repository.own(b"index")) as fd:
+            index = _read(fd, facts["head"]["commit"])
+        if index.digest != (None if content is None else content.digest):
+            return None  # it has changed since git was looked at
+        place = os.fsencode(request.workspace)
+        look = _Looking(repository, place, index, request.seen, request.now_ns)
+        staged = [from_text(path) for _, path in facts["staged"]]
+        looked_at = look.concerned(changed, previous.notes.get(DIRTY))
+        return look.told(looked_at, staged, facts["submodules"])
+    except (_Unknown, UnknownIndex, OSError):
+        return None
+
+
+class _Looking:
+    """One look at files of the working tree."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        workspace: bytes,
+        index: _Index,
+        seen: Callable[[], Iterable[SeenDirectory]],
+        now_ns: int,
+    ) -> None:
+        """Files that last changed long before `now_ns` need not be hashed again; 0 where the time
+        is not known."""
+        below = os.path.relpath(workspace, repository.top)
+        if below == b".." or below.startswith(b"../"):
+            raise _Unknown  # a repository inside the workspace, of which nothing is told
+        self._repository = repository
+        self._prefix = b"" if below == b"." else below + b"/"
+        self._seen = seen
+        self._now_ns = now_ns
+        self._written_ns = index.written_ns
+        self._attributes = index.attributes
+        self._clean = index.clean
+        self._hashed_bytes = self._hashed_files = 0
+        self._conversions: list[bytes] | None = None
+        self.index = index.entries
+
+    def concerned(self, changed: Sequence[bytes] | None, known: Any) -> Collection[bytes]:
+        """Paths of the index that can be dirty, when all others were clean and did not change."""
+        if changed is None or not isinstance(known, dict) or known["count"] > len(known["files"]):
+            return self.not_as_seen()
+        paths = {self._prefix + path for path in changed}
+        paths.update(self._prefix + from_text(path) for path in known["files"])
+        # What was left out may be a whole directory.
+        found = {path for path in paths if path in self.index}
+        for directory in paths - found:
+            found.update(self.index.below(directory))
+        return found
+
+    def not_as_seen(self) -> Collection[bytes]:
+        """Paths of the index, without files that the scan found as git saw them."""
+        unproven = dict(self.index.directories)
+        for path, proof, files in self._seen():
+            directory = (self._prefix + path).rstrip(b"/")
+            if directory not in unproven:
+                continue
+            if self._clean.get(directory) == proof:
+                del unproven[directory]
+                continue
+            seen, start = files(), len(directory) + 1 if directory else 0
+            rest = [
+                path
+                for path in unproven[directory]
+                if (one := seen.get(path[start:])) is None
+                or not self.index.is_as_seen(path, one, self._written_ns)
+            ]
+            if rest:
+                unproven[directory] = rest
+            else:
+                del unproven[directory]
+                self._clean[directory] = proof
+        return [path for paths in unproven.values() for path in paths]
+
+    def told(
+        self,
+        paths: Collection[bytes],
+        staged: Iterable[bytes],
+        submodules: Sequence[Sequence[Any]],
+    ) -> dict[str, Any]:
+        dirty = {*staged, *(from_text(row[0]) for row in submodules if _is_elsewhere(*row))}
+        dirty.update(path for path in paths if path not in dirty and self._is_dirty(path))
+        start = len(self._prefix)
+        files, room = [], _MOST_NAMES_BYTES
+        inside = sorted(path for path in dirty if path.startswith(self._prefix))
+        for path in inside[:_MOST_NAMES]:
+            room -= len(path)
+            if room < 0:
+                break
+            files.append(to_text(path[start:]))
+        return {"count": len(inside), "files": files}
+
+    def _is_dirty(self, path: bytes) -> bool:
+        if not path.startswith(self._prefix):
+            return False
+        entry = self.index[path]
+        if entry.unwatched or entry.mode == GITLINK:
+            return False
+        if entry.stage:
+            return True
+        place = os.path.join(self._repository.top, path)
+        try:
+            status = os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        if stat.S_IFMT(status.st_mode) != stat.S_IFMT(entry.mode):
+            return True
+        if stat.S_ISREG(status.st_mode) and (status.st_mode ^ entry.mode) & 0o100:
+            if self._trusts_modes():
+                return True
+        elif self._is_as_seen(status, entry):
+            return False
+        return self._differs(place, path, status, entry)
+
+    def _is_as_seen(self, status: os.stat_result, entry: IndexEntry) -> bool:
+        """What was written as late as the index itself may have changed within a tick."""
+        seen = (entry.mtime_ns, entry.ctime_ns, entry.size)
+        now = (status.st_mtime_ns, status.st_ctime_ns, status.st_size & 0xFFFFFFFF)
+        return seen == now and entry.mtime_ns < self._written_ns
+
+    def _differs(
+        self, place: bytes, path: bytes, status: os.stat_result, entry: IndexEntry
+    ) -> bool:
+        self._hashed_files += 1
+        self._hashed_bytes += status.st_size
+        if self._hashed_files > _MOST_HASHED_FILES or self._hashed_bytes > _MOST_HASHED_BYTES:
+            raise _Unknown
+        found = _hash(place, status, len(entry.oid), self._now_ns)
+        if found.oid == entry.oid:
+            return False
+        if not stat.S_ISLNK(status.st_mode):
+            if found.oid_of_lines == entry.oid:
+                raise _Unknown  # only git knows whether it would convert these
+            if self._may_be_converted(path):
+                raise _Unknown
+        return True
+
+    def _may_be_converted(self, path: bytes) -> bool:
+        """Whether attributes name a filter or the like for a path, or may do so."""
+        if self._conversions is None:
+            self._conversions = list(self._read_conversions())
+        name = os.path.basename(path)
+        return any(
+            b"/" in pattern or pattern.startswith((b"[", b'"')) or fnmatchcase(name, pattern)
+            for pattern in self._conversions
+        )
+
+    def _read_conversions(self) -> Iterable[bytes]:
+        top = self._repository.top
+        places = [self._repository.shared(b"info/attributes"), os.path.join(top, _ATTRIBUTES)]
+        places += [os.path.join(top, path) for path in self._attributes]
+        for place in places:
+            try:
+                text = read_small(place, _SMALL_BYTES) or b""
+            except TooLarge:
+                raise _Unknown from None
+            for line in text.splitlines():
+                words = line.split(None, 1)
+                if words and any(sign in line for sign in _CONVERTING):
+                    yield words[0]
+
+    def _trusts_modes(self) -> bool:
+        try:
+            config = read_small(self._repository.shared(b"config"), _SMALL_BYTES) or b""
+        except TooLarge:
+            raise _Unknown from None
+        if b"filemode" not in config.lower():
+            return True
+        return b"false" not in config.lower().split(b"filemode", 1)[1].split(b"\n", 1)[0]
+
+
+def _read(fd: int | None, commit: str | None) -> _Index:
+    """`commit` is any of the repository: objects have names of the same length."""
+    global _last_read
+    if fd is None:
+        return _Index(_NO_INDEX, 0, None, (), {})
+    s = os.fstat(fd)
+    checksum = os.pread(fd, _CHECKSUM_BYTES, max(s.st_size - _CHECKSUM_BYTES, 0))
+    key = (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns, checksum)
+    if _last_read is not None and _last_read[0] == key:
+        return _last_read[1]
+    data = b"".join(blocks_of(fd))
+    entries = IndexEntries(data, len(commit or "0" * 40) // 2)
+    if not entries.is_whole:
+        raise _Unknown
+    attributes = tuple(path for path in entries if path.endswith(b"/" + _ATTRIBUTES))
+    index = _Index(entries, s.st_mtime_ns, digest_of(data), attributes, {})
+    _last_read = (key, index)
+    return index
+
+
+def _is_elsewhere(_path: str, wanted: str, there: str | None) -> bool:
+    return there is not None and there != wanted
+
+
+def _hash(place: bytes, status: os.stat_result, oid_length: int, now_ns: int) -> _Hashed:
+    s = status
+    key = (place, oid_length, s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+    known = _hashed.get(key)
+    if known is not None:
+        return known
+    is_link = stat.S_ISLNK(s.st_mode)
+    data = os.readlink(place) if is_link else read_whole(place)
+    lines = data.replace(b"\r\n", b"\n") if b"\r\n" in data else None
+    found = _Hashed(_oid(data, oid_length), None if lines is None else _oid(lines, oid_length))
+    if s.st_ctime_ns < now_ns - _SETTLED_NS:
+        while len(_hashed) >= _MOST_HASHED_FILES:
+            _hashed.pop(next(iter(_hashed)), None)
+        _hashed[key] = found
+    return found
+
+
+def _oid(data: bytes, oid_length: int) -> str:
+    import hashlib  # takes milliseconds, and mostly nothing has to be hashed
+
+    kind = hashlib.sha1 if oid_length == 40 else hashlib.sha256
+    return kind(b"blob %d\0" % len(data) + data).hexdigest()

@@ -1,0 +1,252 @@
+"""Keeping alive what a checkpoint refers to: one reference under `refs/holdfast/` for each state.
+
+    nothing but HEAD      → the reference is HEAD's commit
+    anything else as well → a commit of our own, whose parents are all commits (HEAD, the stash,
+                            those an operation names) and whose tree holds staged content
+    other branches, tags  → a commit of our own for each of the two, which is one more parent: it
+                            is made anew only when one of them changes
+
+Such references are shown by no `git branch`, `git log` or `git stash`, and go over the wire only
+when somebody names them. Their name is `refs/holdfast/OWNER/CHECKPOINT`: the store, and the
+checkpoint that saw the state first; later ones of the same state share it.
+
+A new reference is written as git writes one, for less than the start of a process:
+
+    directories → NAME.lock, which only one can make → its content → in place of NAME
+
+Guarantees: while the lock is there no git touches the reference. It is in force only when its
+content is on disk, and what the caller has put there first; `place` returns when its name is on
+disk as well. No link is followed on the way. What a crash leaves is the lock alone. Only for
+repositories that keep references as files, and for names that nobody can have used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.durability import sync_all
+from holdfast.components.git.loose_objects import (
+    NewObject,
+    add_objects,
+    is_loose,
+    name_of,
+    read_loose,
+)
+from holdfast.components.git.references import packed_under, require_file_references
+from holdfast.components.git.repository import Repository
+from holdfast.components.git.status import KEPT_PREFIX
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class NewReference:
+    """Locked, with the commit in the file of the lock; `fd` is that file, to be synced."""
+
+    def __init__(self, name: bytes, directory: int, fd: int, changed: Sequence[int]) -> None:
+        """`changed` are directories above in which another one was made."""
+        self._name = name
+        self._directory = directory
+        self._changed = changed
+        self._locked = True
+        self.fd = fd
+
+    def place(self) -> None:
+        """Put it in force; to be called when `fd` is synced."""
+        at = self._directory
+        os.rename(self._name + b".lock", self._name, src_dir_fd=at, dst_dir_fd=at)
+        self._locked = False
+        sync_all([*self._changed, at])
+
+    def give_up(self) -> None:
+        """Nothing when it is in force: a lock of that name is somebody else's then."""
+        if self._locked:
+            os.unlink(self._name + b".lock", dir_fd=self._directory)
+
+
+@contextmanager
+def new_reference(repository: Repository, ref: bytes, commit: str) -> Iterator[NewReference]:
+    """`OSError` when somebody has the lock, or the reference, or something else is in the way."""
+    names = ref.split(b"/")
+    with contextlib.ExitStack() as opened:
+        at, changed = os.open(repository.shared(names[0]), _DIRECTORY), list[int]()
+        opened.callback(os.close, at)
+        allowed = stat.S_IMODE(os.fstat(at).st_mode)
+        for name in names[1:-1]:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=at)
+                os.chmod(name, allowed, dir_fd=at)
+                changed.append(at)
+            at = os.open(name, _DIRECTORY, dir_fd=at)
+            opened.callback(os.close, at)
+        fd = os.open(names[-1] + b".lock", _NEW, 0o600, dir_fd=at)
+        opened.callback(os.close, fd)
+        mine = NewReference(names[-1], at, fd, changed)
+        opened.callback(mine.give_up)
+        if _is_there(names[-1], at):
+            raise FileExistsError(os.fsdecode(ref))
+        os.write(fd, commit.encode() + b"\n")
+        os.fchmod(fd, 0o666 & allowed)
+        yield mine
+
+
+def _is_there(name: bytes, directory: int) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+_NO_LOG = ("core.logAllRefUpdates=false",)
+_MODES = {"blob": b"100644", "tree": b"40000"}
+_WHO = b"Holdfast <holdfast@localhost> 0 +0000"
+_MESSAGE = b"Kept alive by a checkpoint of Holdfast\n"
+
+
+def keep(
+    git: Git,
+    ref: bytes,
+    head: str | None,
+    commits: Sequence[str],
+    blobs: set[str],
+    known: Container[str] = (),
+    groups: Sequence[NewObject] = (),
+) -> str:
+    """Let `ref` keep all of these from being collected; returns the commit it names. `known` are
+    commits that are certain to be there: nothing else may be named that is not. `groups` are
+    objects to be added with it, of which `commits` names some."""
+    others = [oid for oid in dict.fromkeys(commits) if oid != head]
+    oid, objects = head, list[NewObject]()
+    if oid is None or others or blobs:
+        parents = ([head] if head is not None else []) + others
+        _require(git, [oid for oid in parents if oid not in known], blobs)
+        objects = _commit_of(parents, dict.fromkeys(blobs, "blob"))
+        oid = objects[-1].oid
+    objects = [*dict.fromkeys((*groups, *objects))]
+    # Git has just shown that it trusts this repository, and that HEAD's commit is there.
+    if head is None or head not in known or not _refer(git.repository, ref, oid, objects):
+        add_objects(git.repository, objects)
+        line = b"create %b\0%b\0" % (ref, oid.encode())
+        git.run("update-ref", "--stdin", "-z", given=line, config=_NO_LOG)
+    return oid
+
+
+def _refer(repository: Repository, ref: bytes, oid: str, objects: Sequence[NewObject]) -> bool:
+    """Whether the reference could be made without git, together with what it needs. If not, git is
+    asked to, and says what is in the way."""
+    with contextlib.ExitStack() as locked:
+        try:
+            mine = locked.enter_context(new_reference(repository, ref, oid))
+        except OSError:
+            return False
+        add_objects(repository, objects, beside=mine.fd)
+        mine.place()
+    return True
+
+
+def _require(git: Git, commits: Sequence[str], blobs: set[str]) -> None:
+    """That all of these are there; git is asked only for what is not a file of its own."""
+    repository = git.repository
+    commits = [oid for oid in commits if not is_loose(repository, oid, b"commit")]
+    blobs = {oid for oid in blobs if not is_loose(repository, oid, b"blob")}
+    if not commits and not blobs:
+        return
+    there = existing_objects(git, [*commits, *blobs])
+    missing = sorted({*commits} - {*there[0]} | blobs - there[1])
+    if missing:
+        raise GitFailed(
+            f"object {missing[0]} is missing", "objects are damaged or missing: git fsck --full"
+        )
+
+
+def group_of(ends: Mapping[str, str]) -> list[NewObject]:
+    """A commit that keeps objects alive which are certain to be there, each with its kind; as
+    `_commit_of`."""
+    parents = sorted(oid for oid, kind in ends.items() if kind == "commit")
+    others = {oid: kind for oid, kind in ends.items() if kind in _MODES}
+    return _commit_of(parents, others) if parents or others else []
+
+
+def parents_in(repository: Repository, group: str | None) -> set[str]:
+    """The commits that a group keeps alive, as far as its file tells."""
+    found = None if group is None else read_loose(repository, group, b"commit")
+    if found is None:
+        return set()
+    head = found.content.partition(b"\n\n")[0]
+    return {line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")}
+
+
+def _commit_of(parents: Sequence[str], others: Mapping[str, str]) -> list[NewObject]:
+    """A commit that keeps all of these, as the last of the objects that it takes; `others` are
+    blobs and trees."""
+    like = next(iter((*parents, *others)))
+    rows = [
+        b"%b %b\0%b" % (_MODES[kind], oid.encode(), bytes.fromhex(oid))
+        for oid, kind in sorted(others.items())
+    ]
+    tree = b"".join(rows)
+    tree_oid = name_of(b"tree", tree, like=like)
+    lines = [b"tree " + tree_oid.encode(), *(b"parent " + oid.encode() for oid in parents)]
+    lines += [b"author " + _WHO, b"committer " + _WHO, b"", _MESSAGE]
+    commit = b"\n".join(lines)
+    commit_oid = name_of(b"commit", commit, like=like)
+    return [NewObject(tree_oid, b"tree", tree), NewObject(commit_oid, b"commit", commit)]
+
+
+def existing_objects(git: Git, oids: Iterable[str]) -> tuple[list[str], set[str]]:
+    """Which of these names are commits, and which are blobs, of this repository."""
+    kinds = object_types(git, oids)
+    commits = [oid for oid, kind in kinds.items() if kind == "commit"]
+    return commits, {oid for oid, kind in kinds.items() if kind == "blob"}
+
+
+def object_types(git: Git, oids: Iterable[str]) -> dict[str, str]:
+    """What each of these is; what is missing is left out. One process, none for nothing."""
+    wanted = sorted(set(oids))
+    if not wanted:
+        return {}
+    listed = git.run(
+        "cat-file", "--batch-check=%(objecttype) %(objectname)", given="\n".join(wanted).encode()
+    )
+    rows = [line.decode().split(" ") for line in listed.splitlines()]
+    return {row[1]: row[0] for row in rows if row[0] in ("commit", "tree", "blob", "tag")}
+
+
+def owned_references(repository: Repository, owner: str) -> list[bytes]:
+    """Every reference that this store has made here; `OtherReferences` when only git can tell."""
+    prefix = KEPT_PREFIX + owner.encode() + b"/"
+    require_file_references(repository)
+    try:
+        loose = [prefix + name for name in os.listdir(repository.shared(prefix))]
+    except OSError:
+        loose = []
+    found = {ref for ref in loose if not ref.endswith(b".lock")}
+    return sorted(found | set(packed_under(repository, prefix)))
+
+
+def remove_own_locks(repository: Repository, owner: str) -> None:
+    """Take away what a git of ours left that was killed; called by the holder of the store only,
+    beside whom nobody else writes references of this store. No link is followed on the way."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
+        fd: int | None = None
+        at = repository.shared(b"refs")
+        for part in (at, *(KEPT_PREFIX.removeprefix(b"refs/") + owner.encode()).split(b"/")):
+            fd = os.open(part, flags, dir_fd=fd)
+            opened.callback(os.close, fd)
+        assert fd is not None
+        for name in os.listdir(fd):
+            if os.fsencode(name).endswith(b".lock"):
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=fd)
+
+
+def drop(git: Git, refs: Sequence[bytes]) -> None:
+    script = b"".join(b"delete %b\0\0" % ref for ref in refs)
+    git.run("update-ref", "--stdin", "-z", given=script, config=_NO_LOG)

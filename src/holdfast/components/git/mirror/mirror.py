@@ -1,0 +1,279 @@
+"""Adding what is missing to the mirror, and naming what people look for in it.
+
+    where the branch stands: the checkpoint that its commit names → the next ones, each as a commit
+    with what differs from the one before → names: `approved`, `session_1`, … moved in one
+    transaction
+
+Guarantees: the branch only ever grows, and only if it stands on a commit that was made for this
+store. HEAD, index, files and other branches are not touched. Commits depend on nothing but the
+checkpoints, so that two processes that mirror at once make the same ones, and whoever comes second
+has nothing to do. Not guaranteed: that checkpoints which were dropped leave the mirror.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.mirror.import_stream import ImportStream, git_takes
+from holdfast.components.git.references import BrokenReference, read_head
+from holdfast.components.git.repository import Repository
+from holdfast.components.git.status import read_worktrees
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.git.mirror_commits import MirrorPoint, mirror_message, read_point
+from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.changes import tree_changes
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.ports.repository import MirroredHistory, MirrorOutcome, MirrorPlace
+
+_TRIES = 3
+_NO_LOG = ("core.logAllRefUpdates=false",)
+_NAME = re.compile(rb"approved\Z|session_\d+\Z|sessions/[^/]+/(?:approved|session_\d+)\Z")
+_REGULAR, _EXECUTABLE, _LINK = b"100644", b"100755", b"120000"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ref:
+    """A ref that is there: its commit, and the checkpoint that commit stands for if it is ours."""
+
+    commit: bytes
+    point: MirrorPoint | None
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one catching-up does."""
+
+    tip: _Ref | None
+    known: dict[CheckpointId, bytes] = field(default_factory=dict)
+    marks: dict[CheckpointId, int] = field(default_factory=dict)
+    searched: bool = False
+    complete: bool = True
+    warnings: list[str] = field(default_factory=list)
+
+
+class Mirror:
+    """The mirror of one store in one repository."""
+
+    def __init__(self, git: Git, place: MirrorPlace, history: MirroredHistory) -> None:
+        self._git = git
+        self._place = place
+        self._history = history
+
+    def catch_up(self) -> MirrorOutcome:
+        """`GitFailed` when it could not be done; what was done until then stays."""
+        for attempt in range(_TRIES):
+            refs = self._refs()
+            tip = refs.get(self._place.branch)
+            self._require_ours(tip)
+            run = _Run(tip)
+            try:
+                self._add_commits(run)
+                self._set_names(run, refs)
+            except GitFailed:
+                # Somebody else may have been quicker; then there is less to do, or nothing.
+                if attempt == _TRIES - 1 or self._refs() == refs:
+                    raise
+                continue
+            return MirrorOutcome(len(run.marks), run.complete, tuple(run.warnings))
+        raise AssertionError("the last attempt returns or raises")
+
+    def remove(self) -> None:
+        """Take the branch and all names of this store away."""
+        refs = self._refs()
+        self._require_ours(refs.get(self._place.branch))
+        own = {ref: found for ref, found in refs.items() if found.point is not None}
+        lines = [b"delete %b\0%b\0" % (ref, found.commit) for ref, found in own.items()]
+        self._update(lines)
+
+    def _refs(self) -> dict[bytes, _Ref]:
+        """The branch and everything where the names lie, with what each commit says."""
+        listed = self._git.run(
+            "for-each-ref",
+            "--format=%(refname)%00%(objectname)%00%(contents)%00",
+            self._place.branch,
+            *(self._place.names + pattern for pattern in (b"approved", b"session_*", b"sessions")),
+        )
+        fields = listed.split(b"\0")
+        found = {}
+        for line, commit, message in zip(fields[0::3], fields[1::3], fields[2::3], strict=False):
+            ref = line.lstrip(b"\n")
+            name = ref.removeprefix(self._place.names)
+            if ref == self._place.branch or _NAME.match(name):
+                found[ref] = _Ref(commit, read_point(message, self._history.owner))
+        return found
+
+    def _require_ours(self, tip: _Ref | None) -> None:
+        branch = to_text(self._place.branch.removeprefix(b"refs/heads/"))
+        if tip is not None and tip.point is None:
+            raise GitFailed(
+                f"the branch {branch} is not a mirror of this store, or somebody has committed to "
+                "it",
+                "rename it, or choose another: holdfast config set mirror '\"NAME\"'",
+            )
+        if self._place.branch in _checked_out(self._git.repository):
+            raise GitFailed(
+                f"the branch {branch} is checked out", "switch to another: git switch -"
+            )
+
+    def _add_commits(self, run: _Run) -> None:
+        tip = run.tip.point if run.tip is not None else None
+        pending = self._history.after(tip.sequence if tip is not None else 0)
+        if not pending:
+            return
+        with ImportStream(self._git, self._place.branch) as stream:
+            base = tip.tree if tip is not None else None
+            parent = run.tip.commit if run.tip is not None else None
+            while pending:
+                for checkpoint in pending:
+                    if run.marks and not self._history.has_time():
+                        run.complete = False
+                        break
+                    try:
+                        changes = self._changes(checkpoint, base)
+                    except StoreDamaged as error:
+                        run.warnings.append(f"{checkpoint.id} is damaged and left out: {error}")
+                        continue
+                    run.warnings += self._add(stream, checkpoint, changes, parent)
+                    run.marks[checkpoint.id] = checkpoint.sequence
+                    parent, base = b":%d" % checkpoint.sequence, checkpoint.tree
+                if not run.complete:
+                    break
+                pending = self._history.after(pending[-1].sequence)
+            made = stream.finish(run.marks.values())
+        run.known = {checkpoint: made[mark] for checkpoint, mark in run.marks.items()}
+
+    def _changes(self, checkpoint: Checkpoint, base: Digest | None) -> _Changes:
+        """What differs from the commit before; everything, when its tree is not there any more."""
+        if base is not None:
+            with contextlib.suppress(StoreDamaged):
+                return self._difference(checkpoint, base)
+        return self._difference(checkpoint, None)
+
+    def _difference(self, checkpoint: Checkpoint, base: Digest | None) -> _Changes:
+        changes = _Changes(whole=base is None)
+        for change in tree_changes(self._history.tree, base, checkpoint.tree):
+            if _content(change.old) is not None:
+                changes.removed.append(change.path)
+            entry = _content(change.new)
+            if entry is None:
+                continue
+            link = isinstance(entry, SymlinkEntry)
+            if not git_takes(change.path, link=link) or self._history.leaves_out(change.path):
+                changes.left_out += 1
+            else:
+                changes.put.append((change.path, entry))
+        return changes
+
+    def _add(
+        self,
+        stream: ImportStream,
+        checkpoint: Checkpoint,
+        changes: _Changes,
+        parent: bytes | None,
+    ) -> Iterator[str]:
+        """What could not be read is left out, and said."""
+        message = mirror_message(checkpoint, self._history.owner, changes.left_out)
+        time_s = checkpoint.created_at_ns // 1_000_000_000
+        stream.commit(checkpoint.sequence, time_s, message, parent)
+        if changes.whole:
+            stream.clear()
+        for path in changes.removed:
+            stream.remove(path)
+        for path, entry in changes.put:
+            if isinstance(entry, SymlinkEntry):
+                stream.put(path, _LINK, len(entry.target), [entry.target])
+                continue
+            mode = _EXECUTABLE if entry.mode & 0o100 else _REGULAR
+            try:
+                pieces = self._sound(entry)
+            except StoreDamaged as error:
+                yield f"{to_text(path)} of {checkpoint.id} is damaged and left out: {error}"
+                continue
+            stream.put(path, mode, entry.size, pieces)
+
+    def _sound(self, entry: FileEntry) -> Iterable[bytes]:
+        """The bytes of a file, proven before the first of them is given out: a stream cannot be
+        taken back. What is stored in pieces is read twice instead of being held."""
+        if entry.chunks is None:
+            return list(self._history.content(entry))
+        for _ in self._history.content(entry):
+            pass
+        return self._history.content(entry)
+
+    def _set_names(self, run: _Run, refs: Mapping[bytes, _Ref]) -> None:
+        wanted = {self._place.names + name: to for name, to in self._history.names().items()}
+        lines = []
+        for ref, checkpoint in wanted.items():
+            there = refs.get(ref)
+            if there is not None and there.point is None:
+                run.warnings.append(f"{to_text(ref)} is not of this mirror and is left alone")
+                continue
+            stands_for = there.point.checkpoint if there is not None and there.point else None
+            if stands_for == checkpoint and checkpoint not in run.known:
+                continue
+            commit = self._commit_of(checkpoint, run)
+            if commit is None or (there is not None and there.commit == commit):
+                continue
+            old = b"0" * len(commit) if there is None else there.commit
+            lines.append(b"update %b\0%b\0%b\0" % (ref, commit, old))
+        gone = [
+            b"delete %b\0%b\0" % (ref, found.commit)
+            for ref, found in refs.items()
+            if found.point is not None and ref != self._place.branch and ref not in wanted
+        ]
+        self._update(gone + lines)
+
+    def _commit_of(self, checkpoint: CheckpointId, run: _Run) -> bytes | None:
+        """Of this run, or looked for once in all that the branch held before."""
+        if checkpoint not in run.known and run.tip is not None and not run.searched:
+            run.searched = True
+            for commit, point in self._all(run.tip.commit):
+                run.known.setdefault(point.checkpoint, commit)
+        return run.known.get(checkpoint)
+
+    def _all(self, tip: bytes) -> Iterator[tuple[bytes, MirrorPoint]]:
+        listed = self._git.run("log", "-z", "--format=%H%n%B", tip.decode()).split(b"\0")
+        for row in listed:
+            commit, _, message = row.partition(b"\n")
+            point = read_point(message, self._history.owner)
+            if point is not None:
+                yield commit, point
+
+    def _update(self, lines: list[bytes]) -> None:
+        if lines:
+            script = b"".join(lines)
+            self._git.run("update-ref", "--stdin", "-z", given=script, config=_NO_LOG)
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What a commit does to the one before; `whole`: it begins with nothing."""
+
+    whole: bool
+    removed: list[bytes] = field(default_factory=list)
+    put: list[tuple[bytes, FileEntry | SymlinkEntry]] = field(default_factory=list)
+    left_out: int = 0
+
+
+def _content(entry: Entry | None) -> FileEntry | SymlinkEntry | None:
+    return None if entry is None or isinstance(entry, DirectoryEntry) else entry
+
+
+def _checked_out(repository: Repository) -> set[bytes]:
+    """Every branch that some worktree stands on."""
+    found = {from_text(row["ref"]) for row in read_worktrees(repository) if row["ref"] is not None}
+    for git_dir in {repository.git_dir, repository.common_dir}:
+        try:
+            head = read_head(Repository(os.path.dirname(git_dir), git_dir, repository.common_dir))
+        except BrokenReference:
+            continue
+        if head.ref is not None:
+            found.add(head.ref)
+    return found

@@ -1,0 +1,174 @@
+"""Bringing back repositories inside the workspace: each as if it were the only one.
+
+    exact   HEAD, branch, index and operation of each as they were; a submodule whose `.git` file is
+            gone gets it again
+    others  they are left alone, and that is said where they are not as they were
+
+Guarantees: one whose repository is gone with its commits is told and left out; one that cannot be
+restored fails the whole. A repository that was not there then is left alone. All can be repeated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from holdfast.components.git import restore as restoring
+from holdfast.components.git.nested.places import (
+    Nested,
+    NotTaken,
+    Places,
+    link_text,
+    read_link,
+)
+from holdfast.components.git.nested.states import NestedRow, NestedSource, rows_of
+from holdfast.components.git.plain_files import sync_directory, write_new
+from holdfast.components.git.repository import find_repository
+from holdfast.components.git.restore import preview
+from holdfast.components.git.states import way_of
+from holdfast.domain.component_states import EXACT
+from holdfast.domain.paths import to_text
+from holdfast.ports.component import ComponentPreview, ComponentProblem, RestoreOf
+
+_LINK_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One repository that is there, with what it shall become."""
+
+    row: NestedRow
+    nested: Nested
+
+    @property
+    def shown(self) -> str:
+        return to_text(self.row.path)
+
+
+class NestedRestoring:
+    """The nested part of one restore."""
+
+    def __init__(self, request: RestoreOf, environment: Mapping[str, str]) -> None:
+        self._request = request
+        workspace = os.fsencode(request.workspace)
+        around = find_repository(request.workspace)
+        self._places = Places(workspace, around, environment, request.timeout_s)
+        self._is_exact = way_of(request.mode)[0] == EXACT
+        self._rows = rows_of(request.target)
+        present = [] if request.present is None else rows_of(request.present)
+        self._present = {row.path: row.state for row in present}
+
+    def plan(self) -> ComponentPreview:
+        actions: list[str] = []
+        warnings: list[str] = []
+        blocked: list[str] = []
+        steps, left = self._steps()
+        for step in steps:
+            seen = self._preview(step)
+            actions += [f"{step.shown}: {line}" for line in seen.actions]
+            blocked += [f"{step.shown}: {line}" for line in seen.blocked]
+        if self._is_exact:
+            return ComponentPreview(tuple(actions), tuple(left), tuple(blocked))
+        if actions or blocked:
+            names = ", ".join(sorted({step.shown for step in steps if self._differs(step)}))
+            warnings.append(f"git of {names} is left as it is now: only --git exact brings it back")
+        return ComponentPreview((), tuple(warnings))
+
+    def _differs(self, step: _Step) -> bool:
+        seen = self._preview(step)
+        return bool(seen.actions or seen.blocked)
+
+    def restore(self) -> None:
+        if not self._is_exact:
+            return
+        for step in self._steps()[0]:
+            with self._named(step):
+                git, top = self._places.git(step.nested), self._places.top(step.row.path)
+                restoring.restore(git, self._of(step))
+                if step.row.linked and not step.nested.linked:
+                    assert step.row.link is not None
+                    os.makedirs(top, exist_ok=True)
+                    write_new(os.path.join(top, b".git"), [link_text(step.row.link)], _LINK_MODE)
+                    sync_directory(top)
+                elif not step.row.linked and step.nested.linked:
+                    self._unlink(step, top)
+
+    def verify(self) -> list[str]:
+        if not self._is_exact:
+            return []
+        wrong = []
+        for step in self._steps()[0]:
+            found = restoring.verify(self._places.git(step.nested), self._of(step))
+            if step.row.linked != step.nested.linked:
+                found.append(
+                    "its .git file is missing" if step.row.linked else "it has a .git file"
+                )
+            wrong += [f"{step.shown}: {text}" for text in found]
+        return wrong
+
+    def _steps(self) -> tuple[list[_Step], list[str]]:
+        """What can be restored, and why the others cannot."""
+        steps: list[_Step] = []
+        left: list[str] = []
+        for row in self._rows:
+            shown = to_text(row.path)
+            if row.state is None:
+                left.append(f"git of {shown} was not captured then: {row.failure}")
+                continue
+            try:
+                nested = self._places.locate(row.path, row.link)
+                if nested is not None:
+                    self._places.take(nested)
+                    steps.append(_Step(row, nested))
+                else:
+                    left.append(self._why_not(row))
+            except NotTaken as error:
+                left.append(f"git of {shown} is left alone: {error}")
+        return steps, left
+
+    def _why_not(self, row: NestedRow) -> str:
+        shown = to_text(row.path)
+        if row.link is not None and self._places.is_kept(row.path, row.link):
+            return (
+                f"{shown} is unregistered, while its repository is still there: its files come "
+                f"back, its git state after git submodule update --init and one more restore"
+            )
+        return (
+            f"{shown} is no repository any more, its commits are gone with it: its "
+            "files come back, its git state does not"
+        )
+
+    def _preview(self, step: _Step) -> ComponentPreview:
+        seen = preview(self._places.git(step.nested), self._of(step))
+        actions = list(seen.actions)
+        if step.row.linked and not step.nested.linked:
+            actions.append("its .git file, which is gone, is put back")
+        elif not step.row.linked and step.nested.linked:
+            actions.append("its .git file, which was not there, is removed")
+        return replace(seen, actions=tuple(actions))
+
+    def _of(self, step: _Step) -> RestoreOf:
+        assert step.row.state is not None
+        return replace(
+            self._request,
+            present=self._present.get(step.row.path),
+            target=step.row.state,
+            contents=NestedSource(self._request.contents, step.row.number),
+            mode=EXACT,
+        )
+
+    def _unlink(self, step: _Step, top: bytes) -> None:
+        """What a restore made goes with its undo: the file, and the directory if it is empty."""
+        if read_link(top) == step.row.link:
+            os.unlink(os.path.join(top, b".git"))
+            with contextlib.suppress(OSError):
+                os.rmdir(top)
+
+    @contextlib.contextmanager
+    def _named(self, step: _Step) -> Iterator[None]:
+        try:
+            yield
+        except ComponentProblem as error:
+            raise ComponentProblem(f"{step.shown}: {error}") from error

@@ -1,0 +1,357 @@
+"""What a restore of git state would do, as data: the same for the preview and for doing it.
+
+    exact   HEAD, the branches that the checkpoint knows, the index and the files of an operation
+            become what they were
+    branch  a new branch stands where HEAD stood, HEAD goes to it; index as it was; no other branch
+            moves
+    revert  one new commit on top of what HEAD stands on now, with the content of the commit it
+            stood on then; index as it was; no commit leaves any branch
+    refs    HEAD and index stay
+
+Each with the other branches, tags and stash entries that were chosen (`reference_choice`). Nothing
+else of the repository is ever touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from holdfast.components.git import keep_alive as keeping
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.operation_files import encode_files, operation_name
+from holdfast.components.git.plain_files import read_whole
+from holdfast.components.git.reference_choice import (
+    ReferenceChoice,
+    choose,
+    kind_of,
+    short_name,
+)
+from holdfast.components.git.references import LINK, TAGS, Head, read_all, read_head
+from holdfast.components.git.repository import Repository
+from holdfast.components.git.stash import StashEntry, parse_log, read_stash_log
+from holdfast.components.git.states import (
+    BRANCH,
+    HEADS,
+    INDEX,
+    OPERATION,
+    REFS,
+    REVERT,
+    TAG_OBJECTS,
+    GitState,
+    new_branch,
+    way_of,
+)
+from holdfast.components.git.status import KEPT_PREFIX, RepositoryStatus, read_worktrees
+from holdfast.components.git.tags import decode_tags, end_of
+from holdfast.domain.component_states import EXACT
+from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.component import RestoreOf
+from holdfast.values.classes import dataclass, field, replace
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A branch from one commit to another; None where it does not exist."""
+
+    ref: bytes
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GitPlan:
+    """`head` is where HEAD shall stand. With `revert_to` a commit with the content of that one is
+    made first, and `head` is where it stands now."""
+
+    head: Head
+    moves: tuple[Move, ...]
+    put_operation: bool
+    revert_to: str | None = None
+    makes_commit: bool = False
+    moves_head: bool = True
+    stash: list[StashEntry] | None = None
+    tag_objects: Mapping[str, bytes] = field(default_factory=dict)
+    blocked: list[str] = field(default_factory=list)
+
+
+def make_plan(git: Git, present: RepositoryStatus, target: GitState, request: RestoreOf) -> GitPlan:
+    way, _ = way_of(request.mode)
+    plan = _plan_of(git, present, target, way, request.label)
+    choice = choose(git.repository, present.head, request.mode, request.target, request.contents)
+    if choice.wanted or choice.stash is not None or choice.unknown:
+        plan = _with_choice(git, plan, choice, request)
+    plan.blocked.extend(_obstacles(git, present, target, plan))
+    return plan
+
+
+def _plan_of(
+    git: Git, present: RepositoryStatus, target: GitState, way: str, label: str
+) -> GitPlan:
+    if way == EXACT:
+        return _exact(present, target)
+    if way == BRANCH:
+        ref = new_branch(git.repository, label, target.head.commit)
+        return GitPlan(
+            Head(ref, target.head.commit),
+            _moves(present, {ref: target.head.commit} if target.head.commit else {}),
+            put_operation=False,
+        )
+    if way == REVERT:
+        return GitPlan(
+            Head(present.head.ref, present.head.commit, present.head.holder),
+            (),
+            put_operation=False,
+            revert_to=target.head.commit,
+            makes_commit=_differs(git, present.head.commit, target.head.commit),
+        )
+    if way == REFS:
+        head = Head(present.head.ref, present.head.commit, present.head.holder)
+        return GitPlan(head, (), put_operation=False, moves_head=False)
+    raise GitFailed(f"git cannot be restored as {way!r}", "modes: exact, branch, revert, refs")
+
+
+def _with_choice(git: Git, plan: GitPlan, choice: ReferenceChoice, request: RestoreOf) -> GitPlan:
+    every = read_all(git.repository)
+    now = {**every.branches, **every.tags}
+    moved = {move.ref for move in plan.moves}
+    more = tuple(
+        Move(ref, now.get(ref), value)
+        for ref, value in sorted(choice.wanted.items())
+        if ref not in moved and now.get(ref) != value
+    )
+    stash = choice.stash
+    if stash is not None and stash == parse_log(read_stash_log(git.repository)):
+        stash = None
+    objects: dict[str, bytes] = {}
+    has_objects = request.target.content(TAG_OBJECTS) is not None
+    if has_objects and any(move.ref.startswith(TAGS) for move in more):
+        try:
+            objects = decode_tags(b"".join(request.contents.read(TAG_OBJECTS)))
+        except ValueError as error:
+            raise GitFailed(f"what the checkpoint says about git is unusable: {error}") from None
+    blocked = [
+        f"no branch, tag or stash entry of that checkpoint is named {name}"
+        for name in choice.unknown
+    ]
+    blocked += _name_clashes(now, more)
+    return replace(
+        plan,
+        moves=(*plan.moves, *more),
+        stash=stash,
+        tag_objects=objects,
+        blocked=[*plan.blocked, *blocked],
+    )
+
+
+def _name_clashes(now: Mapping[bytes, str], moves: Sequence[Move]) -> list[str]:
+    """A reference cannot be where others have a directory, nor below another."""
+    staying = now.keys() - {move.ref for move in moves if move.new is None}
+    above = {ref[:at] for ref in staying for at in _slashes(ref)}
+    found = []
+    for move in moves:
+        if move.old is not None or move.new is None:
+            continue
+        in_way = move.ref in above or any(move.ref[:at] in staying for at in _slashes(move.ref))
+        if in_way:
+            found.append(
+                f"{kind_of(move.ref)} {short_name(move.ref)} cannot come back beside one whose "
+                f"name begins the same way; rename that one first"
+            )
+    return found
+
+
+def _slashes(ref: bytes) -> list[int]:
+    return [at for at, byte in enumerate(ref) if byte == ord("/")][2:]
+
+
+def _exact(present: RepositoryStatus, target: GitState) -> GitPlan:
+    return GitPlan(target.head, _moves(present, target.refs), put_operation=True)
+
+
+def _moves(present: RepositoryStatus, wanted: Mapping[bytes, str | None]) -> tuple[Move, ...]:
+    there = dict(present.refs)
+    if present.head.holder is not None:
+        there[present.head.holder] = present.head.commit
+    return tuple(
+        Move(ref, there.get(ref), new)
+        for ref, new in sorted(wanted.items())
+        if there.get(ref) != new
+    )
+
+
+def _differs(git: Git, one: str | None, other: str | None) -> bool:
+    """Whether two commits hold different content; no commit holds nothing."""
+    if one == other or (one is None and other is None):
+        return False
+    return tree_of(git, one) != tree_of(git, other)
+
+
+def tree_of(git: Git, commit: str | None, *, write: bool = False) -> str:
+    """The content of a commit; that of none is an empty tree, which may have to be made."""
+    if commit is None:
+        made = ("-w",) if write else ()
+        return git.run("hash-object", "-t", "tree", *made, "--stdin").strip().decode()
+    return git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}").strip().decode()
+
+
+def _obstacles(git: Git, present: RepositoryStatus, target: GitState, plan: GitPlan) -> list[str]:
+    found = []
+    if present.has_lock:
+        lock = os.fsdecode(git.repository.own(b"index.lock"))
+        found.append(f"{lock} is there: another git is at work, or has crashed; remove it then")
+    wanted = {move.new for move in plan.moves if move.new and not move.new.startswith(LINK)}
+    wanted |= {target.head.commit} if target.head.commit and plan.moves_head else set()
+    needed = {end_of(oid, plan.tag_objects) for oid in wanted}
+    needed |= {entry.oid for entry in plan.stash or ()}
+    there = keeping.object_types(git, needed)
+    for oid in sorted(needed - there.keys()):
+        found.append(
+            f"commit {oid[:10]} is no longer in the repository; git fetch may bring it back"
+        )
+    moved = {move.ref for move in plan.moves}
+    switched = plan.head.ref if plan.head.ref != present.head.ref else None
+    for worktree in read_worktrees(git.repository):
+        ref = None if worktree["ref"] is None else from_text(worktree["ref"])
+        if worktree["here"] or ref is None or (ref not in moved and ref != switched):
+            continue
+        found.append(
+            f"branch {_short(ref)} is checked out in {worktree['path']}; "
+            f"use --git branch, or remove that worktree"
+        )
+    main = _main_worktree_ref(git)
+    if main is not None and (main in moved or main == switched):
+        found.append(
+            f"branch {_short(main)} is checked out in the repository's main worktree; "
+            f"use --git branch"
+        )
+    return found
+
+
+def _main_worktree_ref(git: Git) -> bytes | None:
+    """The branch of the main worktree, seen from a linked one; a bare repository has none."""
+    repository = git.repository
+    if repository.git_dir == repository.common_dir:
+        return None
+    config = git.run("config", "--type=bool", "--default=false", "--get", "core.bare").strip()
+    if config == b"true":
+        return None
+    return read_head(Repository(b"", repository.common_dir, repository.common_dir)).ref
+
+
+def describe(git: Git, present: RepositoryStatus, target: GitState, plan: GitPlan) -> list[str]:
+    """What the plan does, one line each; commits that leave a branch are named."""
+    lines: list[str] = []
+    for move in plan.moves:
+        lines += _describe_move(git, move)
+    if plan.makes_commit:
+        lines.append(
+            f"a new commit on {_where(present.head)} takes it back to the content of "
+            f"{(plan.revert_to or 'an empty repository')[:10]}"
+        )
+    lines += _describe_stash(git, plan)
+    if (plan.head.ref, plan.head.commit) != (present.head.ref, present.head.commit):
+        moved = any(move.ref == plan.head.ref == present.head.ref for move in plan.moves)
+        if not moved:
+            lines.append(f"HEAD goes from {_where(present.head)} to {_where(plan.head)}")
+    if not plan.moves_head:
+        return lines
+    now = operation_name(present.operation_paths)
+    then = target.operation if plan.put_operation else None
+    if now != then and now is not None:
+        lines.append(f"the {now} that is under way ends")
+    if now != then and then is not None:
+        lines.append(f"the {then} that was under way goes on")
+    return lines
+
+
+def other_differences(
+    present: RepositoryStatus, request: RestoreOf, plan: GitPlan, known: list[str]
+) -> list[str]:
+    """What else would change, when that is not plain from what is known to."""
+    lines: list[str] = []
+    if not plan.moves_head:
+        return lines
+    wanted = request.target.content(INDEX)
+    index = read_whole(present.repository.own(b"index")) if present.has_index else None
+    if (wanted.digest if wanted else None) != (None if index is None else digest_of(index)):
+        lines.append("the index is put back" if wanted else "the index is removed")
+    files = request.target.content(OPERATION) if plan.put_operation else None
+    there = present.operation()
+    found = digest_of(encode_files(there)) if there else None
+    if not known and (files.digest if files else None) != found:
+        lines.append("what git notes down about an operation is put back")
+    return lines
+
+
+def _describe_move(git: Git, move: Move) -> list[str]:
+    name, kind = short_name(move.ref), kind_of(move.ref)
+    if move.new is None:
+        first = f"{kind} {name}, which did not exist, is removed"
+    elif move.old is None:
+        return [f"{kind} {name} is made, at {_stands_for(move.new)}"]
+    else:
+        old, new = _stands_for(move.old), _stands_for(move.new)
+        first = f"{kind} {name} moves from {old} to {new}"
+    if kind != "branch" or LINK in f"{move.old} {move.new}":
+        return [first]
+    leaving = _leaving(git, move)
+    if not leaving:
+        return [first]
+    noun = "commit leaves" if len(leaving) == 1 else "commits leave"
+    more = f", and {len(leaving) - _SHOWN} more" if len(leaving) > _SHOWN else ""
+    listed = "; ".join(leaving[:_SHOWN])
+    return [first, f"{len(leaving)} {noun} {name} (kept for undo): {listed}{more}"]
+
+
+def _describe_stash(git: Git, plan: GitPlan) -> list[str]:
+    if plan.stash is None:
+        return []
+    now = {entry.oid for entry in parse_log(read_stash_log(git.repository))}
+    then = {entry.oid for entry in plan.stash}
+    back = [entry.shown for entry in reversed(plan.stash) if entry.oid not in now]
+    lines = []
+    if back:
+        entries = "1 stash entry comes" if len(back) == 1 else f"{len(back)} stash entries come"
+        more = f"; and {len(back) - _SHOWN} more" if len(back) > _SHOWN else ""
+        lines.append(f"{entries} back: {'; '.join(back[:_SHOWN])}{more}")
+    if now - then:
+        count = len(now - then)
+        entries = "1 stash entry, which was not there, is" if count == 1 else f"{count} are"
+        lines.append(f"{entries} removed from the stash (kept for undo)")
+    return lines or ["the stash is put back in its order"]
+
+
+def _stands_for(value: str) -> str:
+    """A commit, or the branch that another one is a link to."""
+    return _short(value.removeprefix(LINK).encode()) if value.startswith(LINK) else value[:10]
+
+
+def _leaving(git: Git, move: Move) -> list[str]:
+    """Commits that the branch has now and will not have, newest first."""
+    if move.old is None:
+        return []
+    exclude = [] if move.new is None else [f"^{move.new}"]
+    if move.new is None:
+        # All references but the one that goes, and those of ours; `--all` would count HEAD too.
+        unwanted = [f"--exclude={to_text(ref)}" for ref in (move.ref, KEPT_PREFIX + b"*")]
+        exclude = ["--not", *unwanted, "--glob=refs/*"]
+    raw = git.run(
+        "rev-list", "--max-count=1000", "--pretty=tformat:%h %s", move.old, *exclude, "--"
+    )
+    lines = raw.decode("utf-8", "replace").splitlines()
+    shown = [line for line in lines if not line.startswith("commit ")]
+    return ["".join(c for c in line if c.isprintable())[:100] for line in shown]
+
+
+def _where(head: Head) -> str:
+    if head.ref is None:
+        return f"{(head.commit or '')[:10]} (detached)"
+    return _short(head.ref)
+
+
+def _short(ref: bytes) -> str:
+    return "".join(c if c.isprintable() else "?" for c in to_text(ref.removeprefix(HEADS)))

@@ -1,0 +1,213 @@
+"""A scratch copy of the index and of some files, in which a commit is put together.
+
+    index of the user → scratch index with the content of HEAD → files of a checkpoint written
+    beside it → git adds them with its own rules (ignores, filters, line ends, modes)
+
+Guarantee: nothing of the user's is read for content or changed: not the index, not a file. With
+`quarantine` not even an object is added to the repository. Everything is gone at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.plain_files import blocks_of, opened, write_new
+from holdfast.components.git.repository import Repository
+from holdfast.domain.trees.entries import SymlinkEntry
+from holdfast.ports.repository import ContentReader, PathChange
+
+_GITLINK = b"160000"
+_ABSENT = b"000000"
+_FILE_MODE, _EXECUTABLE_MODE = 0o600, 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """One path that differs between two trees: mode and object afterwards, and the status letter.
+    A path that is gone has the mode 000000."""
+
+    path: bytes
+    mode: bytes
+    oid: bytes
+    status: str
+
+
+class GitWith(Git):
+    """Git with variables that lead it to another index, working tree or repository."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        environment: Mapping[str, str],
+        timeout_s: float,
+        variables: Mapping[str, bytes],
+    ) -> None:
+        super().__init__(repository, environment, timeout_s)
+        self._environment |= {name: os.fsdecode(value) for name, value in variables.items()}
+
+
+class Scratch:
+    """Made by `scratch`; `index` is the scratch index, which other programs may be given."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        environment: Mapping[str, str],
+        timeout_s: float,
+        place: bytes,
+        *,
+        quarantine: bool,
+    ) -> None:
+        self._place = place
+        self._repository = repository
+        self.index = os.path.join(place, b"index")
+        self._tree = os.path.join(place, b"tree")
+        variables = {"GIT_INDEX_FILE": self.index, "GIT_LITERAL_PATHSPECS": b"1"}
+        if quarantine:
+            objects = os.path.join(place, b"objects")
+            os.mkdir(objects)
+            variables["GIT_OBJECT_DIRECTORY"] = objects
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = repository.shared(b"objects")
+        os.mkdir(self._tree)
+        self.git = GitWith(repository, environment, timeout_s, variables)
+        variables = {**variables, "GIT_DIR": repository.git_dir, "GIT_WORK_TREE": self._tree}
+        self._on_tree = GitWith(
+            Repository(self._tree, repository.git_dir, repository.common_dir),
+            environment,
+            timeout_s,
+            variables,
+        )
+
+    def begin(self, head: str | None) -> None:
+        """Let the scratch index hold what HEAD holds."""
+        if head is None:
+            self.git.run("read-tree", "--empty")
+            return
+        with opened(self._repository.own(b"index")) as fd:
+            if fd is not None:
+                write_new(self.index, blocks_of(fd), _FILE_MODE)
+        # With the old index at hand git keeps what it remembers about files that are the same.
+        self.git.run("read-tree", "--reset", head)
+
+    def write_files(
+        self, prefix: bytes, changes: Sequence[PathChange], read: ContentReader
+    ) -> None:
+        """Put content into the scratch tree; what is there already stays."""
+        for change in changes:
+            path = os.path.join(self._tree, prefix + change.path)
+            if change.content is None or os.path.lexists(path):
+                continue
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if isinstance(change.content, SymlinkEntry):
+                os.symlink(change.content.target, path)
+                continue
+            mode = _EXECUTABLE_MODE if change.content.mode & 0o100 else _FILE_MODE
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
+            with os.fdopen(fd, "wb") as file:
+                for piece in read(change.content):
+                    file.write(piece)
+
+    def copy_file(self, path: bytes, source: bytes) -> None:
+        """Put a small file of the working tree into the scratch tree, if there is one."""
+        target = os.path.join(self._tree, path)
+        with opened(source) as fd:
+            if fd is not None and not os.path.lexists(target):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                write_new(target, blocks_of(fd), _FILE_MODE)
+
+    def ignored(self) -> set[bytes]:
+        """Files of the scratch tree that git would not track by itself, by the rules there."""
+        options = ("--others", "--ignored", "--exclude-standard", "-z")
+        return set(self._on_tree.run("ls-files", *options).split(b"\0")) - {b""}
+
+    def remove(self, paths: Sequence[bytes]) -> None:
+        if paths:
+            self.git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(paths))
+
+    def add(self, paths: Sequence[bytes]) -> None:
+        """Git reads them from the scratch tree, with the filters of the user."""
+        if paths:
+            options = ("--add", "--replace", "-z", "--stdin")
+            self._on_tree.run("update-index", *options, given=_joined(paths))
+
+    def put(self, rows: Sequence[TreeRow]) -> None:
+        """Let the scratch index hold these, whatever it held there."""
+        if rows:
+            lines = b"".join(
+                b"%b %b\t%b\0" % (b"0" if row.mode == _ABSENT else row.mode, row.oid, row.path)
+                for row in rows
+            )
+            self.git.run("update-index", "-z", "--index-info", given=lines)
+
+    def differences(self, tree: str) -> list[TreeRow]:
+        """Where the scratch index differs from a tree."""
+        return staged_rows(self.git, tree)
+
+    def known(self, paths: Sequence[bytes]) -> set[bytes]:
+        """Which of these the scratch index holds."""
+        wanted = set(paths)
+        return wanted & set(self.git.run("ls-files", "-z").split(b"\0")) if wanted else set()
+
+    def take(self, index: bytes) -> None:
+        """Begin with an index of the user's; nothing for none."""
+        if index:
+            write_new(self.index, [index], _FILE_MODE)
+
+    def refresh(self) -> None:
+        """Let the scratch index remember the files of the user's working tree as they are."""
+        with contextlib.suppress(GitFailed):  # its status tells that some have changed
+            self.git.run("update-index", "-q", "--refresh")
+
+    def nested(self) -> set[bytes]:
+        """Paths of submodules that the scratch index knows."""
+        listed = self.git.run("ls-files", "--stage", "-z").split(b"\0")
+        return {line.partition(b"\t")[2] for line in listed if line.startswith(_GITLINK)}
+
+
+@contextmanager
+def scratch(
+    repository: Repository,
+    environment: Mapping[str, str],
+    timeout_s: float,
+    *,
+    quarantine: bool = False,
+) -> Iterator[Scratch]:
+    place = tempfile.mkdtemp(prefix="holdfast-commit-")
+    try:
+        yield Scratch(repository, environment, timeout_s, os.fsencode(place), quarantine=quarantine)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def staged_rows(git: Git, tree: str) -> list[TreeRow]:
+    """Where the index differs from a tree."""
+    return raw_rows(
+        git.run("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", tree)
+    )
+
+
+def tree_rows(git: Git, old: str, new: str) -> list[TreeRow]:
+    """Where a tree differs from another."""
+    return raw_rows(
+        git.run("diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev", old, new)
+    )
+
+
+def raw_rows(raw: bytes) -> list[TreeRow]:
+    fields = raw.split(b"\0")
+    rows = []
+    for head, path in zip(fields[0::2], fields[1::2], strict=False):
+        _, mode, _, oid, status = head.lstrip(b":").split(b" ")
+        rows.append(TreeRow(path, mode, oid, status.decode()[:1]))
+    return rows
+
+
+def _joined(paths: Sequence[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in paths)

@@ -1,0 +1,108 @@
+"""The stash: entries are lines of a log beside one reference, which stands for the newest.
+
+    lock the reference, as git does → the log in one piece → the reference in its place
+
+Guarantee: entries keep their order, message, author and time. Called again after a crash, it does
+the rest. Nothing waits for another git: a lock that is there is told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Sequence
+
+from holdfast.components.git.commands import Git
+from holdfast.components.git.lock_file import remove_own_lock_at, take_lock_at
+from holdfast.components.git.plain_files import (
+    TooLarge,
+    read_small,
+    replace_file,
+    sync_directory,
+)
+from holdfast.components.git.references import OID, STASH_REF, read_reference
+from holdfast.components.git.repository import Repository
+from holdfast.domain.paths import to_text
+from holdfast.values.tuples import NamedTuple
+
+LOG = b"logs/refs/stash"
+LOG_BYTES = 16 << 20
+_LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ([^\t\n]*)(?:\t([^\n]*))?\Z")
+_MODE = 0o644
+
+
+class StashEntry(NamedTuple):
+    """`who` is the identity and time as git writes them."""
+
+    oid: str
+    who: bytes
+    message: bytes
+
+    @property
+    def shown(self) -> str:
+        return "".join(c if c.isprintable() else "?" for c in to_text(self.message))[:80]
+
+
+def read_stash_log(repository: Repository) -> bytes:
+    """The log as it is; nothing when there is no stash, or one that is no list."""
+    if read_reference(repository, STASH_REF) is None:
+        return b""
+    try:
+        return read_small(repository.shared(LOG), LOG_BYTES) or b""
+    except TooLarge:
+        return b""
+
+
+def parse_log(log: bytes) -> list[StashEntry]:
+    """Entries, oldest first; lines that git would not have written are left out."""
+    found = [match for line in log.split(b"\n") if (match := _LINE.match(line)) is not None]
+    return [StashEntry(m[2].decode(), m[3], m[4] or b"") for m in found if OID.match(m[2])]
+
+
+def with_entries(
+    now: Sequence[StashEntry], then: Sequence[StashEntry], chosen: Collection[str]
+) -> list[StashEntry]:
+    """The entries there are, with the chosen ones of an earlier list in their old order. Entries
+    that are newer than that list stay on top."""
+    there, known = {entry.oid for entry in now}, {entry.oid for entry in then}
+    older = [entry for entry in then if entry.oid in there or entry.oid in chosen]
+    return older + [entry for entry in now if entry.oid not in known]
+
+
+def put_entries(git: Git, owner: str, entries: Sequence[StashEntry]) -> None:
+    """Let the stash hold exactly these."""
+    repository = git.repository
+    ref, log = repository.shared(STASH_REF), repository.shared(LOG)
+    lock, copy = _locks(repository, owner)
+    if not entries:
+        if read_reference(repository, STASH_REF) is not None:
+            git.run("update-ref", "-d", STASH_REF)
+        return
+    take_lock_at(lock, copy, [entries[-1].oid.encode() + b"\n"], _MODE)
+    try:
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        replace_file(log, _encoded(entries), _MODE)
+        sync_directory(os.path.dirname(log))
+        os.replace(lock, ref)
+        sync_directory(os.path.dirname(ref))
+    finally:
+        remove_own_lock_at(lock, copy)
+
+
+def remove_own_stash_lock(repository: Repository, owner: str) -> None:
+    """Take away what a restore that was cut off left; called by the holder of the store only."""
+    remove_own_lock_at(*_locks(repository, owner))
+
+
+def _locks(repository: Repository, owner: str) -> tuple[bytes, bytes]:
+    copy = repository.shared(b"stash.holdfast-" + owner.encode())
+    return repository.shared(STASH_REF) + b".lock", copy
+
+
+def _encoded(entries: Sequence[StashEntry]) -> bytes:
+    lines, before = [], "0" * len(entries[0].oid)
+    for entry in entries:
+        head = b"%b %b %b" % (before.encode(), entry.oid.encode(), entry.who)
+        lines.append(head + (b"\t" + entry.message if entry.message else b"") + b"\n")
+        before = entry.oid
+    return b"".join(lines)

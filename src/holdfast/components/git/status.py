@@ -1,0 +1,234 @@
+"""One read_status at a repository by reading its files: where HEAD stands, what is under way, and a
+signature that changes whenever any of it does.
+
+    names of the git directory → stat of what matters, content of what is tiny → digest
+
+Guarantee: equal signatures mean that HEAD, the index, every branch and tag, the stash, worktrees
+and every file of an operation are the same. What was written so late that the clock could not tell
+a further change apart makes a signature that is not trusted (`settled`).
+No process is started.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast.components.git.operation_files import Files, TooMuch, present_paths, read_files
+from holdfast.components.git.plain_files import TooLarge, read_small
+from holdfast.components.git.references import (
+    BrokenReference,
+    Head,
+    OtherReferences,
+    is_branch_name,
+    loose_stamps,
+    read_head,
+    read_reference,
+    require_file_references,
+)
+from holdfast.components.git.repository import Repository, common_directory, linked_directory
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.trees.objects import digest_of
+from holdfast.values.classes import dataclass
+
+KEPT_PREFIX = b"refs/holdfast/"
+_CLOCK_TICK_NS = 50_000_000
+_LINK_BYTES = 8192
+_MOST_WORKTREES = 500
+_TRAILER_BYTES = 20
+
+
+@dataclass(slots=True)
+class RepositoryStatus:
+    """What was seen; `refs` are references besides the branch of HEAD: those that somebody asked
+    for, and the branch that is being rebased."""
+
+    repository: Repository
+    head: Head
+    refs: dict[bytes, str | None]
+    operation_paths: list[bytes]
+    has_index: bool
+    has_lock: bool
+    shallow: bool
+    may_be_split: bool = False
+    signature: str = ""
+    settled: bool = False
+
+    def operation(self) -> Files:
+        return read_files(self.repository, self.operation_paths)
+
+
+def read_status(
+    repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()
+) -> RepositoryStatus:
+    """`BrokenReference` when HEAD cannot be read, `TooMuch` when an operation left too much."""
+    names = _names(repository)
+    require_file_references(repository)
+    head = read_head(repository)
+    paths = list(present_paths(repository, names))
+    wanted = {ref: read_reference(repository, ref) for ref in refs}
+    wanted |= _rebased(repository, paths)
+    found = RepositoryStatus(
+        repository,
+        head,
+        wanted,
+        paths,
+        has_index=b"index" in names,
+        has_lock=b"index.lock" in names,
+        shallow=os.path.exists(repository.shared(b"shallow")),
+        may_be_split=any(name.startswith(b"sharedindex.") for name in names),
+    )
+    stats = [
+        repository.own(b"HEAD"),
+        repository.own(b"index"),
+        repository.shared(b"packed-refs"),
+        repository.shared(b"shallow"),
+        repository.shared(b"refs/stash"),
+        repository.shared(b"logs/refs/stash"),
+        repository.shared(b"worktrees"),
+        *(repository.own(path) for path in paths),
+    ]
+    if head.holder is not None:
+        stats.append(repository.shared(head.holder))
+    newest_ns = 0
+    rows: list[Any] = [head, sorted(wanted.items()), sorted(names & _SIGNS)]
+    rows.append(_trailer(repository.own(b"index")))
+    for path in stats:
+        row, changed_ns = _row(path)
+        newest_ns = max(newest_ns, changed_ns)
+        rows.append(row)
+    for ref, statuses in loose_stamps(repository):
+        rows.append((ref, *map(_numbers, statuses)))
+        for status in statuses:
+            newest_ns = max(newest_ns, status.st_mtime_ns, status.st_ctime_ns)
+    found.signature = digest_of(repr((repository, rows)).encode()).hex()
+    found.settled = newest_ns < now_ns - _CLOCK_TICK_NS
+    return found
+
+
+def _rebased(repository: Repository, paths: Iterable[bytes]) -> dict[bytes, str]:
+    """The branch that a rebase has taken HEAD from: it belongs to the rebase, which ends by moving
+    it, and only from where it stood."""
+    for path in sorted(_REBASED & set(paths)):
+        try:
+            ref = (read_small(repository.own(path), _LINK_BYTES) or b"").rstrip(b"\n")
+        except TooLarge as error:
+            raise BrokenReference(f"{error} is far too large") from None
+        commit = read_reference(repository, ref) if is_branch_name(ref) else None
+        if commit is not None:
+            return {ref: commit}
+    return {}
+
+
+def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: int) -> bool:
+    """Whether everything is as a checkpoint says, for certain. What it says may come from anywhere;
+    what makes no sense is no match, and trouble is for a real capture to tell."""
+    if "signature" not in previous.notes:
+        return False
+    try:
+        submodules = [from_text(row[0]) for row in previous.facts["submodules"]]
+        ref = previous.notes.get("ref")
+        kept = None if ref is None else from_text(ref)
+        if kept is not None and not kept.startswith(KEPT_PREFIX):
+            return False
+        found = read_status(repository, now_ns=now_ns)
+        if found.has_lock:
+            return False  # if a git that crashed has left it, that has to be told every time
+        return bool(stamp(found, submodules, kept) == previous.notes["signature"])
+    except (LookupError, TypeError, ValueError, AttributeError, OSError):
+        return False
+    except (BrokenReference, OtherReferences, TooMuch):
+        return False
+
+
+def stamp(found: RepositoryStatus, submodules: Iterable[bytes], kept: bytes | None) -> str:
+    """The signature with where submodules stand, and that what we keep alive is still kept."""
+    repository = found.repository
+    rows = [(path, submodule_commit(repository, path)) for path in submodules]
+    there = kept is None or read_reference(repository, kept) is not None
+    return digest_of(repr((found.signature, rows, kept, there)).encode()).hex()
+
+
+_REBASED = frozenset((b"rebase-merge/head-name", b"rebase-apply/head-name"))
+_SIGNS = frozenset((b"index", b"worktrees", b"modules", b"shallow"))
+
+
+def _names(repository: Repository) -> frozenset[bytes]:
+    try:
+        return frozenset(os.listdir(repository.git_dir))
+    except OSError as error:
+        raise BrokenReference(
+            f"{os.fsdecode(repository.git_dir)} cannot be read: {error.strerror}"
+        ) from None
+
+
+def _row(path: bytes) -> tuple[Any, int]:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return path, 0
+    return (path, *_numbers(status)), max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _numbers(status: os.stat_result) -> tuple[int, ...]:
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
+
+
+def _trailer(index: bytes) -> bytes:
+    """The checksum that an index ends with: changes even where size and times do not."""
+    try:
+        fd = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        size = os.fstat(fd).st_size
+        return os.pread(fd, _TRAILER_BYTES, max(size - _TRAILER_BYTES, 0))
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def read_worktrees(repository: Repository) -> list[dict[str, Any]]:
+    """Every linked worktree: where it is, and where its HEAD stands."""
+    found = []
+    try:
+        names = sorted(os.listdir(repository.shared(b"worktrees")))
+    except OSError:
+        return []
+    for name in names[:_MOST_WORKTREES]:
+        own = repository.shared(b"worktrees", name)
+        try:
+            link = read_small(os.path.join(own, b"gitdir"), _LINK_BYTES)
+            at = read_head(Repository(b"", own, repository.common_dir))
+        except (BrokenReference, TooLarge):
+            continue
+        place = os.path.dirname((link or b"").rstrip(b"\n"))
+        found.append(
+            {
+                "name": to_text(name),
+                "path": to_text(place),
+                "ref": None if at.ref is None else to_text(at.ref),
+                "commit": at.commit,
+                "here": own == repository.git_dir,
+            }
+        )
+    return found
+
+
+def submodule_commit(repository: Repository, path: bytes) -> str | None:
+    """The commit that a submodule stands on; None when it is not there."""
+    top = os.path.join(repository.top, path)
+    git_dir = linked_directory(top) or os.path.join(top, b".git")
+    try:
+        return read_head(Repository(top, git_dir, common_directory(git_dir))).commit
+    except (BrokenReference, OtherReferences, TooLarge):
+        return None

@@ -1,0 +1,122 @@
+"""What tags stand for: commits, mostly by way of a tag object.
+
+    each object: its file, else git says what it is → what tag objects name, until nothing is new
+
+Nothing but a reference keeps a tag object alive, and a checkpoint makes no reference for each tag.
+So it holds the few bytes of every tag object itself, and keeps alive only what they name. A restore
+writes a tag object again if it is gone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from holdfast.components.git.commands import Git
+from holdfast.components.git.keep_alive import object_types
+from holdfast.components.git.loose_objects import NewObject, add_objects, name_of, read_loose
+from holdfast.components.git.references import OID
+from holdfast.values.tuples import NamedTuple
+
+_TARGET = re.compile(rb"\Aobject ([0-9a-f]{40,64})\n")
+_HEADER = re.compile(rb"([0-9a-f]{40,64}) (\d{1,9})\n")
+_DEEPEST = 10
+
+
+class Tagged(NamedTuple):
+    """Tag objects with their content, and what is at their end by its kind."""
+
+    objects: dict[str, bytes]
+    ends: dict[str, str]
+
+
+def read_tagged(git: Git, oids: Collection[str]) -> Tagged:
+    """What is missing in the repository is left out. Two processes at most for plain tags, unless
+    all objects are files of their own."""
+    tagged, pending = Tagged({}, {}), set(oids)
+    for _ in range(_DEEPEST):
+        if not pending:
+            break
+        kinds, contents = _read(git, pending)
+        tagged.objects.update(contents)
+        tagged.ends.update((oid, kind) for oid, kind in kinds.items() if kind != "tag")
+        named = (_TARGET.match(content) for content in contents.values())
+        pending = {found[1].decode() for found in named if found is not None}
+        pending -= tagged.objects.keys() | tagged.ends.keys()
+    return tagged
+
+
+def _read(git: Git, oids: Iterable[str]) -> tuple[dict[str, str], dict[str, bytes]]:
+    kinds: dict[str, str] = {}
+    contents: dict[str, bytes] = {}
+    unknown = []
+    for oid in oids:
+        loose = read_loose(git.repository, oid, b"tag")
+        if loose is None:
+            unknown.append(oid)
+            continue
+        kinds[oid] = loose.kind
+        if loose.kind == "tag":
+            contents[oid] = loose.content
+    kinds |= object_types(git, unknown)
+    packed = [oid for oid in unknown if kinds.get(oid) == "tag"]
+    if packed:
+        contents.update(_printed(git.run("cat-file", "--batch", given="\n".join(packed).encode())))
+    return kinds, contents
+
+
+def _printed(output: bytes) -> Iterator[tuple[str, bytes]]:
+    at = 0
+    while at < len(output):
+        end = output.index(b"\n", at)
+        oid, _, size = output[at:end].decode().split(" ")
+        at = end + 1 + int(size)
+        yield oid, output[end + 1 : at]
+        at += 1
+
+
+def encode_tags(objects: Mapping[str, bytes]) -> bytes:
+    return b"".join(
+        b"%b %d\n%b" % (oid.encode(), len(content), content)
+        for oid, content in sorted(objects.items())
+    )
+
+
+def decode_tags(data: bytes) -> dict[str, bytes]:
+    """`ValueError` unless each is the object that its name says."""
+    objects, at = {}, 0
+    while at < len(data):
+        found = _HEADER.match(data, at)
+        if found is None or not OID.match(found[1]):
+            raise ValueError("a tag object is damaged")
+        oid, at = found[1].decode(), found.end() + int(found[2])
+        content = data[found.end() : at]
+        if name_of(b"tag", content, like=oid) != oid:
+            raise ValueError(f"tag object {oid[:10]} is damaged")
+        objects[oid] = content
+    return objects
+
+
+def write_missing(git: Git, objects: Mapping[str, bytes], wanted: Iterable[str]) -> None:
+    """Let these tag objects be there again, with those that they name."""
+    needed: dict[str, bytes] = {}
+    pending = [oid for oid in wanted if oid in objects]
+    while pending:
+        oid = pending.pop()
+        needed[oid] = objects[oid]
+        named = _TARGET.match(objects[oid])
+        if named is not None and (inner := named[1].decode()) in objects and inner not in needed:
+            pending.append(inner)
+    there = object_types(git, needed)
+    missing = [NewObject(oid, b"tag", needed[oid]) for oid in sorted(needed) if oid not in there]
+    add_objects(git.repository, missing)
+
+
+def end_of(oid: str, objects: Mapping[str, bytes]) -> str:
+    """What a tag stands for at last: an object that has to be in the repository."""
+    for _ in range(_DEEPEST):
+        named = _TARGET.match(objects.get(oid, b""))
+        if named is None:
+            break
+        oid = named[1].decode()
+    return oid

@@ -1,0 +1,267 @@
+"""Dumping one database as it was at one moment.
+
+    lock every table against changes of its shape → one snapshot for everything, exported to
+    `pg_dump` → schema → rows of each table, a content of its own → sequences
+
+Guarantees: rows and schema are of one moment, whatever others write meanwhile; nobody who reads or
+writes rows waits. Equal rows give equal bytes, so that a table that did not change is stored once:
+rows come in the order of the primary key, or as they lie where there is none.
+Not covered: large objects and subscriptions, which are counted, and tables of extensions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.components.postgres.address import Address
+from holdfast.components.postgres.catalog import (
+    Identity,
+    Table,
+    estimated_rows,
+    identify,
+    list_tables,
+    log_position,
+    sequence_values,
+    stands_at,
+    surroundings,
+)
+from holdfast.components.postgres.connection import PsqlConnection
+from holdfast.components.postgres.states import (
+    AFTER,
+    BEFORE,
+    LARGEST_SCHEMA_BYTES,
+    SEQUENCES,
+    TABLES,
+    Parts,
+    database_facts,
+    encode_sequences,
+    encode_tables,
+)
+from holdfast.components.postgres.tools import TimeLimit, Tools, output_of, tool_environment
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.component import CaptureRequest, ComponentProblem, ContentSink
+from holdfast.ports.progress import Progress
+
+_BEGINNING = re.compile(
+    rb"\A--\n-- PostgreSQL database dump\n--\n\n(?:\\restrict \w+\n\n)?"
+    rb"(?:-- Dumped (?:from|by) .*\n)*"
+)
+_PUBLIC = re.compile(
+    rb"^--\n-- Name: (?:SCHEMA )?public; Type: (?:SCHEMA|ACL|COMMENT); .*\n--\n(?:(?!--\n).*\n)*",
+    re.MULTILINE,
+)
+_END = re.compile(rb"\\unrestrict \w+\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What has to be there before the rows, and what comes after them."""
+
+    before: bytes
+    after: bytes
+
+    @property
+    def shape(self) -> Digest:
+        """Equal for equal schemas. Without the rights of `public`: a server never forgets that it
+        was made anew, and says the same rights in other words from then on."""
+        return digest_of(_PUBLIC.sub(b"", self.before) + b"\0" + _PUBLIC.sub(b"", self.after))
+
+
+def dump_schema(
+    tools: Tools,
+    address: Address,
+    environment: dict[str, str],
+    identity: Identity,
+    limit: TimeLimit,
+    snapshot: str | None,
+) -> Schema:
+    program = tools.pg_dump(identity.major)
+
+    def section(name: str) -> bytes:
+        arguments = [
+            program,
+            f"--section={name}",
+            f"--encoding={identity.client_encoding}",
+            f"--lock-wait-timeout={limit.lock_wait_ms}",
+            "--no-subscriptions",
+            "--no-password",
+        ]
+        if snapshot is not None:
+            arguments.append(f"--snapshot={snapshot}")
+        doing = f"dumping the schema ({name})"
+        return _settled(
+            output_of(limit, arguments, address, environment, doing, LARGEST_SCHEMA_BYTES)
+        )
+
+    return Schema(section("pre-data"), section("post-data"))
+
+
+def _settled(script: bytes) -> bytes:
+    """Without the lines at both ends that name versions and guard `psql` by a random word."""
+    return _END.sub(b"", _BEGINNING.sub(b"", script, count=1), count=1).strip() + b"\n"
+
+
+class RowMeter:
+    """Counts the rows of one database as they pass. `expected` may be an estimate: a total that
+    turns out too small is not shown any longer."""
+
+    def __init__(self, progress: Progress, phase: str, expected: int | None) -> None:
+        self._progress = progress
+        self._phase = phase
+        self._expected = expected or None
+        self._rows = 0
+        self._tell()
+
+    def passing(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same blocks: each row ends with the only line feed that is not escaped."""
+        for block in blocks:
+            self._rows += block.count(b"\n")
+            self._tell()
+            yield block
+
+    @property
+    def rows(self) -> int:
+        return self._rows
+
+    def _tell(self) -> None:
+        if self._expected is not None and self._rows > self._expected:
+            self._expected = None
+        self._progress.advance(self._phase, self._rows, self._expected)
+
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedDatabase:
+    """`position` is where the server's log stood, if that says anything later."""
+
+    key: str
+    facts: dict[str, Any]
+    position: dict[str, Any] | None
+
+
+class Connector:
+    """Opens conversations with one database, and runs its `pg_dump`, under one time limit."""
+
+    def __init__(
+        self, address: Address, environment: Mapping[str, str], tools: Tools, limit: TimeLimit
+    ) -> None:
+        self.address = address
+        self.lock_wait_ms = limit.lock_wait_ms
+        self._tools = tools
+        self._limit = limit
+        self._identity: Identity | None = None
+        self._environment = tool_environment(address, environment, limit.timeout_s)
+
+    def identity(self) -> Identity:
+        """Asked once."""
+        if self._identity is None:
+            with self.connect() as talk:
+                self._identity = identify(talk)
+        return self._identity
+
+    def connect(self) -> PsqlConnection:
+        return PsqlConnection(self._tools.psql, self.address, self._environment, self._limit)
+
+    def schema(self, identity: Identity, snapshot: str | None) -> Schema:
+        return dump_schema(
+            self._tools, self.address, self._environment, identity, self._limit, snapshot
+        )
+
+
+def is_unchanged(connectors: Sequence[Connector], previous: ComponentState | None) -> bool:
+    """Whether the state before holds these databases, all of them, as they are."""
+    positions = {} if previous is None or previous.problems else previous.notes.get("positions", {})
+    found = set()
+    if previous is None or len(positions) != len(connectors):
+        return False
+    for connector in connectors:
+        with connector.connect() as talk:
+            parts = Parts(identify(talk).key)
+            position = positions.get(parts.key)
+            known = previous.content(parts.named(SEQUENCES))
+            if position is None or known is None or not stands_at(talk, position):
+                return False
+            if known.digest != digest_of(encode_sequences(sequence_values(talk))):
+                return False
+            found.add(parts.key)
+    return len(found) == len(connectors)
+
+
+def capture_database(
+    connector: Connector, request: CaptureRequest, sink: ContentSink, taken: Set[str]
+) -> CapturedDatabase:
+    """`taken` are the databases that the checkpoint has already."""
+    with connector.connect() as talk:
+        identity = identify(talk)
+        if identity.key in taken:
+            raise ComponentProblem(f"{connector.address.shown} is named twice in postgres")
+        parts = Parts(identity.key)
+        position = log_position(talk)  # before the snapshot, which then has all that it covers
+        tables, snapshot = _hold_still(talk, connector.lock_wait_ms)
+        request.progress.advance(f"dumping the schema of {identity.database}", 0, None)
+        schema = connector.schema(identity, snapshot)
+        if request.checkpoint is None:
+            rows = []
+            for number, table in enumerate(tables):
+                request.progress.advance(f"counting {identity.database}", number, len(tables))
+                rows.append((table, _count(talk, table)))
+        else:
+            expected = estimated_rows(talk)
+            meter = RowMeter(request.progress, f"dumping {identity.database}", expected)
+            rows = [(table, _take_rows(talk, table, parts, sink, meter)) for table in tables]
+            sink.add(parts.named(BEFORE), [schema.before])
+            sink.add(parts.named(AFTER), [schema.after])
+            sink.add(parts.named(TABLES), [encode_tables(rows)])
+            sink.add(parts.named(SEQUENCES), [encode_sequences(sequence_values(talk))])
+        facts = database_facts(identity, schema.shape, rows, surroundings(talk))
+        return CapturedDatabase(identity.key, facts, position)
+
+
+def _hold_still(talk: PsqlConnection, lock_wait_ms: int) -> tuple[tuple[Table, ...], str]:
+    """Lock the tables, then take the snapshot: no table can lose its rows in between."""
+    talk.execute("connecting", f"SET lock_timeout = {lock_wait_ms}")
+    tables = list_tables(talk)
+    for _ in range(_TRIES):
+        talk.execute("beginning", "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        if tables:
+            lock_tables(talk, tables, "ACCESS SHARE")
+        [snapshot] = talk.rows("beginning", "SELECT to_json(pg_export_snapshot())")
+        found = list_tables(talk)
+        if found == tables:
+            return tables, snapshot
+        talk.execute("beginning", "ROLLBACK")
+        tables = found
+    raise ComponentProblem(
+        f"{talk.address.shown}: tables come and go while it is dumped: wait for the migration to "
+        "end and try again"
+    )
+
+
+def lock_tables(talk: PsqlConnection, tables: tuple[Table, ...], mode: str) -> None:
+    names = ", ".join(f"ONLY {table.qualified}" for table in tables)
+    talk.execute("locking the tables", f"LOCK TABLE {names} IN {mode} MODE")
+
+
+def _count(talk: PsqlConnection, table: Table) -> int:
+    query = f"SELECT json_build_object('rows', count(*)) FROM ONLY {table.qualified}"
+    [row] = talk.rows(f"counting {table.qualified}", query)
+    return int(row["rows"])
+
+
+def _take_rows(
+    talk: PsqlConnection, table: Table, parts: Parts, sink: ContentSink, meter: RowMeter
+) -> int:
+    before = meter.rows
+    sink.add(parts.rows(table), meter.passing(table_rows(talk, table)))
+    return meter.rows - before
+
+
+def table_rows(talk: PsqlConnection, table: Table) -> Iterator[bytes]:
+    return talk.copy_out(f"dumping {table.qualified}", table.source)

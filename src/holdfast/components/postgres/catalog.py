@@ -1,0 +1,235 @@
+"""What a server says about a database: which one it is, its tables, and where its log stands.
+
+**Unchanged.** Every transaction that changes anything, in whatever kind of table, writes its end to
+the server's log before others see what it did. So a database is the same as at an earlier look when
+the end of the log is: same server, same start, same timeline, same position. The position is only
+remembered when all of it was on disk, so that no crash takes the log back behind it, and when no
+transaction was under way, because one whose end is in the log already may become visible later. A
+sequence is the exception, which counts ahead without the log; sequences are compared by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.components.postgres.connection import PsqlConnection, literal, quoted
+from holdfast.ports.component import ComponentProblem
+
+OLDEST_VERSION = 130_000
+_MANY = 200
+
+_IDENTITY = """
+SELECT json_build_object(
+  'system', (SELECT system_identifier::text FROM pg_control_system()),
+  'database', current_database(),
+  'version', current_setting('server_version_num')::int,
+  'shown_version', current_setting('server_version'),
+  'encoding', current_setting('server_encoding'),
+  'is_copy', pg_is_in_recovery())
+"""
+_POSITION = """
+SELECT json_build_object(
+  'written', pg_current_wal_insert_lsn()::text,
+  'on_disk', pg_current_wal_flush_lsn()::text,
+  'timeline', (SELECT timeline_id FROM pg_control_checkpoint()),
+  'started', extract(epoch FROM pg_postmaster_start_time())::text)
+"""
+_UNDER_WAY = """
+SELECT json_build_object('count', count(*)) FROM pg_locks
+WHERE locktype = 'transactionid' AND mode = 'ExclusiveLock'
+"""
+_OWN = """
+  n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND NOT EXISTS (
+    SELECT FROM pg_depend d
+    WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+"""
+_TABLES = f"""
+SELECT json_build_object(
+  'schema', n.nspname, 'name', c.relname,
+  'columns', (
+    SELECT coalesce(json_agg(a.attname ORDER BY a.attnum), '[]') FROM pg_attribute a
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''),
+  'key', coalesce((
+    SELECT json_agg(a.attname ORDER BY k.place)
+    FROM pg_index i,
+      unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place),
+      pg_attribute a
+    WHERE i.indrelid = c.oid AND i.indisprimary AND k.place <= i.indnkeyatts
+      AND a.attrelid = c.oid AND a.attnum = k.number), '[]'))
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND {_OWN}
+ORDER BY n.nspname, c.relname
+"""
+_ESTIMATE = f"""
+SELECT json_build_object('rows', coalesce(sum(greatest(c.reltuples, 0)), 0)::bigint)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND {_OWN}
+"""
+_SEQUENCES = f"""
+SELECT json_build_array(n.nspname, c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND {_OWN}
+ORDER BY n.nspname, c.relname
+"""
+_SURROUNDINGS = """
+SELECT json_build_object(
+  'extensions', (SELECT coalesce(json_agg(json_build_array(extname, extversion) ORDER BY extname),
+                                 '[]') FROM pg_extension),
+  'public', EXISTS (SELECT FROM pg_namespace WHERE nspname = 'public'),
+  'large_objects', (SELECT count(*) FROM pg_largeobject_metadata),
+  'subscriptions', (SELECT count(*) FROM pg_stat_subscription))
+"""
+_OTHERS = """
+SELECT json_build_object('name', coalesce(nullif(application_name, ''), 'unnamed'),
+                         'count', count(*))
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+GROUP BY 1::text, application_name ORDER BY count(*) DESC, application_name LIMIT 5
+"""
+SESSION = (
+    "SET client_min_messages = error",
+    "SET statement_timeout = 0",
+    "SET idle_in_transaction_session_timeout = 0",
+    "SET standard_conforming_strings = on",
+    "SET search_path = ''",
+    "SET row_security = off",
+    "SET synchronize_seqscans = off",
+    "SET max_parallel_workers_per_gather = 0",
+    "SET extra_float_digits = 3",
+    "SET DateStyle = ISO",
+    "SET IntervalStyle = postgres",
+    "SET TimeZone = 'UTC'",
+    "SET bytea_output = hex",
+    "SET xmloption = content",
+)
+"""A text for each value that does not depend on who asks, and no rows hidden from the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which database this is. A copy of a server has the same identity, by its maker's will."""
+
+    system: str
+    database: str
+    version: int
+    shown_version: str
+    encoding: str
+
+    @property
+    def major(self) -> int:
+        return self.version // 10_000
+
+    @property
+    def key(self) -> str:
+        return f"{self.system}/{self.database}"
+
+    @property
+    def client_encoding(self) -> str:
+        return "SQL_ASCII" if self.encoding == "SQL_ASCII" else "UTF8"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    schema: str
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @property
+    def qualified(self) -> str:
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    @property
+    def target(self) -> str:
+        """What rows are copied into."""
+        return self.qualified + _listed(self.columns)
+
+    @property
+    def source(self) -> str:
+        """What rows are copied from: in the order of the key, else as they lie."""
+        if not self.key or not self.columns:
+            return self.target
+        columns, key = ", ".join(map(quoted, self.columns)), ", ".join(map(quoted, self.key))
+        return f"(SELECT {columns} FROM ONLY {self.qualified} ORDER BY {key})"
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return f" ({', '.join(map(quoted, columns))})" if columns else ""
+
+
+def identify(talk: PsqlConnection) -> Identity:
+    talk.execute("connecting", *SESSION)
+    [row] = talk.rows("connecting", _IDENTITY)
+    identity = Identity(
+        row["system"], row["database"], row["version"], row["shown_version"], row["encoding"]
+    )
+    shown = talk.address.shown
+    if identity.version < OLDEST_VERSION:
+        raise ComponentProblem(f"{shown}: PostgreSQL {identity.shown_version} is too old")
+    if row["is_copy"]:
+        raise ComponentProblem(
+            f"{shown} is a standby, which cannot be restored: name the primary in "
+            f"{talk.address.source}"
+        )
+    talk.execute("connecting", f"SET client_encoding = {literal(identity.client_encoding)}")
+    return identity
+
+
+def log_position(talk: PsqlConnection) -> dict[str, Any] | None:
+    """Where the log stands; None when nothing could be concluded from that later."""
+    position = current_position(talk)
+    [under_way] = talk.rows("looking for transactions", _UNDER_WAY)
+    settled = under_way["count"] == 0 and position.pop("on_disk") == position["written"]
+    return position if settled else None
+
+
+def current_position(talk: PsqlConnection) -> dict[str, Any]:
+    [position] = talk.rows("looking at the log", _POSITION)
+    found: dict[str, Any] = position
+    return found
+
+
+def stands_at(talk: PsqlConnection, position: Any) -> bool:
+    """Whether nothing was written since a position that `log_position` gave."""
+    found = current_position(talk)
+    found.pop("on_disk")
+    return bool(position == found)
+
+
+def list_tables(talk: PsqlConnection) -> tuple[Table, ...]:
+    return tuple(
+        Table(row["schema"], row["name"], tuple(row["columns"]), tuple(row["key"]))
+        for row in talk.rows("listing the tables", _TABLES)
+    )
+
+
+def estimated_rows(talk: PsqlConnection) -> int:
+    """In all tables, as the server's planner believes; nothing where it was never told."""
+    [row] = talk.rows("listing the tables", _ESTIMATE)
+    return int(row["rows"])
+
+
+def sequence_values(talk: PsqlConnection) -> list[list[Any]]:
+    """Schema, name, last value and whether it was given out, of every sequence."""
+    names = [(schema, name) for schema, name in talk.rows("listing the sequences", _SEQUENCES)]
+    values: list[list[Any]] = []
+    for start in range(0, len(names), _MANY):
+        parts = [
+            f"SELECT json_build_array({literal(schema)}, {literal(name)}, last_value, is_called) "
+            f"FROM {quoted(schema)}.{quoted(name)}"
+            for schema, name in names[start : start + _MANY]
+        ]
+        values += talk.rows("reading the sequences", " UNION ALL ".join(parts))
+    return values
+
+
+def surroundings(talk: PsqlConnection) -> dict[str, Any]:
+    [row] = talk.rows("looking at the database", _SURROUNDINGS)
+    found: dict[str, Any] = row
+    return found
+
+
+def other_connections(talk: PsqlConnection) -> list[tuple[str, int]]:
+    return [(r["name"], r["count"]) for r in talk.rows("looking who is there", _OTHERS)]

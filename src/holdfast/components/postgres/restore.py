@@ -1,0 +1,287 @@
+"""Bringing one database back, in one transaction.
+
+    lock the tables → what is there is what the safety capture has (or already the target)
+    → remove everything → schema → rows → indexes and constraints → sequences
+    → count the rows → commit
+
+Guarantees: others see the old database or the new one; an error, a lost connection or a crash
+leaves the old one; nothing is removed that the state before the restore does not have; a database
+other than the one that was captured is not touched. Doing it twice is the same as once.
+Not guaranteed: functions, types and the like that somebody makes in the moment between the look and
+the removal, because nothing can lock them; roles, which belong to the server and not to a database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from blake3 import blake3
+
+from holdfast.components.postgres.capture import Connector, RowMeter, lock_tables, table_rows
+from holdfast.components.postgres.catalog import (
+    Identity,
+    Table,
+    estimated_rows,
+    identify,
+    list_tables,
+    other_connections,
+    sequence_values,
+    stands_at,
+)
+from holdfast.components.postgres.connection import PsqlConnection, literal, quoted
+from holdfast.components.postgres.drop import drop_everything
+from holdfast.components.postgres.states import (
+    AFTER,
+    BEFORE,
+    SEQUENCES,
+    TABLES,
+    KeptDatabase,
+    decode_databases,
+    encode_sequences,
+    read_part,
+    read_sequences,
+    read_tables,
+)
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.wording import count_words
+from holdfast.ports.component import ComponentPreview, ComponentProblem, RestoreOf
+
+_NEW_SCHEMA = re.compile(
+    rb"^(-- Name: [^\n]*; Type: SCHEMA; Schema: -; Owner: [^\n]*\n--\n\nCREATE SCHEMA )",
+    re.MULTILINE,
+)
+_EXTENSION_COMMENT = re.compile(
+    rb"^-- Name: EXTENSION [^\n]*; Type: COMMENT; [^\n]*\n--\n\nCOMMENT ON EXTENSION [^\n]*;\n",
+    re.MULTILINE,
+)
+_SCHEMA = "schema"
+_MANY = 200
+
+
+class DatabaseRestore:
+    """One database of one restore."""
+
+    def __init__(self, connector: Connector, kept: KeptDatabase, request: RestoreOf) -> None:
+        self._connector = connector
+        self._kept = kept
+        self._parts = kept.parts
+        self._request = request
+
+    def run(self) -> None:
+        with self._connector.connect() as talk:
+            identity = identify(talk)
+            self.require_same(identity)
+            wait_ms = self._connector.lock_wait_ms
+            talk.execute("beginning", f"SET lock_timeout = {wait_ms}", "BEGIN")
+            tables = list_tables(talk)
+            if tables:
+                lock_tables(talk, tables, "SHARE")
+            if list_tables(talk) != tables:
+                raise self._problem("tables come and go: stop what uses it and restore again")
+            if self._is_there_already(talk, identity, tables):
+                return
+            self._rebuild(talk)
+            talk.execute("committing", "COMMIT")
+
+    def require_same(self, identity: Identity) -> None:
+        if not self._kept.is_of(identity):
+            raise self._problem(
+                f"it is not the database that was captured ({self._kept.database} of the server "
+                f"{self._kept.system}), and is left alone"
+            )
+        then = self._kept.shown_version.partition(".")[0]
+        if then != str(identity.major):
+            raise self._problem(
+                f"the server was PostgreSQL {then} then and is {identity.major} now: a dump of the "
+                "one is not sure to be loadable by the other"
+            )
+
+    def _problem(self, why: str) -> ComponentProblem:
+        return ComponentProblem(f"{self._connector.address.shown}: {why}")
+
+    def _is_there_already(
+        self, talk: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
+    ) -> bool:
+        """Whether the target stands; `ComponentProblem` when neither it nor what was captured
+        before the restore does. Tables are locked, so that the answer holds."""
+        target = _digests(self._kept, self._request.target)
+        present = self._request.present
+        before = _digests(self._kept, present)
+        position = {} if present is None else present.notes.get("positions", {})
+        at = position.get(self._parts.key)
+        if at is not None and stands_at(talk, at):
+            there = before | self._own_sequences(talk)
+        else:
+            there = self._look(talk, identity, tables)
+        if there == target:
+            return True
+        if there != before:
+            changed = sorted(name for name in there if there[name] != before.get(name))
+            named = ", ".join(name.removeprefix(self._parts.named("")) for name in changed[:3])
+            raise self._problem(
+                f"it changed after it was saved and is left alone ({named or 'tables are gone'}): "
+                "stop what writes to it and restore again"
+            )
+        return False
+
+    def _look(
+        self, talk: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
+    ) -> dict[str, str]:
+        """What a capture of this moment would give, without keeping it."""
+        schema = self._connector.schema(identity, None)
+        there = {_SCHEMA: schema.shape.hex()}
+        meter = self._meter("comparing", estimated_rows(talk))
+        for table in tables:
+            digest = blake3()
+            for block in meter.passing(table_rows(talk, table)):
+                digest.update(block)
+            there[self._parts.rows(table)] = digest.hexdigest()
+        return there | self._own_sequences(talk)
+
+    def _own_sequences(self, talk: PsqlConnection) -> dict[str, str]:
+        values = encode_sequences(sequence_values(talk))
+        return {self._parts.named(SEQUENCES): digest_of(values).hex()}
+
+    def _rebuild(self, talk: PsqlConnection) -> None:
+        contents = self._request.contents
+        tables = read_tables(contents, self._parts)
+        before = read_part(contents, self._parts, BEFORE)
+        after = read_part(contents, self._parts, AFTER)
+        sequences = read_sequences(contents, self._parts)
+        drop_everything(talk, self._kept.extensions, with_public=self._kept.public)
+        # Extensions are still there, with the schema that they live in, and may be somebody else's.
+        before = _NEW_SCHEMA.sub(rb"\1IF NOT EXISTS ", before)
+        before = _EXTENSION_COMMENT.sub(b"--\n", before)
+        talk.execute_script("making the schema", before)
+        meter = self._meter("loading", sum(rows for _, rows in tables))
+        for table, _ in tables:
+            doing = f"loading {table.qualified}"
+            talk.copy_in(doing, table.target, meter.passing(self._stored_rows(table)))
+        self._meter("indexing", None)
+        talk.execute_script("making indexes and constraints", after)
+        for start in range(0, len(sequences), _MANY):
+            calls = ", ".join(_set_value(*row) for row in sequences[start : start + _MANY])
+            talk.execute("setting the sequences", f"SELECT {calls}")
+        self._require_rows(talk, tables)
+
+    def _meter(self, doing: str, expected: int | None) -> RowMeter:
+        return RowMeter(self._request.progress, f"{doing} {self._kept.database}", expected)
+
+    def _stored_rows(self, table: Table) -> Iterator[bytes]:
+        try:
+            yield from self._request.contents.read(self._parts.rows(table))
+        except KeyError:
+            raise self._problem(f"the checkpoint has lost the rows of {table.qualified}") from None
+
+    def _require_rows(self, talk: PsqlConnection, tables: list[tuple[Table, int]]) -> None:
+        """Before anything is committed: as many rows in every table as there were."""
+        for start in range(0, len(tables), _MANY):
+            chosen = tables[start : start + _MANY]
+            query = " UNION ALL ".join(
+                f"SELECT json_build_array({number}, count(*)) FROM ONLY {table.qualified}"
+                for number, (table, _) in enumerate(chosen)
+            )
+            for number, count in talk.rows("counting the rows", query):
+                table, wanted = chosen[number]
+                if count != wanted:
+                    has = count_words(count, "row")
+                    raise self._problem(f"{table.qualified} would have {has} instead of {wanted:,}")
+
+
+def _digests(kept: KeptDatabase, state: ComponentState | None) -> dict[str, str]:
+    """What stands for a database in a state: the shape of its schema, its rows, its sequences."""
+    parts = kept.parts
+    found = {name: content.digest.hex() for name, content in parts.of(state).items()}
+    for part in (BEFORE, AFTER, TABLES):
+        found.pop(parts.named(part), None)
+    if state is not None and state.failure is None:
+        for row in decode_databases(state):
+            if row.parts == parts:
+                found[_SCHEMA] = row.schema
+    return found
+
+
+def _set_value(schema: str, name: str, value: int, called: bool) -> str:
+    place = literal(f"{quoted(schema)}.{quoted(name)}")
+    return f"pg_catalog.setval({place}, {value}, {'true' if called else 'false'})"
+
+
+def wrong_tables(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> list[str]:
+    """Tables that should be there and are not, or the other way round. Rows are not counted once
+    more: they were before the commit, and others may write again."""
+    with connector.connect() as talk:
+        identify(talk)
+        there = {table.qualified for table in list_tables(talk)}
+    wanted = {table.qualified for table, _ in read_tables(request.contents, kept.parts)}
+    return [f"{name} is missing" for name in sorted(wanted - there)] + [
+        f"{name} should not be there" for name in sorted(there - wanted)
+    ]
+
+
+_MOST_SHOWN = 50
+
+
+def preview(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> ComponentPreview:
+
+    with connector.connect() as talk:
+        DatabaseRestore(connector, kept, request).require_same(identify(talk))
+        others = other_connections(talk)
+    now = _same_database(kept, request.present)
+    if now is not None and _is_same(kept, request):
+        return ComponentPreview()
+    actions = list(_differences(kept, now))
+    shown = actions[:_MOST_SHOWN]
+    if len(actions) > len(shown):
+        shown.append(f"{kept.database}: and {count_words(len(actions) - len(shown), 'more table')}")
+    warnings = [
+        f"{kept.database}: {count:,} connection{'s' if count > 1 else ''} of {_clean(name)} will "
+        "have to wait, and then find other rows"
+        for name, count in others
+    ]
+    if kept.large_objects or (now is not None and now.large_objects):
+        warnings.append(f"{kept.database}: large objects are left as they are")
+    return ComponentPreview(tuple(map(_clean, shown)), tuple(map(_clean, warnings)))
+
+
+def _same_database(kept: KeptDatabase, state: ComponentState | None) -> KeptDatabase | None:
+    if state is None or state.failure is not None:
+        return None
+    for found in decode_databases(state):
+        if (found.system, found.database) == (kept.system, kept.database):
+            return found
+    return None
+
+
+def _is_same(kept: KeptDatabase, request: RestoreOf) -> bool:
+    """Whether both states hold the same, as far as they hold it: a mere look keeps no rows."""
+    there = {n: c.digest for n, c in kept.parts.of(request.present).items()}
+    wanted = {n: c.digest for n, c in kept.parts.of(request.target).items()}
+    return there == wanted
+
+
+def _differences(kept: KeptDatabase, now: KeptDatabase | None) -> Iterator[str]:
+    yield f"{kept.database}: replace everything in it, {_rows(kept.total_rows)} then" + (
+        "" if now is None else f", {_rows(now.total_rows)} now"
+    )
+    if now is None:
+        return
+    if kept.schema != now.schema:
+        yield f"{kept.database}: the schema as it was"
+    for name in sorted(kept.rows.keys() | now.rows.keys()):
+        then, there = kept.rows.get(name), now.rows.get(name)
+        if then is None:
+            yield f"{kept.database}: remove {name}, which has {_rows(there or 0)}"
+        elif there is None:
+            yield f"{kept.database}: bring {name} back with {_rows(then)}"
+        elif then != there:
+            yield f"{kept.database}: {name} from {_rows(there)} to {_rows(then)}"
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row{'' if number == 1 else 's'}"
+
+
+def _clean(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,0 +1,340 @@
+"""Making worktrees again that are gone, and bringing the files of others back.
+
+    gone for git as well   → the branch if that is gone too → `git worktree add`
+    its directory is gone  → linked again, files from its own index
+    then, where HEAD stands as it stood: files and index as they were
+
+Guarantees: no worktree that is there is removed, except one that a restore made and that its undo
+takes back while nobody has put anything into it. A file is only replaced or removed while its bytes
+are those that the state before the restore has. No branch is moved. Each step can be repeated.
+A worktree that stands on another commit by now is left alone, and that is said. One that was moved
+is taken for the same only where git knows it and its log begins as it did.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.index_file import read_index
+from holdfast.components.git.keep_alive import existing_objects
+from holdfast.components.git.plain_files import read_whole, sync_directory, write_new
+from holdfast.components.git.references import read_head, read_reference
+from holdfast.components.git.repository import Repository
+from holdfast.components.worktrees.files import WorktreeFiles
+from holdfast.components.worktrees.linked import (
+    Linked,
+    changed_paths,
+    linked_worktrees,
+    unknown_to_git,
+)
+from holdfast.components.worktrees.states import GONE, Worktree, WorktreesState, decode
+from holdfast.domain.git.index import UnknownIndex
+from holdfast.domain.paths import to_text
+from holdfast.ports.component import ComponentProblem, RestoreOf
+
+_GONE_ONLY = "gone"
+_INDEX_MODE = 0o644
+
+
+@dataclass(slots=True)
+class WorktreeSteps:
+    """What a restore does, as data: the same for the preview and for doing it."""
+
+    make: list[Worktree] = field(default_factory=list)
+    link: list[tuple[Worktree, Linked]] = field(default_factory=list)
+    fill: list[Worktree] = field(default_factory=list)
+    take_back: list[Linked] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    blocked: list[str] = field(default_factory=list)
+
+    def actions(self) -> Iterator[str]:
+        for one in self.make:
+            yield f"make the worktree {to_text(one.path)} again, {_standing(one)}"
+        for one, _ in self.link:
+            yield f"bring the worktree {to_text(one.path)} back, {_standing(one)}"
+        known = {one.path for one in self.make} | {one.path for one, _ in self.link}
+        for one in self.fill:
+            if one.path not in known:
+                yield f"bring the files of the worktree {to_text(one.path)} back"
+        for linked in self.take_back:
+            yield f"take the worktree {to_text(linked.path)} away again"
+
+
+class Restoring:
+    """One restore. A preview takes for known whatever is there: it will be captured first."""
+
+    def __init__(
+        self, repository: Repository, request: RestoreOf, environment: Mapping[str, str]
+    ) -> None:
+        self._repository = repository
+        self._request = request
+        self._environment = environment
+        self._git = Git(repository, environment, request.timeout_s)
+        self._gone_only = request.mode == _GONE_ONLY
+        self._target = decode(request.target)
+        self._present = WorktreesState() if request.present is None else decode(request.present)
+
+    def steps(self) -> WorktreeSteps:
+        steps = WorktreeSteps()
+        linked = {one.path: one for one in linked_worktrees(self._repository)}
+        for one in self._target.worktrees:
+            there = linked.get(one.path) or self._moved(one, linked)
+            if there is not None:
+                one = replace(one, path=there.path)
+            if self._gone_only and there is not None and there.is_there:
+                continue
+            self._plan_one(steps, one, there)
+        if self._gone_only:  # nobody asked for them, so they hold up nothing
+            steps.warnings += steps.blocked
+            steps.blocked = []
+        for path in self._target.absent:
+            there = linked.get(path)
+            if there is None or not there.is_there:
+                continue
+            if self._is_untouched(there):
+                steps.take_back.append(there)
+            else:
+                steps.warnings.append(f"{to_text(path)} is left: somebody has worked in it")
+        return steps
+
+    def _moved(self, one: Worktree, linked: Mapping[bytes, Linked]) -> Linked | None:
+        """The same worktree at another place, if git knows it there and nothing speaks against it:
+        it is there, and no other one that was saved is."""
+        if one.born is None or os.path.lexists(one.path):
+            return None
+        saved = {other.path for other in self._target.worktrees}
+        same = [w for w in linked.values() if w.born == one.born and w.is_there]
+        return same[0] if len(same) == 1 and same[0].path not in saved else None
+
+    def _plan_one(self, steps: WorktreeSteps, one: Worktree, there: Linked | None) -> None:
+        shown = to_text(one.path)
+        if there is not None and there.is_there:
+            if (there.ref, there.commit) != (one.ref, one.commit):
+                steps.warnings.append(
+                    f"the worktree {shown} stands elsewhere now and is left alone"
+                )
+            elif one.files is not None and self._differs(one, there):
+                steps.fill.append(one)
+            return
+        if one.commit is None:
+            steps.warnings.append(f"the worktree {shown} had no commit yet, and is left as it is")
+            return
+        if _is_occupied(one.path):
+            steps.blocked.append(f"something else is at {shown}; move it away, then restore")
+        elif not self._is_from_here():
+            steps.blocked.append(
+                f"the worktree {shown} was not saved in this repository; make it with git "
+                "worktree add, then restore"
+            )
+        elif not existing_objects(self._git, [one.commit])[0]:
+            steps.blocked.append(f"the commit {one.commit[:10]} of {shown} is gone")
+        elif there is not None:
+            same = (there.ref, there.commit) == (one.ref, one.commit)
+            steps.link.append((one, there))
+            if same and one.files is not None:
+                steps.fill.append(one)
+        else:
+            self._plan_new(steps, one)
+
+    def _plan_new(self, steps: WorktreeSteps, one: Worktree) -> None:
+        shown = to_text(one.path)
+        if one.ref is not None:
+            stands = read_reference(self._repository, one.ref)
+            if stands not in (None, one.commit):
+                branch = to_text(one.ref.removeprefix(b"refs/heads/"))
+                steps.warnings.append(
+                    f"the branch {branch} has moved since: {shown} is made at the commit it stood "
+                    "on, on no branch"
+                )
+                one = replace(one, ref=None)
+            elif one.ref in self._checked_out():
+                branch = to_text(one.ref.removeprefix(b"refs/heads/"))
+                steps.blocked.append(f"the branch {branch} of {shown} is checked out elsewhere")
+                return
+        steps.make.append(one)
+        if one.files is not None:
+            steps.fill.append(one)
+
+    def _is_from_here(self) -> bool:
+        """Whether this was captured in this repository: what it keeps alive is still kept."""
+        kept = self._target.kept
+        return kept is not None and read_reference(self._repository, kept[0]) == kept[1]
+
+    def _checked_out(self) -> set[bytes]:
+        heads = {one.ref for one in linked_worktrees(self._repository)}
+        for git_dir in {self._repository.git_dir, self._repository.common_dir}:
+            heads.add(read_head(Repository(b"", git_dir, self._repository.common_dir)).ref)
+        return {ref for ref in heads if ref is not None}
+
+    def run(self) -> None:
+        steps = self.steps()
+        if steps.blocked:
+            raise ComponentProblem("; ".join(steps.blocked))
+        for one in steps.make:
+            self._make(one)
+        for one, there in steps.link:
+            self._link(one, there)
+        for one in steps.fill:
+            self._fill(one)
+        for linked in steps.take_back:
+            self._git.run("worktree", "remove", "--force", linked.path)
+        if steps.take_back:
+            self._drop_branches()
+
+    def _make(self, one: Worktree) -> None:
+        assert one.commit is not None
+        if one.ref is None:
+            self._git.run("worktree", "add", "--detach", one.path, one.commit)
+            return
+        if read_reference(self._repository, one.ref) is None:
+            nothing = b"0" * len(one.commit)
+            line = b"update %b\0%b\0%b\0" % (one.ref, one.commit.encode(), nothing)
+            self._git.run("update-ref", "--stdin", "-z", given=line)
+        self._git.run("worktree", "add", one.path, one.ref.removeprefix(b"refs/heads/"))
+
+    def _link(self, one: Worktree, there: Linked) -> None:
+        os.makedirs(one.path, exist_ok=True)
+        link = os.path.join(one.path, b".git")
+        if not os.path.lexists(link):
+            write_new(link, [b"gitdir: " + there.git_dir + b"\n"], _INDEX_MODE)
+        git = self._git_of(there)
+        if os.path.exists(there.repository(b"").own(b"index")):
+            git.run("checkout-index", "--all", "--force", "--quiet", "--index")
+        else:
+            git.run("reset", "--hard", "--quiet")
+
+    def _fill(self, one: Worktree) -> None:
+        """Index first, because it decides what differs; then what is in the way goes, then files
+        are written, then git writes those that the index has."""
+        assert one.files is not None
+        there = next(w for w in linked_worktrees(self._repository) if w.path == one.path)
+        files, git = WorktreeFiles(one.path), self._git_of(there)
+        self._require_known(one, there)
+        self._place_index(one, there)
+        extra = [path for path in changed_paths(git) if path not in one.files]
+        for path in extra:
+            files.remove(path)
+        for path, saved in one.files.items():
+            if saved.kind == GONE:
+                files.remove(path)
+            elif files.look(path) != (saved.kind, saved.digest):
+                files.write(path, saved.kind, self._request.contents.read(saved.content))
+        tracked = set(git.run("ls-files", "-z").split(b"\0"))
+        if given := b"".join(path + b"\0" for path in extra if path in tracked):
+            git.run("checkout-index", "--force", "--quiet", "-z", "--stdin", given=given)
+        with contextlib.suppress(GitFailed):  # its status tells that some have changed
+            git.run("update-index", "-q", "--refresh")
+
+    def _differs(self, one: Worktree, there: Linked) -> bool:
+        """Whether index or files are not as they were."""
+        assert one.files is not None
+        files = WorktreeFiles(one.path)
+        return (
+            any(files.look(path) != (saved.kind, saved.digest) for path, saved in one.files.items())
+            or any(path not in one.files for path in changed_paths(self._git_of(there)))
+            or not self._is_index(one, there)
+        )
+
+    def _is_index(self, one: Worktree, there: Linked) -> bool:
+        """Whether the index means the same; what it remembers of times is no difference."""
+        found, wanted = read_whole(os.path.join(there.git_dir, b"index")), self._index_of(one)
+        if found == wanted:
+            return True
+        oid_bytes = len(one.commit or "0" * 40) // 2
+        try:
+            rows = [list(read_index(data, oid_bytes)) for data in (found, wanted)]
+        except UnknownIndex:
+            return False
+        one_means, other_means = ([(e.path, e.mode, e.oid, e.stage) for e in row] for row in rows)
+        return one_means == other_means
+
+    def _index_of(self, one: Worktree) -> bytes:
+        return b"" if one.index is None else b"".join(self._request.contents.read(one.index))
+
+    def _require_known(self, one: Worktree, there: Linked) -> None:
+        """Nothing is overwritten that the state before the restore does not have; what is as the
+        index has it, git has."""
+        assert one.files is not None
+        known = self._present.at(one.path)
+        captured = known.files if known is not None and known.files is not None else {}
+        files = WorktreeFiles(one.path)
+        for path in changed_paths(self._git_of(there)):
+            now = files.look(path)
+            for saved in (one.files.get(path), captured.get(path)):
+                if saved is not None and (saved.kind, saved.digest) == now:
+                    break
+            else:
+                if now[0] != GONE:
+                    raise ComponentProblem(
+                        f"{to_text(path)} in {to_text(one.path)} changed meanwhile, or was not "
+                        "saved before; nothing in it was touched"
+                    )
+
+    def _place_index(self, one: Worktree, there: Linked) -> None:
+        if one.index is None:
+            return
+        data = self._index_of(one)
+        place = os.path.join(there.git_dir, b"index")
+        if not data or self._is_index(one, there):
+            return
+        lock = place + b".lock"
+        try:
+            write_new(lock, [data], _INDEX_MODE)
+        except FileExistsError:
+            raise ComponentProblem(
+                f"{os.fsdecode(lock)} is there: another git is at work, or has crashed"
+            ) from None
+        os.replace(lock, place)
+        sync_directory(there.git_dir)
+
+    def _is_untouched(self, there: Linked) -> bool:
+        """Whether a worktree that a restore made holds nothing that would be lost with it."""
+        known = self._present.at(there.path)
+        git, files = self._git_of(there), WorktreeFiles(there.path)
+        if known is None or (known.ref, known.commit) != (there.ref, there.commit):
+            return False
+        captured = known.files or {}
+        for path in {*changed_paths(git), *unknown_to_git(git)}:
+            saved = captured.get(path)
+            if saved is None or files.look(path) != (saved.kind, saved.digest):
+                return False
+        return True
+
+    def _drop_branches(self) -> None:
+        """Branches that the restore made, while they stand where it put them."""
+        lines = [
+            b"delete %b\0%b\0" % (ref, commit.encode())
+            for ref, commit in self._target.new_refs.items()
+            if read_reference(self._repository, ref) == commit and ref not in self._checked_out()
+        ]
+        if lines:
+            self._git.run("update-ref", "--stdin", "-z", given=b"".join(lines))
+
+    def differences(self) -> Iterator[str]:
+        """What is not as it should be after a restore."""
+        steps = self.steps()
+        yield from steps.blocked
+        yield from steps.actions()
+
+    def _git_of(self, there: Linked) -> Git:
+        repository = there.repository(self._repository.common_dir)
+        return Git(repository, self._environment, self._request.timeout_s)
+
+
+def _is_occupied(path: bytes) -> bool:
+    try:
+        return bool(os.listdir(path))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def _standing(one: Worktree) -> str:
+    if one.ref is not None:
+        return f"on {to_text(one.ref.removeprefix(b'refs/heads/'))}"
+    return f"at {(one.commit or '')[:10]}"
