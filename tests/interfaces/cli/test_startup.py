@@ -11,10 +11,15 @@ import pytest
 
 from holdfast import __version__
 from holdfast.interfaces.cli.help_topics import TOPICS
-from holdfast.interfaces.cli.verbs import OTHER_WORDS, VERBS
+from holdfast.interfaces.cli.verbs import VERBS, verbs_known_as
 from tests.interfaces.cli.command_line import CommandLine, run
 from tests.project.repository import commands
 
+OTHER_WORDS = {
+    word: " ".join(verbs_known_as(word))
+    for verb in VERBS.values()
+    for word in verb.known_as.split()
+} | {"version": "--version"}
 HEAVY = {"apsw", "blake3", "pygments", "rich", "pyfastcdc", "backports.zstd"}
 
 

@@ -41,6 +41,9 @@ class HelpWanted(Exception):
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises instead of printing, and names what it did not understand."""
 
+    one_step = False
+    """The command goes one step at a time, and a number of steps is a likely mistake."""
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see: {self.prog} --help")
 
@@ -172,6 +175,7 @@ def context_lines(text: str) -> int:
 
 
 def add_restore_options(parser: Parser) -> None:
+    parser.set_defaults(restores=True)
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be done, and do nothing"
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-TOPICS: dict[str, tuple[str, str]] = {
-    "references": (
-        "how to name a checkpoint",
-        """\
+TOPICS = {
+    "references": """\
 How to name a checkpoint
 
   3f2a9c81d4          an id, or the beginning of one
@@ -23,10 +21,7 @@ How to name a checkpoint
 Every session of the workspace is looked through. --session ID limits a command to one.
 Find a checkpoint: holdfast log, holdfast log PATH, holdfast search WORDS
 """,
-    ),
-    "paths": (
-        "how to name files",
-        """\
+    "paths": """\
 How to name files
 
 Paths are relative to the current directory. From the top of the workspace: :/src/app.py
@@ -35,10 +30,7 @@ Paths stand behind -- where they could be taken for something else:
   holdfast diff HEAD -- README.md
   holdfast log -- src
 """,
-    ),
-    "exit-codes": (
-        "what the exit status means",
-        """\
+    "exit-codes": """\
 Exit codes
 
   0   done
@@ -53,10 +45,19 @@ Exit codes
 
 With --json, an error is {"error": {"code", "message", "hint"}} on standard error.
 """,
-    ),
-    "lost-keys": (
-        "when every key of an encrypted store is lost",
-        """\
+    "environment": """\
+Variables
+
+  HOLDFAST_HOME               where stores are kept
+  HOLDFAST_KEY_FILE           the key file of encrypted stores
+  HOLDFAST_PASSPHRASE_FILE    a file with the passphrase of encrypted stores
+  HOLDFAST_<SETTING>          any setting, such as HOLDFAST_AUTO_INTERVAL=30
+  HOLDFAST_PAGER, PAGER       the pager for log, diff and show; cat for none
+  VISUAL, EDITOR              the editor of holdfast config edit
+  NO_COLOR, FORCE_COLOR       colours never, or even in a pipe
+  COLUMNS                     the width to lay out for
+""",
+    "lost-keys": """\
 When every key of an encrypted store is lost
 
 First look for another key: the key file may be on another disk or in a backup, and a store
@@ -70,25 +71,4 @@ keep the old one in case a key turns up:
   2. move that directory to another place
   3. holdfast init --new-store --encrypt --key-file ~/keys/new.key
 """,
-    ),
-    "environment": (
-        "variables that Holdfast reads",
-        """\
-Variables
-
-  HOLDFAST_HOME               where stores are kept
-  HOLDFAST_KEY_FILE           the key file of encrypted stores
-  HOLDFAST_PASSPHRASE_FILE    a file with the passphrase of encrypted stores
-  HOLDFAST_<SETTING>          any setting, such as HOLDFAST_AUTO_INTERVAL=30
-  HOLDFAST_PAGER, PAGER       the pager for log, diff and show; cat for none
-  VISUAL, EDITOR              the editor of holdfast config edit
-  NO_COLOR, FORCE_COLOR       colours never, or even in a pipe
-  COLUMNS                     the width to lay out for
-""",
-    ),
 }
-
-
-def topic_page(topic: str) -> str | None:
-    found = TOPICS.get(topic)
-    return None if found is None else found[1]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
-_GO_BACK = ("restore", "undo", "reset", "log")
 _MOST_WORKSPACES = 10
 _UNPURGED = "note: a purge was interrupted; finish it with: holdfast purge"
 
@@ -107,12 +106,13 @@ class Invocation:
         new_store: bool = False,
         new_secret: Callable[[Path], Secret] | None = None,
         unencrypted: bool = False,
+        goes_back: bool = False,
     ) -> Workspace:
         """The workspace that the directory belongs to; `exact`: that directory and no other.
         `passive`: neither wait nor change anything. Without `recover` an interrupted restore is
         left as it is. `new_store`: in place of one that is lost. A store that is made with a
         `new_secret` is encrypted, and so is one in place of a lost encrypted store unless
-        `unencrypted`."""
+        `unencrypted`. A command that `goes_back` is told of an earlier store of the workspace."""
         from holdfast.api.workspace import find_workspace, open_workspace
 
         directory, force = self.directory, self.options.force
@@ -143,7 +143,7 @@ class Invocation:
         if not self.json:
             for text in opened.news:
                 self.terminal.note(f"note: {text}")
-            if self.verb in _GO_BACK:
+            if goes_back:
                 self._tell_of_former_store(opened)
         if not self.json and self.verb != "purge" and opened.has_unfinished_purge:
             self.terminal.note(_UNPURGED)

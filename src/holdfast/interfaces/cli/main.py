@@ -25,13 +25,12 @@ from holdfast.interfaces.cli.failures import (
     wants_traceback,
 )
 from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
-from holdfast.interfaces.cli.verbs import ANSWERING, overview
+from holdfast.interfaces.cli.verbs import overview
 
 if TYPE_CHECKING:
     from holdfast.interfaces.cli.invocation import Invocation
 
 _GARBAGE_THRESHOLD = 50_000
-_RESTORING = frozenset(("restore", "undo", "redo", "reset"))
 
 
 def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None) -> int:
@@ -94,11 +93,10 @@ def _dispatch(tokens: list[str], terminal: Terminal) -> int:
         verb, _ = split_verb(rest)
         rest = ["--help"]
         if verb is not None:
-            from holdfast.interfaces.cli.help_topics import topic_page
+            from holdfast.interfaces.cli.help_topics import TOPICS
 
-            page = topic_page(verb)
-            if page is not None:
-                terminal.write(page)
+            if verb in TOPICS:
+                terminal.write(TOPICS[verb])
                 return 0
     if verb is not None and verb != "help":
         return _run_verb(require_verb(verb, tokens), rest, terminal)
@@ -133,18 +131,18 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
     from holdfast.interfaces.cli.invocation import Invocation
 
     if options.quiet and not options.json:
-        terminal.hush(answers=verb not in ANSWERING)
+        terminal.hush(answers=not getattr(module, "ANSWERS", False))
     invocation = Invocation(verb, options, literal, terminal)
     status = _run(module.run, invocation)
-    if terminal.for_people:
+    if terminal.for_people and not invocation.json and getattr(module, "AGENT_WARNING", True):
         from holdfast.interfaces.cli.unprotected_agents import tell_of_unprotected
 
-        tell_of_unprotected(verb, invocation)
+        tell_of_unprotected(invocation)
     return status
 
 
 def _run(command: Callable[[Invocation], int], invocation: Invocation) -> int:
-    if invocation.verb in _RESTORING:
+    if getattr(invocation.options, "restores", False):
         invocation.so_far = "the restore had not begun"
     try:
         return command(invocation)

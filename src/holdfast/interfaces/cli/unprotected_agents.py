@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.interfaces.cli.invocation import Invocation
 
-_QUIET = frozenset("completion demo doctor hook install mcp serve status uninstall".split())
 _AGAIN_S = 24 * 3600
 _NAME = "unprotected.told"
 
 
-def tell_of_unprotected(verb: str, invocation: Invocation) -> None:
+def tell_of_unprotected(invocation: Invocation) -> None:
     """After a command, on a terminal; nothing that goes wrong here is the command's."""
-    if verb in _QUIET or not invocation.terminal.for_people or invocation.json:
-        return
     with contextlib.suppress(Exception):
         from holdfast.api.stores import holdfast_home
         from holdfast.api.workspaces import workspace_around

@@ -9,16 +9,16 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.cli.verbs import GLOBAL_NAMES, OTHER_WORDS, VERBS
+from holdfast.interfaces.cli.verbs import GLOBAL_OPTIONS, VERBS, verbs_known_as
 
 if TYPE_CHECKING:
     from holdfast.interfaces.cli.arguments import Parser
 
+GLOBAL_NAMES = tuple(re.findall(r"(?<=[ ,] )--?\w+", GLOBAL_OPTIONS))
 _NOT_ALLOWED_WITH = re.compile(r"not allowed with argument (\S+)")
 _ALL_COMMANDS = "see all commands: holdfast --help"
 _NEVER_GUESSED = ("-y", "--yes", "--force")
 """Typed in place of something else, they would skip a question or a refusal."""
-_ONE_STEP = ("undo", "redo")
 _FIRST = "DIR is a directory: holdfast -C DIR status"
 
 
@@ -27,7 +27,8 @@ def unknown_verb(verb: str, before: Sequence[str]) -> UsageError:
     strangers = [token for token in before if token.startswith("-") and not _is_global(token)]
     if strangers:
         return _unknown_option("holdfast", strangers[0], GLOBAL_NAMES, _ALL_COMMANDS)
-    names = OTHER_WORDS[verb].split() if verb in OTHER_WORDS else get_close_matches(verb, VERBS, 2)
+    names = ["--version"] if verb == "version" else verbs_known_as(verb)
+    names = names or get_close_matches(verb, VERBS, 2)
     meant = [f"holdfast {name}" for name in names]
     hint = f"did you mean: {' or '.join(meant)}" if meant else _ALL_COMMANDS
     return UsageError(f"there is no command {verb!r}", hint=hint)
@@ -48,7 +49,7 @@ def no_verb(tokens: Sequence[str]) -> UsageError:
 def unexpected(parser: Parser, extras: Sequence[str]) -> UsageError:
     """Words that a command does not take; an option among them is what went wrong first."""
     see = f"see: {parser.prog} --help"
-    if parser.prog.removeprefix("holdfast ") in _ONE_STEP and any(map(_is_number, extras)):
+    if parser.one_step and any(map(_is_number, extras)):
         return _one_step(parser.prog)
     option = next((token for token in extras if token.startswith("-") and token != "-"), None)
     verb = parser.prog.removeprefix("holdfast ")

@@ -1,139 +1,100 @@
-"""The verbs, what each does in one line, and the page that lists them.
+"""The commands as people find them, and the page that lists them.
 
-Kept as plain data, so that `holdfast --help` imports no command.
+A command is its module in `commands/` and its entry here. Kept as plain data, so that neither
+`holdfast --help` nor a wrong word imports a command.
 """
 
 from __future__ import annotations
 
 from holdfast import __version__
 
-VERBS: dict[str, str] = {
-    "init": "create the store for a workspace",
-    "status": "where you are, what is unsaved, what happened last, what to do next",
-    "checkpoint": "save the workspace, with a reason",
-    "log": "list checkpoints, newest first",
-    "sessions": "list sessions; rename, end, archive or delete one",
-    "search": "search reasons, messages and paths",
-    "show": "show one checkpoint in full, or a file as it was",
-    "diff": "compare checkpoints, or a checkpoint with the workspace",
-    "why": "show which step wrote each line of a file, and why",
-    "replay": "step through a session, read-only",
-    "restore": "put the workspace, or some paths, back to a checkpoint",
-    "undo": "undo the last thing that happened (an agent's command, your edits, a restore)",
-    "redo": "go forward again after an undo",
-    "attempt": "run a command, and roll everything back if it fails",
-    "annotate": "add a note to a checkpoint",
-    "name": "name or tag an existing checkpoint",
-    "approve": "approve the current round, and start the next one",
-    "reset": "discard everything since the last approval",
-    "accept": "squash checkpoints into one git commit",
-    "delete": "delete a checkpoint",
-    "export": "export sessions or checkpoints to one file",
-    "import": "import sessions or checkpoints from an exported file",
-    "purge": "remove a path or a checkpoint for good, and prove it",
-    "install": "let an agent's hooks save before it changes anything",
-    "uninstall": "remove those hooks",
-    "hook": "handle an agent event (hooks call this)",
-    "config": "read and change settings",
-    "key": "manage the keys of an encrypted store",
-    "stats": "show what is stored, and how much space it takes",
-    "check": "verify the store",
-    "repair": "repair a damaged store",
-    "cleanup": "delete expired checkpoints, and free their space",
-    "doctor": "find problems with the setup, and how to fix them",
-    "mcp": "serve checkpoints to agents by the Model Context Protocol",
-    "completion": "let the shell complete commands, checkpoints and paths",
-    "watch": "make checkpoints automatically while you work",
-    "serve": "run the daemon in the foreground",
-    "demo": "watch an agent wreck a project and Holdfast bring it back",
-}
 
-_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "Save and inspect",
-        (
-            "checkpoint",
-            "status",
-            "log",
-            "sessions",
-            "search",
-            "show",
-            "diff",
-            "why",
-            "annotate",
-            "name",
-            "replay",
+class Verb:
+    """What a command does in one line, and the words that other tools use for it."""
+
+    __slots__ = ("known_as", "summary")
+
+    def __init__(self, summary: str, *, known_as: str = "") -> None:
+        self.summary, self.known_as = summary, known_as
+
+
+_GROUPS: dict[str, dict[str, Verb]] = {
+    "Save and inspect": {
+        "checkpoint": Verb(
+            "save the workspace, with a reason", known_as="add commit create snapshot"
         ),
-    ),
-    ("Go back", ("undo", "restore", "redo", "attempt")),
-    ("Approve", ("approve", "reset", "accept")),
-    ("Manage", ("init", "config", "key", "delete", "cleanup", "stats")),
-    ("Maintain the store", ("check", "repair", "doctor")),
-    ("Export and erase", ("export", "import", "purge")),
-    ("Protect an agent", ("install", "uninstall", "hook", "mcp", "watch", "serve")),
-    ("Set up", ("completion",)),
-    ("Try it", ("demo",)),
-)
-
-ANSWERING = frozenset(
-    "check completion config demo diff doctor key log mcp replay search serve sessions show stats "
-    "status why".split()
-)
-"""What they print is what they were asked for, `--quiet` or not."""
-
-ALIASES: dict[str, str] = {
-    "save": "checkpoint",
-    "list": "log",
-    "rewind": "restore",
-    "rename": "name",
+        "status": Verb(
+            "where you are, what is unsaved, what happened last, what to do next",
+            known_as="changes",
+        ),
+        "log": Verb("list checkpoints, newest first", known_as="history ls"),
+        "sessions": Verb("list sessions; rename, end, archive or delete one"),
+        "search": Verb("search reasons, messages and paths", known_as="find grep"),
+        "show": Verb("show one checkpoint in full, or a file as it was", known_as="info"),
+        "diff": Verb("compare checkpoints, or a checkpoint with the workspace"),
+        "why": Verb("show which step wrote each line of a file, and why", known_as="blame"),
+        "annotate": Verb("add a note to a checkpoint", known_as="note comment"),
+        "name": Verb("name or tag an existing checkpoint", known_as="tag"),
+        "replay": Verb("step through a session, read-only"),
+    },
+    "Go back": {
+        "undo": Verb(
+            "undo the last thing that happened (an agent's command, your edits, a restore)",
+            known_as="back recover revert rollback",
+        ),
+        "restore": Verb(
+            "put the workspace, or some paths, back to a checkpoint",
+            known_as="back checkout recover revert rollback",
+        ),
+        "redo": Verb("go forward again after an undo"),
+        "attempt": Verb("run a command, and roll everything back if it fails", known_as="try"),
+    },
+    "Approve": {
+        "approve": Verb("approve the current round, and start the next one"),
+        "reset": Verb("discard everything since the last approval"),
+        "accept": Verb("squash checkpoints into one git commit", known_as="squash"),
+    },
+    "Manage": {
+        "init": Verb("create the store for a workspace"),
+        "config": Verb("read and change settings", known_as="settings"),
+        "key": Verb("manage the keys of an encrypted store"),
+        "delete": Verb("delete a checkpoint", known_as="remove rm"),
+        "cleanup": Verb(
+            "delete expired checkpoints, and free their space", known_as="clean gc prune"
+        ),
+        "stats": Verb("show what is stored, and how much space it takes", known_as="size"),
+    },
+    "Maintain the store": {
+        "check": Verb("verify the store", known_as="fsck verify"),
+        "repair": Verb("repair a damaged store", known_as="fix"),
+        "doctor": Verb("find problems with the setup, and how to fix them"),
+    },
+    "Export and erase": {
+        "export": Verb("export sessions or checkpoints to one file", known_as="backup bundle"),
+        "import": Verb("import sessions or checkpoints from an exported file", known_as="load"),
+        "purge": Verb(
+            "remove a path or a checkpoint for good, and prove it", known_as="erase wipe"
+        ),
+    },
+    "Protect an agent": {
+        "install": Verb("let an agent's hooks save before it changes anything"),
+        "uninstall": Verb("remove those hooks"),
+        "hook": Verb("handle an agent event (hooks call this)"),
+        "mcp": Verb("serve checkpoints to agents by the Model Context Protocol"),
+        "watch": Verb("make checkpoints automatically while you work"),
+        "serve": Verb("run the daemon in the foreground", known_as="daemon"),
+    },
+    "Set up": {
+        "completion": Verb("let the shell complete commands, checkpoints and paths"),
+    },
+    "Try it": {
+        "demo": Verb("watch an agent wreck a project and Holdfast bring it back"),
+    },
 }
 
-# Words that other tools use for the same thing, and the commands that do it here.
-OTHER_WORDS: dict[str, str] = {
-    "add": "checkpoint",
-    "back": "undo restore",
-    "backup": "export",
-    "blame": "why",
-    "bundle": "export",
-    "changes": "status",
-    "clean": "cleanup",
-    "find": "search",
-    "fix": "repair",
-    "gc": "cleanup",
-    "note": "annotate",
-    "prune": "cleanup",
-    "checkout": "restore",
-    "commit": "checkpoint",
-    "create": "checkpoint",
-    "erase": "purge",
-    "fsck": "check",
-    "grep": "search",
-    "history": "log",
-    "info": "show",
-    "comment": "annotate",
-    "load": "import",
-    "ls": "log",
-    "recover": "undo restore",
-    "remove": "delete",
-    "revert": "undo restore",
-    "rm": "delete",
-    "rollback": "undo restore",
-    "daemon": "serve",
-    "settings": "config",
-    "size": "stats",
-    "snapshot": "checkpoint",
-    "squash": "accept",
-    "tag": "name",
-    "try": "attempt",
-    "verify": "check",
-    "version": "--version",
-    "wipe": "purge",
-}
+VERBS: dict[str, Verb] = {name: verb for group in _GROUPS.values() for name, verb in group.items()}
 
-GLOBAL_NAMES = (
-    *("-C", "--session", "--json", "--color", "-q", "--quiet"),
-    *("--force", "-h", "--help", "--version"),
-)
+ALIASES = {"save": "checkpoint", "list": "log", "rewind": "restore", "rename": "name"}
 
 GLOBAL_OPTIONS = """\
 Options of every command, before or after its name:
@@ -148,16 +109,23 @@ Options of every command, before or after its name:
 """
 
 
+def verbs_known_as(word: str) -> list[str]:
+    """The commands that do what other tools call by this word."""
+    return [name for name, verb in VERBS.items() if word in verb.known_as.split()]
+
+
 def overview() -> str:
     """The page behind `holdfast --help`."""
+    from holdfast.interfaces.cli.help_topics import TOPICS
+
     parts = [
         f"holdfast {__version__}: save games for AI coding agents.",
         "",
         "usage: holdfast [-C DIR] [--session ID] [--json] COMMAND ...",
     ]
-    for title, names in _GROUPS:
+    for title, group in _GROUPS.items():
         parts += ["", f"{title}:"]
-        parts += [f"  {name:<12} {VERBS[name]}" for name in names]
+        parts += [f"  {name:<12} {verb.summary}" for name, verb in group.items()]
     parts += [
         "",
         GLOBAL_OPTIONS.rstrip(),
@@ -167,8 +135,8 @@ def overview() -> str:
         "  holdfast restore HEAD --dry-run",
         '  holdfast checkpoint "before the refactor"',
         "",
-        "Aliases: " + ", ".join(f"{name} = {verb}" for name, verb in ALIASES.items()),
+        "Aliases: " + ", ".join(f"{alias} = {name}" for alias, name in ALIASES.items()),
         "More: holdfast help COMMAND",
-        "      holdfast help references | paths | exit-codes | environment | lost-keys",
+        f"      holdfast help {' | '.join(TOPICS)}",
     ]
     return "\n".join(parts) + "\n"

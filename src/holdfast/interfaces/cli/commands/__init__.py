@@ -1,5 +1,9 @@
-"""One file a verb, imported only when that verb is chosen.
+"""One file a command, imported only when that command is chosen.
 
 Each has `configure(parser)`, which declares its options, and `run(invocation)`, which does the work
-and returns the exit status. What a verb needs besides is imported when it runs.
+and returns the exit status. Everything else is imported when it runs. A module may also have
+
+    ANSWERS = True          its output is the answer to a question, which --quiet does not hide
+    AGENT_WARNING = False   no warning after it about agents that are not protected
+    ACTIONS                 the first words that it takes, for completion
 """

@@ -13,6 +13,7 @@ from holdfast.interfaces.cli.wording import count, duration
 if TYPE_CHECKING:
     from holdfast.engine.repair.check import Problem
 
+ANSWERS = True
 _DAMAGED = 6
 _MOST_LINES = 20
 

@@ -8,6 +8,9 @@ from holdfast.domain.errors import HoldfastError, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
+ANSWERS = True
+AGENT_WARNING = False
+
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast completion bash | zsh | fish"

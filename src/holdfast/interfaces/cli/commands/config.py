@@ -14,6 +14,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
 from holdfast.interfaces.cli.wording import size
 
+ANSWERS = True
 _FORMS = {
     "list": "",
     "get": " KEY",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from holdfast.domain.trees.changes import Change
     from holdfast.interfaces.cli.demonstration.story import Step
 
+ANSWERS = True
+AGENT_WARNING = False
 _FAILED = 1
 _MOST_OF_A_KIND = 2
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.interfaces.cli.terminal import Terminal
 
+ANSWERS = True
+
 
 def configure(parser: Parser) -> None:
     parser.usage = (

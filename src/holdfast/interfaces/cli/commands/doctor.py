@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.environment_checks import Symptom
     from holdfast.interfaces.agent_setup.protection import Protection
 
+ANSWERS = True
+AGENT_WARNING = False
 _SOMETHING_FOUND = 3
 
 

@@ -6,6 +6,8 @@ from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
+AGENT_WARNING = False
+
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast hook AGENT [EVENT] < EVENT.json"

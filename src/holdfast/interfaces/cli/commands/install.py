@@ -19,7 +19,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 if TYPE_CHECKING:
     from holdfast.interfaces.agent_setup.installation import Installation
 
-
+AGENT_WARNING = False
 _LEFT = 3
 """Done in part: something of ours is left, and named."""
 

@@ -13,6 +13,7 @@ from holdfast.interfaces.cli.passphrases import (
 )
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
+ANSWERS = True
 _ACTIONS = {"list": 0, "add": 0, "change": 0, "remove": 1}
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.sessions import Session
     from holdfast.domain.timeline.timeline import Timeline
 
+ANSWERS = True
 _DEFAULT_LIMIT = 20
 
 
@@ -85,7 +86,7 @@ def run(invocation: Invocation) -> int:
     if invocation.options.graph or invocation.options.messages:
         return _timeline(invocation)
     limit = _limit(invocation.options.limit)
-    with invocation.open() as opened:
+    with invocation.open(goes_back=True) as opened:
         scope = invocation.scope(opened)
         wanted = _wanted(invocation, opened.path, scope)
         found, more = opened.history.filtered(wanted, limit)
@@ -245,7 +246,7 @@ def _timeline(invocation: Invocation) -> int:
     options = invocation.options
     limit = _limit(options.limit) or sys.maxsize >> 2
     messages = options.messages or invocation.json
-    with invocation.open() as opened:
+    with invocation.open(goes_back=True) as opened:
         wanted = _one_session(invocation, opened)
         listed = opened.sessions.listed() if wanted is None else []
         sessions = {one.id: one for one in listed}
@@ -304,7 +305,7 @@ def _rounds(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.terminal import BOLD, visible
 
     limit = _limit(invocation.options.limit)
-    with invocation.open() as opened:
+    with invocation.open(goes_back=True) as opened:
         wanted = _one_session(invocation, opened)
         told = _all_rounds(opened, wanted)
         sessions = [one for one in opened.sessions.listed() if wanted in (None, one.id)]

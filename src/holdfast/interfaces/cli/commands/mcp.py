@@ -14,6 +14,8 @@ from holdfast.interfaces.cli.invocation import Invocation
 if TYPE_CHECKING:
     from holdfast.interfaces.mcp.http import HttpPlace
 
+ANSWERS = True
+AGENT_WARNING = False
 _PORT = 7347
 
 

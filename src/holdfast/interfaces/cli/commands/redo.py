@@ -19,6 +19,7 @@ examples:
   $ holdfast redo --dry-run
   $ holdfast redo --yes"""
     add_restore_options(parser)
+    parser.one_step = True
 
 
 def run(invocation: Invocation) -> int:

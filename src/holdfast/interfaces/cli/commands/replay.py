@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from holdfast.api.history import Replay
     from holdfast.api.workspace import Workspace
 
+ANSWERS = True
 _PARTIAL = 3
 
 

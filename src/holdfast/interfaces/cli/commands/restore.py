@@ -147,7 +147,7 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.restore_dialog import PARTIAL, restore_and_report
 
     words = list(invocation.all_words)
-    with invocation.open() as opened:
+    with invocation.open(goes_back=True) as opened:
         if invocation.options.patch and not _names_checkpoint(invocation, opened, words):
             words.insert(0, "HEAD")
         if not words:

@@ -8,6 +8,7 @@ from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
+ANSWERS = True
 _DEFAULT_LIMIT = 20
 
 

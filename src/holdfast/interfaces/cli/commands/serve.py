@@ -11,6 +11,9 @@ from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
+ANSWERS = True
+AGENT_WARNING = False
+
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast serve [--idle MINUTES]"

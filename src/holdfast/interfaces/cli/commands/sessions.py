@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
     from holdfast.domain.sessions import Session
 
+ANSWERS = True
 _ACTIONS = {"rename": 2, "end": 1, "archive": 1, "delete": 1}
 _DONE = {"rename": "Renamed", "end": "Ended", "archive": "Archived", "delete": "Deleted"}
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.trees.entries import Entry
 
+ANSWERS = True
+
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast show [REF] [--files]\n       holdfast show REF:PATH"

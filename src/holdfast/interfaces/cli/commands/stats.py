@@ -7,6 +7,8 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
 from holdfast.interfaces.cli.wording import percent, size
 
+ANSWERS = True
+
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast stats"

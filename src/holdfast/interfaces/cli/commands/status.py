@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.hooks.problems import Problem
 
+ANSWERS = True
+AGENT_WARNING = False
 _DAEMON_S = 2.0
 
 

@@ -36,6 +36,7 @@ examples:
         "--turn", action="store_true", help="undo everything since the last message to an agent"
     )
     add_restore_options(parser)
+    parser.one_step = True
 
 
 def run(invocation: Invocation) -> int:
@@ -49,7 +50,7 @@ def run(invocation: Invocation) -> int:
     if turn and invocation.options.session is not None:
         raise UsageError("--turn covers all sessions", hint="leave out --session")
     try:
-        place = invocation.open()
+        place = invocation.open(goes_back=True)
     except NotFound as error:
         raise _with_projects_below(invocation, None, error) from None
     with place as opened:

@@ -17,6 +17,8 @@ from holdfast.interfaces.cli.invocation import Invocation
 if TYPE_CHECKING:
     from holdfast.interfaces.agent_setup.installation import Installation
 
+AGENT_WARNING = False
+
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast uninstall AGENT [--project | --user] [--dry-run]"

@@ -12,6 +12,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
 
+ANSWERS = True
 _LONGEST_NUMBER = 9
 
 

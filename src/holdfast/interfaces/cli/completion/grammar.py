@@ -89,7 +89,7 @@ class Verb:
 
 
 def verbs() -> list[Verb]:
-    return [_verb(name, text) for name, text in VERBS.items()] + [
+    return [_verb(name, verb.summary) for name, verb in VERBS.items()] + [
         Verb("help", "the page of a command", (), (Kind.VERB,))
     ]
 
