@@ -15,44 +15,54 @@ from holdfast.domain.sessions import SessionStatus
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast.adapters.local.local_store import LocalStore
     from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.settings.schema import Settings
     from holdfast.engine.vault import Vault
     from holdfast.ports.agent_states import AgentStates
     from holdfast.ports.component import Component
     from holdfast.ports.objects import ObjectWriter
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
+    from holdfast.ports.store_files import StoreFiles
 
 
 BUILT_IN = frozenset(("git", "agents", "postgres", "worktrees", "external"))
 """The components that Holdfast has itself; every other name is a plug-in."""
 
 
+class LocalSecondReader:
+    """See `holdfast.ports.reading_aid.SecondReader`: another process, imported when it is used."""
+
+    def __init__(self, settings: Settings, workspace: Path, files: StoreFiles) -> None:
+        self._settings = settings
+        self._workspace = workspace
+        self._files = files
+
+    def aid_for(self, writer: ObjectWriter) -> ReadingAid | None:
+        from holdfast.adapters.local.objects.writer import LocalObjectWriter
+        from holdfast.adapters.local.reading_process import ReadingProcess, reading_job
+
+        if not isinstance(writer, LocalObjectWriter) or not writer.nothing_stored_yet:
+            return None
+        by_tools = self._settings.capture_named_ignored == "on"
+        named = self._files.named_paths() if by_tools else ()
+        own_data = self._files.path_inside_workspace()
+        return ReadingProcess(writer, reading_job(self._settings, self._workspace, own_data, named))
+
+
 def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) -> Vault:
-    """The vault with components, with the way to the repository of its workspace, and with help
-    for its first save."""
+    """The vault with components, and with the way to the repository of its workspace."""
 
     def repository() -> WorkRepository:
         from holdfast.components.git.work_repository import GitWork
 
         return GitWork(environment)
 
-    def find_aid(writer: ObjectWriter) -> ReadingAid | None:
-        from holdfast.adapters.local.objects.writer import LocalObjectWriter
-        from holdfast.adapters.local.reading_process import ReadingProcess, reading_job
-
-        # Beside contents that are there already it would store them again.
-        if not isinstance(writer, LocalObjectWriter) or not writer.nothing_stored_yet:
-            return None
-        by_tools = vault.settings.capture_named_ignored == "on"
-        named = store.named_paths() if by_tools else ()
-        own_data = store.path_inside_workspace()
-        job = reading_job(vault.settings, vault.workspace, own_data, named)
-        return ReadingProcess(writer, job)
-
     components = components_of(vault, environment, store)
-    return replace(vault, components=components, open_repository=repository, find_aid=find_aid)
+    return replace(vault, components=components, open_repository=repository)
 
 
 def in_environment(opened: OpenWorkspace, environment: Mapping[str, str]) -> OpenWorkspace:

@@ -18,7 +18,7 @@ from holdfast.adapters.local.private_files import require_own_place
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.bootstrap.components import with_parts
+from holdfast.bootstrap.components import LocalSecondReader, with_parts
 from holdfast.bootstrap.keys import chosen_secret, require_encrypted, unlock_store
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.bootstrap.project_directory import require_project
@@ -224,6 +224,7 @@ def _vault(
         processes,
         settings,
         open_packs=store.objects.maintenance,
+        second_reader=LocalSecondReader(settings, workspace, store),
         make_room_elsewhere=lambda needed: _make_room_elsewhere(own, needed, environment),
     )
     return with_parts(vault, environment, store)

@@ -26,7 +26,7 @@ from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.component_set import Components, NoComponents
 from holdfast.ports.filesystem import Filesystem
-from holdfast.ports.objects import ObjectStore, ObjectWriter
+from holdfast.ports.objects import ObjectStore
 from holdfast.ports.progress import ProgressRelay
 from holdfast.ports.stat_cache import StatCache
 from holdfast.values.classes import dataclass, field
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from holdfast.ports.event_log import EventLog
     from holdfast.ports.pack_maintenance import PackMaintenance
     from holdfast.ports.processes import Processes
-    from holdfast.ports.reading_aid import ReadingAid
+    from holdfast.ports.reading_aid import SecondReader
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.restore_journal import RestoreJournal
     from holdfast.ports.search import SearchIndex
@@ -60,10 +60,6 @@ def _no_packs() -> PackMaintenance:
 
 def _nowhere_else(needed_bytes: int) -> None:
     """No other store gives room back."""
-
-
-def _no_aid(writer: ObjectWriter) -> ReadingAid | None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +85,7 @@ class Vault:
     components: Components = field(default_factory=NoComponents)
     open_repository: Callable[[], WorkRepository] = _no_repository
     open_packs: Callable[[], PackMaintenance] = _no_packs
-    find_aid: Callable[[ObjectWriter], ReadingAid | None] = _no_aid
+    second_reader: SecondReader | None = None
     make_room_elsewhere: Callable[[int], None] = _nowhere_else
 
     @property

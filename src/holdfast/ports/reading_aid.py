@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from holdfast.ports.objects import ObjectWriter
 
 
 class ReadingAid(Protocol):
@@ -35,4 +38,13 @@ class ReadingAid(Protocol):
 
     def close(self) -> None:
         """End it, whatever it is doing."""
+        ...
+
+
+class SecondReader(Protocol):
+    """Has such help for the first scan of a workspace."""
+
+    def aid_for(self, writer: ObjectWriter) -> ReadingAid | None:
+        """Help whose contents go to this writer; nothing is started yet. None where there is none,
+        and for a store that has contents already: they would be stored again."""
         ...

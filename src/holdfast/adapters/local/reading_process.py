@@ -108,7 +108,8 @@ def _frames(buffer: bytearray) -> list[tuple[bytes, bytes, bytes]]:
 
 
 class ReadingProcess:
-    """See `ReadingAid`; `writer` gets the contents. `job` is what `backward_reader` needs."""
+    """See `holdfast.ports.reading_aid.ReadingAid`; `writer` gets the contents. `job` is for
+    `holdfast.bootstrap.second_reader`."""
 
     def __init__(self, writer: LocalObjectWriter, job: Mapping[str, Any]) -> None:
         self._writer = writer

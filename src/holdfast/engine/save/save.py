@@ -354,7 +354,7 @@ def save_scan(
                 rules_of=rules_of,
                 progress=vault.progress,
                 # What a filter decides, nobody else can know.
-                find_aid=None if policy.has_filter else lambda: vault.find_aid(writer),
+                aided_writer=None if policy.has_filter else writer,
                 largest_bytes=largest_bytes,
             )
         vault.progress.advance("storing", 0, None)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.exempt_paths import ExemptPaths
     from holdfast.engine.scan.scan_meter import ScanMeter
     from holdfast.ports.progress import ProgressRelay
-    from holdfast.ports.reading_aid import ReadingAid
+    from holdfast.ports.reading_aid import SecondReader
     from holdfast.ports.watcher import WorkspaceWatch
 
 _MOST_PENDING = 400
@@ -92,7 +92,7 @@ class ScanRequest:
     wanted: tuple[Digest, ...] = ()
     keep_trees: bool = False
     progress: ProgressRelay | None = None
-    find_aid: Callable[[], ReadingAid | None] | None = None
+    aided_writer: ObjectWriter | None = None
     largest_bytes: int | None = None
     rules_of: RulesOf | None = None
 
@@ -120,8 +120,15 @@ class PendingNotes:
 class Scanner:
     """Scans one workspace again and again, each time reading only what may have changed."""
 
-    def __init__(self, fs: Filesystem, objects: ObjectStore, cache: StatCache | None) -> None:
+    def __init__(
+        self,
+        fs: Filesystem,
+        objects: ObjectStore,
+        cache: StatCache | None,
+        second_reader: SecondReader | None = None,
+    ) -> None:
         self.fs = fs
+        self._second_reader = second_reader
         self.watch: WorkspaceWatch | None = None
         self.paranoid = False
         self.restless: set[bytes] = set()
@@ -149,15 +156,15 @@ class Scanner:
         wanted: tuple[Digest, ...] = (),
         keep_trees: bool = False,
         progress: ProgressRelay | None = None,
-        find_aid: Callable[[], ReadingAid | None] | None = None,
+        aided_writer: ObjectWriter | None = None,
         largest_bytes: int | None = None,
         rules_of: RulesOf | None = None,
     ) -> Scan:
         """`wanted` are trees whose paths must be captured even if rules leave them out, and what
-        the rules of `rules_of` capture is captured, too;
-        `keep_trees` is for scans whose writer stores nothing; `find_aid` may have help for a
-        workspace of which nothing is known. With `largest_bytes`, new content of larger files is
-        left out, and what had no room in the last scan is looked at again."""
+        the rules of `rules_of` capture is captured, too; `keep_trees` is for scans whose writer
+        stores nothing. With `aided_writer`, a second reader may help with a workspace of which
+        nothing is known, and store its contents there. With `largest_bytes`, new content of larger
+        files is left out, and what had no room in the last scan is looked at again."""
         request = ScanRequest(
             policy,
             writer,
@@ -165,7 +172,7 @@ class Scanner:
             wanted,
             keep_trees,
             progress,
-            find_aid,
+            aided_writer,
             largest_bytes,
             rules_of,
         )
@@ -184,7 +191,7 @@ class Scanner:
         if progress is not None and progress.live:
             meter = self._meter(root_fd, request.policy, request.started_ns, previous, progress)
         rationed = request.largest_bytes is not None
-        if previous is None and not (request.wanted or rationed) and request.find_aid is not None:
+        if previous is None and not (request.wanted or rationed):
             aided = self._walked_with_aid(root_fd, request, meter)
             if aided is not None:
                 return self.built(aided, request, begun)
@@ -269,12 +276,13 @@ class Scanner:
         self, root_fd: int, request: ScanRequest, meter: ScanMeter | None
     ) -> DirectoryState | None:
         """None when there is no aid, or it did not keep what it promised."""
-        from holdfast.engine.scan.aided_walk import AidedCapture  # late: once in a store's life
-
-        assert request.find_aid is not None
-        aid = request.find_aid()
+        if self._second_reader is None or request.aided_writer is None:
+            return None
+        aid = self._second_reader.aid_for(request.aided_writer)
         if aid is None:
             return None
+        from holdfast.engine.scan.aided_walk import AidedCapture  # late: once in a store's life
+
         started_ns = request.started_ns
         capture = AidedCapture(self.fs, request.writer, started_ns, meter, aid, root_fd)
         try:
