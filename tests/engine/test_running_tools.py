@@ -20,7 +20,7 @@ from holdfast.adapters.local.running_tools import LocalRunningTools
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle_in
-from holdfast.interfaces.tools.results import Created
+from holdfast.interfaces.tools.save import Created
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, RunningTool
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.adapters.local.system import SystemClock
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.admission import Admission
@@ -35,13 +35,13 @@ def with_token(app: ASGIApp, token: str) -> ASGIApp:
 
 
 def main() -> None:
-    clock, home = SystemClock(), holdfast_home(os.environ)
+    home = holdfast_home(os.environ)
     sessions = ServedSessions([Path(sys.argv[1])], "agent", lambda opened: SessionId("agent"))
     place = HttpPlace("127.0.0.1", 0)
     with listen(place) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}{PATH}"
-        server = make_server(sessions, Admission(clock))
-        app, token_file = make_app(server, place, address, home, clock)
+        server = make_server(sessions, Admission(time.monotonic_ns))
+        app, token_file = make_app(server, place, address, home, time.monotonic_ns)
         assert token_file is not None
         print(address, flush=True)
         config = uvicorn.Config(with_token(app, token_file.read_text().strip()), log_config=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.agent_events import NoticeClaim
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.ids import SessionId
+    from holdfast.domain.ids import CheckpointId, SessionId
     from holdfast.domain.intent import ToolCall
     from holdfast.domain.messages import Annotation, Message
     from holdfast.engine.conversation.transcript_import import TranscriptImport
@@ -93,8 +94,25 @@ class Conversation:
 
         return list(annotations_of(self._vault, session_id, reference, revisions=revisions))
 
-    def take_notices(self, session_id: SessionId) -> list[str]:
-        """What to tell the agent about restores since it last asked; each notice once."""
+    def take_notices(
+        self, session_id: SessionId, answered: Collection[CheckpointId] = ()
+    ) -> list[str]:
+        """What to tell the agent about restores since it last asked; each notice once. Of a restore
+        whose record is `answered`, only the rest."""
         from holdfast.engine.conversation.notices import take_notices
 
-        return take_notices(self._vault, session_id)
+        return take_notices(self._vault, session_id, answered=answered)
+
+    def claim_notices(
+        self, session_id: SessionId, answered: Collection[CheckpointId] = ()
+    ) -> NoticeClaim | None:
+        """The same for an answer that may not reach the agent: they stay open until
+        `settle_notices` says that they were delivered."""
+        from holdfast.engine.conversation.notices import claim_notices
+
+        return claim_notices(self._vault, session_id, answered=answered)
+
+    def settle_notices(self, claim: NoticeClaim, *, delivered: bool) -> None:
+        from holdfast.engine.conversation.notices import settle_claim
+
+        settle_claim(self._vault, claim, told=delivered)

@@ -5,7 +5,7 @@ Where a session is None, all sessions of the workspace are meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,10 +37,26 @@ class History:
         return self._engine.delete(checkpoint.session_id, checkpoint)
 
     def checkpoints(
-        self, session_id: SessionId | None, *, limit: int | None = None, records: bool = False
+        self,
+        session_id: SessionId | None,
+        *,
+        limit: int | None = None,
+        records: bool = False,
+        before: int | None = None,
     ) -> list[Checkpoint]:
-        """Newest first; `records` adds the records of restores."""
-        return list(self._vault.catalog.history(session_id, limit=limit, records=records))
+        """Newest first; `records` adds the records of restores. `before` is the sequence number of
+        the last checkpoint of the page before."""
+        catalog = self._vault.catalog
+        return list(catalog.history(session_id, limit=limit, records=records, before=before))
+
+    def ancestry(self, checkpoint: Checkpoint) -> Iterator[Checkpoint]:
+        """A checkpoint and its parents up to the first, without records of restores."""
+        step: Checkpoint | None = checkpoint
+        while step is not None:
+            if not step.kind.is_record or step is checkpoint:
+                yield step
+            parent, session_id = step.parent, checkpoint.session_id
+            step = self._vault.catalog.checkpoint(session_id, parent) if parent else None
 
     def snapshots(self, checkpoints: Iterable[Checkpoint]) -> list[WorkspaceSnapshot]:
         """With their files, whose content is read when asked for."""

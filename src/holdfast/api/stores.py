@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from holdfast.bootstrap.local_token import TOKEN_FILE, local_token
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.bootstrap.stores import (
     lost_stores,
@@ -14,7 +15,9 @@ from holdfast.bootstrap.stores import (
 )
 
 __all__ = [
+    "TOKEN_FILE",
     "holdfast_home",
+    "local_token",
     "lost_stores",
     "recent_workspaces",
     "remove_store",

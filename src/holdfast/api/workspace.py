@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.local_store import LocalStore
     from holdfast.api.agent_states import AgentStates
     from holdfast.api.bundles import Bundles
+    from holdfast.api.confirmations import Confirmations
     from holdfast.api.contents import Contents
     from holdfast.api.conversation import Conversation
     from holdfast.api.diffs import Diffs
@@ -238,6 +239,13 @@ class Workspace:
                 return leaves_out(vault.fs, capture_policy(vault), root_fd, directory)
         except OSError:
             return False
+
+    def new_confirmations(self) -> Confirmations:
+        """Tokens for previews that a client confirms."""
+        from holdfast.api.confirmations import Confirmations
+
+        vault = self._opened.engine.vault
+        return Confirmations(vault.clock.monotonic_ns, vault.ids.new_id)
 
     def report_progress(self, listener: TransferProgress) -> AbstractContextManager[None]:
         """Within the block, long work reports to this listener."""

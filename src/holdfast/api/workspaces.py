@@ -4,6 +4,7 @@ from holdfast.bootstrap.project_directory import require_project
 from holdfast.bootstrap.stores import nearest_workspace
 from holdfast.bootstrap.workspace_choice import (
     holds_repositories,
+    is_left_out,
     is_project,
     repository_top,
     workspace_around,
@@ -12,6 +13,7 @@ from holdfast.bootstrap.workspace_choice import (
 
 __all__ = [
     "holds_repositories",
+    "is_left_out",
     "is_project",
     "nearest_workspace",
     "repository_top",

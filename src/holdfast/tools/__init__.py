@@ -13,14 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.interfaces.tools.answers import ToolResult
-    from holdfast.interfaces.tools.formats import definitions
-    from holdfast.interfaces.tools.handlers import ToolHandlers
+    from holdfast.interfaces.tools.definitions import definitions
+    from holdfast.interfaces.tools.handlers import ToolHandlers, ToolResult
 
 _HOMES = {
     "ToolHandlers": "holdfast.interfaces.tools.handlers",
-    "ToolResult": "holdfast.interfaces.tools.answers",
-    "definitions": "holdfast.interfaces.tools.formats",
+    "ToolResult": "holdfast.interfaces.tools.handlers",
+    "definitions": "holdfast.interfaces.tools.definitions",
 }
 
 __all__ = ["ToolHandlers", "ToolResult", "definitions"]

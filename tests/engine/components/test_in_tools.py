@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.interfaces.tools import results
+from holdfast.interfaces.tools.restore_result import Restored
 from holdfast.tools import ToolHandlers
 from tests.engine.components.boxes import Box, Later
 from tests.interfaces.tools.calls import done
@@ -23,13 +23,13 @@ def test_the_preview_names_what_changes_besides_files(workspace: Path) -> None:
         session.checkpoint("before")
         Box.content = b"second"
         fill(workspace / "file", b"2")
-        text, shown = done(tools, RESTORE, results.Restored, ref="HEAD")
+        text, shown = done(tools, RESTORE, Restored, ref="HEAD")
         assert "box: its content changes" in text
         assert [(c.name, c.actions, c.status) for c in shown.components] == [
             ("box", ["its content changes"], None),
             ("later", [], None),
         ]
-        text, did = done(tools, RESTORE, results.Restored, confirm_token=shown.confirm_token)
+        text, did = done(tools, RESTORE, Restored, confirm_token=shown.confirm_token)
         assert "box: restored" in text
         assert (did.components[0].name, did.components[0].status) == ("box", "restored")
         assert did.verified is True
@@ -41,15 +41,15 @@ def test_what_differs_in_a_component_alone_can_be_restored(workspace: Path) -> N
         tools = ToolHandlers(session)
         session.checkpoint("before")
         Box.content = b"second"
-        text, shown = done(tools, RESTORE, results.Restored, ref="HEAD")
+        text, shown = done(tools, RESTORE, Restored, ref="HEAD")
         assert "would change no file" in text
         assert shown.confirm_token is not None
-        done(tools, RESTORE, results.Restored, confirm_token=shown.confirm_token)
+        done(tools, RESTORE, Restored, confirm_token=shown.confirm_token)
         assert Box.content == b"first"
-        text, told = done(tools, "checkpoint_undo", results.Restored, dry_run=True)
+        text, told = done(tools, "checkpoint_undo", Restored, dry_run=True)
         assert "box: its content changes" in text
         assert told.components[0].actions == ["its content changes"]
-        done(tools, "checkpoint_undo", results.Restored)
+        done(tools, "checkpoint_undo", Restored)
         assert Box.content == b"second"
 
 
@@ -58,10 +58,10 @@ def test_a_component_that_changed_since_the_preview_is_previewed_again(workspace
         tools = ToolHandlers(session)
         session.checkpoint("before")
         fill(workspace / "file", b"2")
-        text, shown = done(tools, RESTORE, results.Restored, ref="HEAD")
+        text, shown = done(tools, RESTORE, Restored, ref="HEAD")
         assert "box" not in text.replace("box watches", "")
         Box.content = b"worth keeping"
-        text, again = done(tools, RESTORE, results.Restored, confirm_token=shown.confirm_token)
+        text, again = done(tools, RESTORE, Restored, confirm_token=shown.confirm_token)
         assert "nothing was done" in text
         assert "box: its content changes" in text
         assert not again.done
@@ -77,8 +77,8 @@ def test_a_component_that_was_not_restored_is_never_told_as_restored(workspace: 
         session.checkpoint("before")
         Later.content = b"second"
         fill(workspace / "file", b"2")
-        _, shown = done(tools, RESTORE, results.Restored, ref="HEAD", best_effort=True)
-        text, did = done(tools, RESTORE, results.Restored, confirm_token=shown.confirm_token)
+        _, shown = done(tools, RESTORE, Restored, ref="HEAD", best_effort=True)
+        text, did = done(tools, RESTORE, Restored, confirm_token=shown.confirm_token)
         assert "later: NOT restored: it is broken; buy a new one" in text
         (failed,) = [c for c in did.components if c.status == "failed"]
         assert failed.name == "later"
@@ -93,7 +93,7 @@ def test_a_component_that_stands_in_the_way_is_named_with_the_way_out(
         session.checkpoint("before")
         fill(workspace / "file", b"2")
         monkeypatch.setattr(Box, "plan", _never)
-        text, shown = done(tools, RESTORE, results.Restored, ref="HEAD")
+        text, shown = done(tools, RESTORE, Restored, ref="HEAD")
         assert shown.confirm_token is None
         assert "box: in the way: " in text
         assert '"best_effort": true' in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,6 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from holdfast.adapters.local.system import SystemClock
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
@@ -35,7 +35,7 @@ def call_asking(
         return answer(params.message)
 
     async def run() -> CallToolResult:
-        server = make_server(sessions, Admission(SystemClock()))
+        server = make_server(sessions, Admission(time.monotonic_ns))
         async with Client(server, mode=era, elicitation_callback=ask) as client:
             return await client.call_tool(name, arguments)
 

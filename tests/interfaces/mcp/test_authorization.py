@@ -16,9 +16,9 @@ import jwt
 import pytest
 from mcp_types import CallToolResult
 
+from holdfast.api.stores import TOKEN_FILE, local_token
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.mcp.http import HttpPlace
-from holdfast.interfaces.mcp.local_token import TOKEN_FILE, local_token
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import HttpServer, http_server
 from tests.support.token_issuer import TokenIssuer, token_issuer

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextContent
 
-from holdfast.interfaces.tools.specs import SPECS
+from holdfast.interfaces.tools.definitions import TOOLS
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era, http_server, stdio_client
 
@@ -66,14 +66,14 @@ class Scenario:
         await self.call("checkpoint_auto_configure", settings=set_to)
         settings = (await self.call("checkpoint_auto_configure"))["settings"]
         assert {one["name"]: one["value"] for one in settings}.items() >= set_to.items()
-        assert self.called == set(SPECS)
+        assert self.called == set(TOOLS)
         await self._read_resources_and_prompts()
 
     async def _look_at_what_is_offered(self) -> None:
         offered = {tool.name: tool for tool in (await self._client.list_tools()).tools}
-        assert offered.keys() == SPECS.keys()
+        assert offered.keys() == TOOLS.keys()
         for name, tool in offered.items():
-            spec = SPECS[name]
+            spec = TOOLS[name]
             assert tool.title == spec.title
             assert tool.annotations is not None
             assert tool.annotations.read_only_hint is spec.read_only

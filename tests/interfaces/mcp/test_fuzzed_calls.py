@@ -18,7 +18,8 @@ from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.interfaces.tools.specs import SPECS, ParameterType, ToolSpec
+from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.tool import ParameterType, Tool
 from tests.support.clocks import StandingClock
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era
@@ -101,7 +102,7 @@ FITTING: dict[ParameterType, st.SearchStrategy[Any]] = {
 
 
 @st.composite
-def _arguments(draw: st.DrawFn, spec: ToolSpec) -> dict[str, Any]:
+def _arguments(draw: st.DrawFn, spec: Tool) -> dict[str, Any]:
     given_ones: dict[str, Any] = {}
     for parameter in spec.parameters:
         if draw(st.booleans()) or parameter.required:
@@ -135,12 +136,14 @@ def test_every_kind_of_parameter_is_fuzzed() -> None:
 def test_any_arguments_of_any_tool_are_answered(era: Era, data: st.DataObject) -> None:
     calls = [
         (spec.name, data.draw(_arguments(spec), label=spec.name))
-        for spec in SPECS.values()
+        for spec in TOOLS.values()
         for _ in range(2)
     ]
 
     async def run(sessions: ServedSessions) -> None:
-        async with Client(make_server(sessions, Admission(StandingClock())), mode=era) as client:
+        async with Client(
+            make_server(sessions, Admission(StandingClock().monotonic_ns)), mode=era
+        ) as client:
             await client.call_tool("checkpoint_create", {"reasoning": "r", "name": "good"})
             for name, arguments in calls:
                 _check(name, arguments, await client.call_tool(name, arguments))
@@ -166,7 +169,7 @@ def test_any_arguments_of_any_tool_are_answered(era: Era, data: st.DataObject) -
 )
 def test_any_address_is_read_or_refused_in_words(uri: str) -> None:
     async def run(sessions: ServedSessions) -> None:
-        async with Client(make_server(sessions, Admission(StandingClock()))) as client:
+        async with Client(make_server(sessions, Admission(StandingClock().monotonic_ns))) as client:
             await client.call_tool("checkpoint_create", {"reasoning": "r"})
             try:
                 await client.read_resource(uri)
@@ -190,7 +193,9 @@ def test_a_token_of_one_session_counts_in_no_other(
     sessions: ServedSessions, workspace: Path, era: Era
 ) -> None:
     async def run() -> None:
-        async with Client(make_server(sessions, Admission(StandingClock())), mode=era) as client:
+        async with Client(
+            make_server(sessions, Admission(StandingClock().monotonic_ns)), mode=era
+        ) as client:
 
             async def call(name: str, /, **arguments: Any) -> CallToolResult:
                 return await client.call_tool(name, arguments)

@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 
 from holdfast.domain.errors import Busy
 from holdfast.interfaces.mcp.admission import Admission, weight
+from holdfast.interfaces.mcp.answer_queue import AnswerQueue, CountedStream
 from holdfast.interfaces.mcp.http import LARGEST_BODY
-from holdfast.interfaces.mcp.outlet import CountedStream, Outlet
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.stdio import LONGEST_LINE, _pass_over_signals
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.requirement("MC-4")
 
 def test_a_client_has_its_burst_and_then_its_rate() -> None:
     clock = StandingClock()
-    admission = Admission(clock, burst=3, per_second=2)
+    admission = Admission(clock.monotonic_ns, burst=3, per_second=2)
     for _ in range(3):
         with admission.admit("ada", None):
             pass
@@ -49,7 +49,7 @@ def test_a_client_has_its_burst_and_then_its_rate() -> None:
 
 
 def test_what_is_in_flight_is_bounded_and_given_back() -> None:
-    admission = Admission(StandingClock(), most_bytes=10_000, most_calls=2)
+    admission = Admission(StandingClock().monotonic_ns, most_bytes=10_000, most_calls=2)
     with admission.admit("ada", {"a": "x" * 5000}):
         with pytest.raises(Busy, match="no room"), admission.admit("ada", {"a": "x" * 5000}):
             pass
@@ -75,7 +75,7 @@ def test_a_thousand_calls_at_once_are_all_answered(sessions: ServedSessions) -> 
             result = await client.call_tool("checkpoint_stats", {})
             answers.append(not result.is_error)
 
-        server = make_server(sessions, Admission(StandingClock(), burst=900))
+        server = make_server(sessions, Admission(StandingClock().monotonic_ns, burst=900))
         async with Client(server) as client:
             await client.list_tools()
             async with anyio.create_task_group() as tasks:
@@ -90,7 +90,7 @@ def test_a_thousand_calls_at_once_are_all_answered(sessions: ServedSessions) -> 
 
 def test_reading_is_limited_too(sessions: ServedSessions) -> None:
     async def run() -> None:
-        server = make_server(sessions, Admission(StandingClock(), burst=1))
+        server = make_server(sessions, Admission(StandingClock().monotonic_ns, burst=1))
         async with Client(server) as client:
             await client.read_resource("holdfast://timeline")
             with pytest.raises(MCPError, match="calls a second"):
@@ -103,7 +103,7 @@ def test_a_call_that_is_cancelled_leaves_everything_in_order(
     sessions: ServedSessions, workspace: Path
 ) -> None:
     async def run() -> None:
-        server = make_server(sessions, Admission(StandingClock(), most_calls=1))
+        server = make_server(sessions, Admission(StandingClock().monotonic_ns, most_calls=1))
         async with Client(server) as client:
             for _ in range(5):
                 with anyio.move_on_after(0):
@@ -161,13 +161,13 @@ def test_a_thousand_calls_at_once_and_some_cut_off(workspace: Path, transport: s
 
 def test_a_client_that_does_not_read_is_not_read_from() -> None:
     async def run() -> None:
-        outlet = Outlet(most=2)
+        queue = AnswerQueue(most=2)
         sending, receiving = anyio.create_memory_object_stream[int]()
-        counted = CountedStream(sending, outlet)
+        counted = CountedStream(sending, queue)
         begun: list[int] = []
 
         async def call(number: int) -> None:
-            async with outlet.work():
+            async with queue.work():
                 begun.append(number)
             await counted.send(number)
 
@@ -175,12 +175,12 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
             for number in range(6):
                 tasks.start_soon(call, number)
             await anyio.wait_all_tasks_blocked()
-            assert (begun, outlet.waiting, outlet.at_work) == ([0, 1], 2, 0)
+            assert (begun, queue.waiting, queue.at_work) == ([0, 1], 2, 0)
             read = False
 
             async def next_line() -> None:
                 nonlocal read
-                await outlet.room()
+                await queue.room()
                 read = True
 
             tasks.start_soon(next_line)
@@ -191,24 +191,24 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
         await receiving.aclose()
         assert read
         assert sorted(got) == sorted(begun) == list(range(6))
-        assert (outlet.waiting, outlet.at_work) == (0, 0)
+        assert (queue.waiting, queue.at_work) == (0, 0)
 
     anyio.run(run)
 
 
 def test_an_answer_that_nobody_waits_for_any_more_gives_its_room_back() -> None:
     async def run() -> None:
-        outlet = Outlet(most=1)
+        queue = AnswerQueue(most=1)
         sending, receiving = anyio.create_memory_object_stream[int]()
-        counted = CountedStream(sending, outlet)
+        counted = CountedStream(sending, queue)
         with anyio.move_on_after(0):
             await counted.send(1)
         with anyio.move_on_after(0):
-            async with outlet.work():
+            async with queue.work():
                 await anyio.sleep_forever()
-        await outlet.room()
-        async with outlet.work():
-            assert outlet.at_work == 1
+        await queue.room()
+        async with queue.work():
+            assert queue.at_work == 1
         await counted.aclose()
         await receiving.aclose()
 
@@ -341,9 +341,9 @@ def test_a_server_that_is_told_to_end_ends(workspace: Path, number: signal.Signa
 def test_sessions_are_kept_up_to_a_bound_and_closed_when_nobody_uses_them(
     sessions: ServedSessions,
 ) -> None:
-    with sessions.handlers(None, "kept", begins=True) as kept:
+    with sessions.handlers(None, "kept", create=True) as kept:
         for number in range(40):
-            with sessions.handlers(None, f"session-{number}", begins=True) as handlers:
+            with sessions.handlers(None, f"session-{number}", create=True) as handlers:
                 handlers.call("checkpoint_stats")
         assert kept.call("checkpoint_create", {"reasoning": "still open"}).success
     with sessions.handlers(None, "kept") as again:

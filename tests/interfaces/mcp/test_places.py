@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local.system import SystemClock
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.interfaces.tools.specs import SPECS
+from holdfast.interfaces.tools.definitions import TOOLS
 from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.clocks import pass_days
 from tests.support.composition import configure
@@ -34,7 +34,7 @@ from tests.support.mcp_servers import Era, stdio_client
 
 def call(sessions: ServedSessions, name: str, **arguments: Any) -> CallToolResult:
     async def run() -> CallToolResult:
-        async with Client(make_server(sessions, Admission(SystemClock()))) as client:
+        async with Client(make_server(sessions, Admission(time.monotonic_ns))) as client:
             return await client.call_tool(name, arguments)
 
     return anyio.run(run)
@@ -130,11 +130,11 @@ def _told_by_server_in(directory: Path) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("MC-1", "MC-3")
-@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.read_only])
+@pytest.mark.parametrize("name", [name for name, spec in TOOLS.items() if spec.read_only])
 def test_a_tool_that_only_reads_makes_nothing_where_nothing_is(
     sessions: ServedSessions, workspace: Path, holdfast_home: Path, name: str
 ) -> None:
-    needed = {p.name: p.example for p in SPECS[name].parameters if p.required}
+    needed = {p.name: p.example for p in TOOLS[name].parameters if p.required}
     before = state_of(workspace)
     result = call(sessions, name, **needed)
     assert "checkpoint_create" in text_of(result)
@@ -148,7 +148,7 @@ def test_reading_an_address_makes_nothing_where_nothing_is(
     sessions: ServedSessions, workspace: Path, address: str
 ) -> None:
     async def run() -> None:
-        async with Client(make_server(sessions, Admission(SystemClock()))) as client:
+        async with Client(make_server(sessions, Admission(time.monotonic_ns))) as client:
             with suppress(MCPError):
                 await client.read_resource(f"holdfast://{address}")
 
@@ -323,7 +323,7 @@ def test_what_cannot_be_served_is_said_at_once(workspace: Path, arguments: list[
 @pytest.mark.parametrize("era", ["legacy", "auto"])
 def test_a_wrong_prompt_is_the_callers_mistake(sessions: ServedSessions, era: Era) -> None:
     async def run() -> None:
-        server = make_server(sessions, Admission(SystemClock()))
+        server = make_server(sessions, Admission(time.monotonic_ns))
         async with Client(server, mode=era) as client:
             for name in ("nowhere", "recover_work", "x" * 5000):
                 with pytest.raises(MCPError) as refused:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.tools.specs import SPECS
+from holdfast.interfaces.tools.definitions import TOOLS
 from tests.support.mcp_servers import command, http_server
 from tests.support.public_mcp_tools import PUBLIC_TOOLS
 
@@ -52,7 +52,7 @@ def test_the_inspector_finds_every_tool_and_no_fault_in_them(
 ) -> None:
     how = ("--protocol-era", era, "--method")
     found = _inspected(tmp_path, *command(workspace), *how, "tools/list", "--strict")
-    assert [tool["name"] for tool in found["tools"]] == list(SPECS)
+    assert [tool["name"] for tool in found["tools"]] == list(TOOLS)
     made = _inspected(
         tmp_path,
         *command(workspace),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import anyio
@@ -10,7 +11,6 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from holdfast.adapters.local.system import SystemClock
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
@@ -39,7 +39,7 @@ def test_everything_that_happened_comes_page_by_page(sessions: ServedSessions, e
         expected = len(session.timeline(1000).events)
 
     async def run() -> list[dict[str, Any]]:
-        server = make_server(sessions, Admission(SystemClock()))
+        server = make_server(sessions, Admission(time.monotonic_ns))
         events: list[dict[str, Any]] = []
         async with Client(server, mode=era) as client:
             uri: str | None = "holdfast://timeline"
@@ -62,7 +62,7 @@ def test_a_page_that_is_none_is_answered_with_what_to_do(
     sessions: ServedSessions, page: str
 ) -> None:
     async def run() -> str:
-        server = make_server(sessions, Admission(SystemClock()))
+        server = make_server(sessions, Admission(time.monotonic_ns))
         with sessions.handlers(None, None) as handlers:
             handlers.session.checkpoint("why")
         async with Client(server) as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,6 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from holdfast.adapters.local.system import SystemClock
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
@@ -51,7 +51,7 @@ def test_reading_a_resource_takes_nothing_away_from_the_agent(
     taken_back(sessions, workspace)
 
     async def run() -> None:
-        server = make_server(sessions, Admission(SystemClock()))
+        server = make_server(sessions, Admission(time.monotonic_ns))
         async with Client(server, mode=era) as client:
             read: Any = (await client.read_resource(address)).contents[0]
             assert TOLD not in read.text
@@ -74,7 +74,7 @@ def test_the_agent_is_told_and_not_only_the_person_who_is_asked(
         return ElicitResult(action=action, content={"confirm": True})
 
     async def run() -> None:
-        server = make_server(sessions, Admission(SystemClock()))
+        server = make_server(sessions, Admission(time.monotonic_ns))
         async with Client(server, mode=era, elicitation_callback=ask) as client:
             result = await client.call_tool("checkpoint_restore", {"ref": "HEAD"})
             assert TOLD in text_of(result)
@@ -93,7 +93,7 @@ def test_the_agent_is_told_also_when_there_is_nothing_to_ask(
     fill(workspace / "notes.txt", b"one\n")
 
     async def run() -> None:
-        server = make_server(sessions, Admission(SystemClock()))
+        server = make_server(sessions, Admission(time.monotonic_ns))
 
         async def ask(context: object, params: ElicitRequestParams) -> ElicitResult:
             raise AssertionError("nobody is to be asked")

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import SessionCheckpointer
+from holdfast.api.confirmations import VALID_MINUTES, Confirmations
 from holdfast.domain.errors import Refused
-from holdfast.interfaces.tools import results
 from holdfast.interfaces.tools.arguments import BadArguments, parse_arguments
-from holdfast.interfaces.tools.confirmations import VALID_MINUTES, Confirmations
-from holdfast.interfaces.tools.specs import SPECS
+from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.maintenance import CleanedUp
+from holdfast.interfaces.tools.restore_result import Restored
 from holdfast.tools import ToolHandlers
 from tests.support.hostile_trees import fill
 
@@ -102,7 +103,7 @@ def test_the_answer_says_what_is_wrong_and_how_it_is_right(
     assert said in result.output
     assert "Traceback" not in result.output
     assert len(result.output) < 2_000
-    if name in SPECS:
+    if name in TOOLS:
         assert "What to do: " in result.output
 
 
@@ -141,7 +142,7 @@ def test_a_token_counts_once(
     session.checkpoint("good")
     fill(workspace / "notes.txt", b"broken")
     preview = tools.call("checkpoint_restore", {"ref": "HEAD"}).data
-    assert isinstance(preview, results.Restored)
+    assert isinstance(preview, Restored)
     token = {"confirm_token": preview.confirm_token}
     assert tools.call("checkpoint_restore", token).success
     fill(workspace / "notes.txt", b"broken again")
@@ -159,7 +160,7 @@ def test_a_token_is_for_the_tool_that_gave_it(
     fill(workspace / "notes.txt", b"broken")
     other = "checkpoint_cleanup" if tool == "checkpoint_restore" else "checkpoint_restore"
     preview = tools.call(other, {"ref": "HEAD"} if other == "checkpoint_restore" else {}).data
-    assert isinstance(preview, results.Restored | results.CleanedUp)
+    assert isinstance(preview, Restored | CleanedUp)
     assert not tools.call(tool, {"confirm_token": preview.confirm_token}).success
     assert (workspace / "notes.txt").read_bytes() == b"broken"
 
@@ -170,10 +171,10 @@ def test_a_workspace_that_changed_since_the_preview_is_previewed_again(
     session.checkpoint("good")
     fill(workspace / "notes.txt", b"broken")
     first = tools.call("checkpoint_restore", {"ref": "HEAD"}).data
-    assert isinstance(first, results.Restored)
+    assert isinstance(first, Restored)
     fill(workspace / "src" / "app.py", b"changed too")
     answer = tools.call("checkpoint_restore", {"confirm_token": first.confirm_token})
-    assert isinstance(answer.data, results.Restored)
+    assert isinstance(answer.data, Restored)
     assert answer.success
     assert not answer.data.done
     assert "has changed since the preview" in answer.output
@@ -188,7 +189,7 @@ def test_a_token_means_the_checkpoint_that_was_shown(
     session.checkpoint("good")
     fill(workspace / "notes.txt", b"newer")
     preview = tools.call("checkpoint_restore", {"ref": "HEAD"}).data
-    assert isinstance(preview, results.Restored)
+    assert isinstance(preview, Restored)
     session.checkpoint("HEAD is another one now")
     answer = tools.call("checkpoint_restore", {"confirm_token": preview.confirm_token})
     assert answer.success
@@ -201,14 +202,14 @@ def test_other_arguments_beside_a_token_are_refused(
     session.checkpoint("good", name="good")
     fill(workspace / "notes.txt", b"broken")
     preview = tools.call("checkpoint_restore", {"ref": "good"}).data
-    assert isinstance(preview, results.Restored)
+    assert isinstance(preview, Restored)
     both = {"confirm_token": preview.confirm_token, "ref": "good", "paths": ["src"]}
     answer = tools.call("checkpoint_restore", both)
     assert not answer.success
     assert "paths of checkpoint_restore" in answer.output
     assert (workspace / "notes.txt").read_bytes() == b"broken"
     preview = tools.call("checkpoint_restore", {"ref": "good"}).data
-    assert isinstance(preview, results.Restored)
+    assert isinstance(preview, Restored)
     same = {"confirm_token": preview.confirm_token, "ref": "good"}
     assert tools.call("checkpoint_restore", same).success
 
@@ -225,7 +226,7 @@ class _Clock:
 
 def test_a_token_expires() -> None:
     clock = _Clock()
-    confirmations = Confirmations(clock, iter("ab").__next__)
+    confirmations = Confirmations(clock.monotonic_ns, iter("ab").__next__)
     confirmations.offer("t", 1)
     clock.now = VALID_MINUTES * 60 * 10**9
     assert confirmations.take("t", "a") == 1
@@ -237,7 +238,7 @@ def test_a_token_expires() -> None:
 
 def test_only_so_many_tokens_are_open() -> None:
     numbers = iter(range(100))
-    confirmations = Confirmations(_Clock(), lambda: str(next(numbers)))
+    confirmations = Confirmations(_Clock().monotonic_ns, lambda: str(next(numbers)))
     tokens = [confirmations.offer("t", number) for number in range(100)]
     with pytest.raises(Refused, match="gave way"):
         confirmations.take("t", tokens[0])
@@ -245,7 +246,7 @@ def test_only_so_many_tokens_are_open() -> None:
 
 
 def test_one_token_is_one_deed_however_many_ask_at_once() -> None:
-    confirmations = Confirmations(_Clock(), lambda: "token")
+    confirmations = Confirmations(_Clock().monotonic_ns, lambda: "token")
     confirmations.offer("t", 1)
     begin = threading.Barrier(8)
     taken: list[object] = []
@@ -267,7 +268,7 @@ def test_one_token_is_one_deed_however_many_ask_at_once() -> None:
 
 def test_a_workspace_that_is_gone_is_told(tools: ToolHandlers, workspace: Path) -> None:
     shutil.rmtree(workspace)
-    for name in SPECS:
+    for name in TOOLS:
         result = tools.call(name, {"reasoning": "r"} if name == "checkpoint_create" else {})
         assert "Traceback" not in result.output
     assert not tools.call("checkpoint_create", {"reasoning": "r"}).success
@@ -293,10 +294,10 @@ _VALUES = st.recursive(
 )
 
 
-@given(data=st.data(), name=st.sampled_from(sorted(SPECS)))
+@given(data=st.data(), name=st.sampled_from(sorted(TOOLS)))
 def test_arguments_of_any_kind_are_taken_or_corrected(data: st.DataObject, name: str) -> None:
-    known = [parameter.name for parameter in SPECS[name].parameters]
+    known = [parameter.name for parameter in TOOLS[name].parameters]
     keys = st.sampled_from([*known, "other"]) if known else st.just("other")
     arguments = data.draw(st.dictionaries(keys, _VALUES) | _VALUES | st.binary(max_size=20))
     with contextlib.suppress(BadArguments):
-        assert list(parse_arguments(SPECS[name], arguments)) == known
+        assert list(parse_arguments(TOOLS[name], arguments)) == known

@@ -10,9 +10,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.tools.formats import ToolFormat, input_schema
-from holdfast.interfaces.tools.handlers import HANDLERS
-from holdfast.interfaces.tools.specs import SPECS, ToolSpec
+from holdfast.interfaces.tools.definitions import TOOLS, ToolFormat, input_schema
+from holdfast.interfaces.tools.tool import Tool
 from holdfast.tools import definitions
 
 FORMATS: list[ToolFormat] = ["openai", "anthropic", "mcp"]
@@ -34,17 +33,17 @@ def test_every_tool_is_defined_with_a_valid_schema(kind: ToolFormat) -> None:
     for definition in offered:
         jsonschema.Draft202012Validator.check_schema(schema_of(definition, kind))
     names = [d["function"]["name"] if kind == "openai" else d["name"] for d in offered]
-    assert set(names) == set(HANDLERS)
+    assert set(names) == set(TOOLS)
 
 
 @pytest.mark.requirement("CP-10")
 def test_every_tool_that_is_offered_has_somebody_to_answer_it() -> None:
-    assert SPECS.keys() == HANDLERS.keys()
+    assert all(callable(tool.handler) for tool in TOOLS.values())
 
 
 @pytest.mark.requirement("CP-10")
-@pytest.mark.parametrize("spec", SPECS.values(), ids=lambda spec: spec.name)
-def test_a_definition_teaches_when_to_use_the_tool(spec: ToolSpec) -> None:
+@pytest.mark.parametrize("spec", TOOLS.values(), ids=lambda spec: spec.name)
+def test_a_definition_teaches_when_to_use_the_tool(spec: Tool) -> None:
     # The names of functions that every provider takes.
     assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", spec.name)
     assert len(spec.description) > 60
@@ -53,8 +52,8 @@ def test_a_definition_teaches_when_to_use_the_tool(spec: ToolSpec) -> None:
 
 
 @pytest.mark.requirement("CP-10")
-@pytest.mark.parametrize("spec", SPECS.values(), ids=lambda spec: spec.name)
-def test_the_example_of_each_argument_is_one_that_is_taken(spec: ToolSpec) -> None:
+@pytest.mark.parametrize("spec", TOOLS.values(), ids=lambda spec: spec.name)
+def test_the_example_of_each_argument_is_one_that_is_taken(spec: Tool) -> None:
     example = {parameter.name: parameter.example for parameter in spec.parameters}
     jsonschema.validate(example, input_schema(spec))
 
@@ -69,7 +68,7 @@ def test_an_unknown_format_is_named() -> None:
 @pytest.mark.requirement("MC-1")
 def test_what_can_change_or_remove_something_for_good_is_said_to_be_destructive() -> None:
     """Rules of retention decide which checkpoints go."""
-    destructive = {name for name, spec in SPECS.items() if spec.destructive}
+    destructive = {name for name, spec in TOOLS.items() if spec.destructive}
     assert destructive == {
         "checkpoint_restore",
         "checkpoint_undo",

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.interfaces.tools.results import Created, GitNow, Restored
+from holdfast.api.views.tool_values import GitNow
+from holdfast.interfaces.tools.restore_result import Restored
+from holdfast.interfaces.tools.save import Created
 from holdfast.tools import ToolHandlers
 from tests.components.git.repositories import git
 from tests.interfaces.tools.calls import done

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.interfaces.tools import results
+from holdfast.interfaces.tools.maintenance import Statistics
+from holdfast.interfaces.tools.restore_result import Restored
+from holdfast.interfaces.tools.save import Created
 from holdfast.tools import ToolHandlers
 from tests.interfaces.tools.calls import done
 from tests.support.hostile_trees import fill
@@ -17,11 +19,11 @@ from tests.support.hostile_trees import fill
 def test_with_reuse_no_second_checkpoint_of_the_same_state_is_made(
     tools: ToolHandlers, workspace: Path
 ) -> None:
-    _, first = done(tools, "checkpoint_create", results.Created, reasoning="one")
-    text, again = done(tools, "checkpoint_create", results.Created, reasoning="two", reuse=True)
+    _, first = done(tools, "checkpoint_create", Created, reasoning="one")
+    text, again = done(tools, "checkpoint_create", Created, reasoning="two", reuse=True)
     assert (again.checkpoint.id, again.deduplicated) == (first.checkpoint.id, True)
     assert "Nothing has changed since checkpoint" in text
-    _, third = done(tools, "checkpoint_create", results.Created, reasoning="three")
+    _, third = done(tools, "checkpoint_create", Created, reasoning="three")
     assert not third.deduplicated
 
 
@@ -32,10 +34,10 @@ def test_what_somebody_took_back_is_told_with_the_next_answer_once(
     made = session.checkpoint("good")
     fill(workspace / "src" / "app.py", b"worse")
     session.restore(made)
-    text, _ = done(tools, "checkpoint_stats", results.Statistics)
+    text, _ = done(tools, "checkpoint_stats", Statistics)
     assert "app.py" in text
     assert made[:10] in text
-    text, _ = done(tools, "checkpoint_stats", results.Statistics)
+    text, _ = done(tools, "checkpoint_stats", Statistics)
     assert "app.py" not in text
 
 
@@ -46,17 +48,15 @@ def test_a_restore_that_the_agent_asked_for_is_told_in_its_answer_and_not_again(
     made = session.checkpoint("good")
     session.add_message("user", "make it worse")
     fill(workspace / "src" / "app.py", b"worse")
-    _, preview = done(tools, "checkpoint_restore", results.Restored, ref=made)
-    text, _ = done(
-        tools, "checkpoint_restore", results.Restored, confirm_token=preview.confirm_token
-    )
+    _, preview = done(tools, "checkpoint_restore", Restored, ref=made)
+    text, _ = done(tools, "checkpoint_restore", Restored, confirm_token=preview.confirm_token)
     assert "The workspace was restored to an earlier state" not in text
     assert text.count("app.py") == 1
     assert "message 0 ('make it worse') no longer holds" in text
     assert "network calls" in text
-    text, _ = done(tools, "checkpoint_undo", results.Restored)
+    text, _ = done(tools, "checkpoint_undo", Restored)
     assert "A restore was undone" not in text
-    text, _ = done(tools, "checkpoint_stats", results.Statistics)
+    text, _ = done(tools, "checkpoint_stats", Statistics)
     assert "app.py" not in text
 
 
@@ -66,14 +66,12 @@ def test_what_somebody_else_took_back_is_told_beside_what_the_agent_asked_for(
 ) -> None:
     made = session.checkpoint("good")
     fill(workspace / "notes.txt", b"two\n")
-    _, preview = done(tools, "checkpoint_restore", results.Restored, ref=made)
+    _, preview = done(tools, "checkpoint_restore", Restored, ref=made)
     with SessionCheckpointer(workspace, "another") as another:
         theirs = another.checkpoint("theirs")
         fill(workspace / "src" / "app.py", b"worse")
         another.restore(theirs)
-    text, _ = done(
-        tools, "checkpoint_restore", results.Restored, confirm_token=preview.confirm_token
-    )
+    text, _ = done(tools, "checkpoint_restore", Restored, confirm_token=preview.confirm_token)
     assert "Another session of this workspace, another, restored the workspace" in text
     assert "1 file went back to earlier content: src/app.py" in text
 
@@ -84,7 +82,7 @@ def test_the_preview_of_a_reset_tells_which_round_it_abandons_and_the_way_back(
 ) -> None:
     session.checkpoint("good")
     fill(workspace / "src" / "app.py", b"worse")
-    text, preview = done(tools, "checkpoint_reset", results.Restored)
+    text, preview = done(tools, "checkpoint_reset", Restored)
     assert preview.abandoned_round == "session_1"
     assert "It abandons round 1" in text
     assert "checkpoint_undo" in text
@@ -97,7 +95,7 @@ def test_a_reset_that_finds_every_file_as_approved_has_nothing_to_do(
 ) -> None:
     session.checkpoint("good")
     session.approve()
-    _, preview = done(tools, "checkpoint_reset", results.Restored)
+    _, preview = done(tools, "checkpoint_reset", Restored)
     assert (preview.total_steps, preview.abandoned_round) == (0, None)
     assert preview.confirm_token is None
     assert session.approval().active.name == "session_2"
@@ -107,14 +105,14 @@ def test_a_reset_that_finds_every_file_as_approved_has_nothing_to_do(
 def test_statistics_tell_what_is_not_approved_and_what_is_not_saved(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
-    _, data = done(tools, "checkpoint_stats", results.Statistics)
+    _, data = done(tools, "checkpoint_stats", Statistics)
     assert (data.active_round, data.has_unapproved, data.unsaved) == (None, None, None)
     session.checkpoint("good")
     session.approve()
-    text, data = done(tools, "checkpoint_stats", results.Statistics)
+    text, data = done(tools, "checkpoint_stats", Statistics)
     assert (data.active_round, data.has_unapproved, data.unsaved) == ("session_2", False, False)
     assert "nothing in it waits to be approved" in text
     fill(workspace / "notes.txt", b"two\n")
-    text, data = done(tools, "checkpoint_stats", results.Statistics)
+    text, data = done(tools, "checkpoint_stats", Statistics)
     assert (data.has_unapproved, data.unsaved) == (True, True)
     assert "changes that no checkpoint has" in text

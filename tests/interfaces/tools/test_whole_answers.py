@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.interfaces.tools import results
+from holdfast.interfaces.tools.history import LineOfWork, Listed, Shown
+from holdfast.interfaces.tools.save import Annotated
+from holdfast.interfaces.tools.search import Found
+from holdfast.interfaces.tools.why import Explained
 from holdfast.tools import ToolHandlers
 from tests.interfaces.tools.calls import done
 from tests.support.hostile_trees import fill
@@ -23,7 +26,7 @@ def test_long_reasons_make_short_pages_and_nothing_is_passed_over(
     pages: list[list[str]] = []
     cursor = None
     while cursor is not None or not pages:
-        text, page = done(tools, "checkpoint_list", results.Listed, limit=1000, cursor=cursor)
+        text, page = done(tools, "checkpoint_list", Listed, limit=1000, cursor=cursor)
         assert sum(len(one.reasoning) for one in page.checkpoints) <= 300_000
         pages.append([one.id for one in page.checkpoints])
         cursor = page.next_cursor
@@ -35,14 +38,14 @@ def test_long_reasons_make_short_pages_and_nothing_is_passed_over(
     call = f'checkpoint_history {{"ref": "{made[0]}"}}'
     while call:
         arguments = json.loads(call.removeprefix("checkpoint_history "))
-        text, line = done(tools, "checkpoint_history", results.LineOfWork, limit=1000, **arguments)
+        text, line = done(tools, "checkpoint_history", LineOfWork, limit=1000, **arguments)
         assert len(text) < 700_000
         found += [step.id for step in line.steps]
         call = text.rpartition("It goes on: ")[2].rstrip(".") if not line.complete else ""
     assert found == made
-    _, hits = done(tools, "checkpoint_search", results.Found, query="because", limit=1000)
+    _, hits = done(tools, "checkpoint_search", Found, query="because", limit=1000)
     assert max(len(hit.checkpoint.reasoning) for hit in hits.hits if hit.checkpoint) <= 2_000
-    _, lines = done(tools, "checkpoint_why", results.Explained, path="notes.txt")
+    _, lines = done(tools, "checkpoint_why", Explained, path="notes.txt")
     assert all(len(span.reasoning or "") <= 2_000 for span in lines.spans)
 
 
@@ -70,19 +73,19 @@ def test_what_was_written_about_a_checkpoint_and_what_it_holds_besides_files_is_
 ) -> None:
     session.set_agent_state("planner", {"step": 3})
     made = session.checkpoint("with memory")
-    text, _ = done(tools, "checkpoint_annotate", results.Annotated, ref=made, text="breaks it")
+    text, _ = done(tools, "checkpoint_annotate", Annotated, ref=made, text="breaks it")
     assert "checkpoint_show" in text
-    done(tools, "checkpoint_annotate", results.Annotated, ref=made, text="mends it", number=1)
+    done(tools, "checkpoint_annotate", Annotated, ref=made, text="mends it", number=1)
     for number in range(30):
         fill(workspace / f"{number}.txt", b"1")
     session.checkpoint("many files")
-    text, shown = done(tools, "checkpoint_show", results.Shown, ref=made)
+    text, shown = done(tools, "checkpoint_show", Shown, ref=made)
     assert [(note.number, note.revision, note.text) for note in shown.annotations] == [
         (1, 2, "mends it")
     ]
     assert "note 1: mends it" in text
     assert any("planner" in line for line in shown.components)
     assert "planner" in text
-    text, shown = done(tools, "checkpoint_show", results.Shown, files=True)
+    text, shown = done(tools, "checkpoint_show", Shown, files=True)
     assert len(shown.paths) == 20
     assert f"and {shown.checkpoint.files - 20} more" in text

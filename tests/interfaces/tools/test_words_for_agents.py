@@ -12,10 +12,15 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.tools.answers import as_data, told
 from holdfast.interfaces.tools.arguments import parse_arguments
-from holdfast.interfaces.tools.shell_words import NOTICE_PHRASES, PERSON, in_calls, notice_in_calls
-from holdfast.interfaces.tools.specs import SPECS
+from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.handlers import error_data, error_text
+from holdfast.interfaces.tools.hint_translation import (
+    NOTICE_PHRASES,
+    PERSON,
+    in_calls,
+    notice_in_calls,
+)
 from holdfast.tools import ToolHandlers
 from tests.project.repository import ROOT
 
@@ -89,7 +94,7 @@ def _sample(expression: str) -> str:
 
 
 def _says_a_command(place: Path, text: str) -> bool:
-    if text in _PURPOSES or str(place) == "interfaces/tools/shell_words.py":
+    if text in _PURPOSES or str(place) == "interfaces/tools/hint_translation.py":
         return False
     option = _OPTION.search(_OF_GIT.sub("", text)) and " " in text and not text.startswith("--")
     if str(place).startswith(NO_TOOL_DOES_IT) or str(place).startswith("domain/risk"):
@@ -114,7 +119,7 @@ def test_every_hint_is_told_in_calls_or_as_something_for_a_person(place: str) ->
         assert not _OPTION.search(rest), told_so
     assert in_calls(told_so) == told_so
     for name, arguments in _CALL.findall(told_so):
-        parse_arguments(SPECS[name], json.loads(arguments))
+        parse_arguments(TOOLS[name], json.loads(arguments))
 
 
 @pytest.mark.parametrize(
@@ -153,9 +158,9 @@ def test_commands_become_calls(text: str, said: str) -> None:
 
 def test_errors_are_told_in_calls_as_text_and_as_data() -> None:
     error = HoldfastError("there is none", hint="see what there is: holdfast log")
-    assert told(error).endswith("What to do: see what there is: checkpoint_list {}")
-    assert as_data(error)["hint"] == "see what there is: checkpoint_list {}"
-    assert as_data(HoldfastError("there is none"))["hint"] is None
+    assert error_text(error).endswith("What to do: see what there is: checkpoint_list {}")
+    assert error_data(error)["hint"] == "see what there is: checkpoint_list {}"
+    assert error_data(HoldfastError("there is none"))["hint"] is None
 
 
 def test_the_phrases_of_notices_are_those_that_the_engine_writes() -> None:
@@ -166,7 +171,8 @@ def test_the_phrases_of_notices_are_those_that_the_engine_writes() -> None:
 
 
 def _notices() -> str:
-    files = ("engine/notices.py", "engine/notice_words.py", "domain/git_drift.py")
+    conversation = "engine/conversation"
+    files = (f"{conversation}/notices.py", f"{conversation}/notice_text.py", "domain/git_drift.py")
     return "\n".join((SOURCE / name).read_text() for name in files)
 
 
@@ -209,4 +215,4 @@ def test_what_goes_wrong_in_a_tool_names_no_command(
     assert not _COMMAND.search(result.output)
     assert not _OPTION.search(result.output)
     for tool, shown in _CALL.findall(result.output):
-        parse_arguments(SPECS[tool], json.loads(shown))
+        parse_arguments(TOOLS[tool], json.loads(shown))

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 
-def iso(moment: datetime) -> str:
-    """ISO 8601 in UTC, with microseconds."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+def iso(moment: datetime, timespec: str = "microseconds") -> str:
+    """ISO 8601 in UTC."""
+    return moment.astimezone(UTC).isoformat(timespec=timespec)
 
 
-def iso_from_ns(at_ns: int) -> str:
+def iso_from_ns(at_ns: int, timespec: str = "microseconds") -> str:
     """The same for nanoseconds since the epoch."""
-    return iso(datetime.fromtimestamp(at_ns / 1e9, tz=UTC))
+    return iso(datetime.fromtimestamp(at_ns / 1e9, tz=UTC), timespec)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from holdfast.domain.errors import Busy
-from holdfast.ports.clock import Clock
 
 MOST_BYTES = 100_000_000
 MOST_CALLS = 2_000
@@ -29,14 +28,14 @@ class Admission:
 
     def __init__(
         self,
-        clock: Clock,
+        monotonic_ns: Callable[[], int],
         *,
         burst: int = BURST,
         per_second: float = CALLS_PER_SECOND,
         most_bytes: int = MOST_BYTES,
         most_calls: int = MOST_CALLS,
     ) -> None:
-        self._clock = clock
+        self._monotonic_ns = monotonic_ns
         self._burst = burst
         self._per_second = per_second
         self._most_bytes = most_bytes
@@ -70,7 +69,7 @@ class Admission:
 
     def _spend(self, client: str) -> None:
         """One of the calls that the client has left; they come back with time."""
-        now = self._clock.monotonic_ns()
+        now = self._monotonic_ns()
         left, since = self._left.pop(client, (float(self._burst), now))
         left = min(left + (now - since) / _SECOND_NS * self._per_second, self._burst)
         self._left[client] = (left - 1 if left >= 1 else left, now)

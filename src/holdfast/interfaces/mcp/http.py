@@ -27,14 +27,13 @@ from pydantic import AnyHttpUrl
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from holdfast.api.stores import local_token
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.interfaces.mcp.access_tokens import SignedTokenVerifier
-from holdfast.interfaces.mcp.incomplete_requests import IncompleteRequests
-from holdfast.interfaces.mcp.local_token import LocalTokenVerifier, local_token
+from holdfast.interfaces.mcp.access_tokens import LocalTokenVerifier, SignedTokenVerifier
+from holdfast.interfaces.mcp.request_timeouts import RequestTimeouts
+from holdfast.interfaces.mcp.response_backpressure import MOST_CONNECTIONS, ResponseBackpressure
 from holdfast.interfaces.mcp.scopes import SCOPES
 from holdfast.interfaces.mcp.signing_keys import SigningKeys, require_safe_url
-from holdfast.interfaces.mcp.unread_answers import MOST_CONNECTIONS, UnreadAnswers
-from holdfast.ports.clock import Clock
 
 PATH = "/mcp"
 LARGEST_BODY = 4 * 1024 * 1024
@@ -80,7 +79,7 @@ def serve_http(
     server: MCPServer[Any],
     place: HttpPlace,
     home: Path,
-    clock: Clock,
+    monotonic_ns: Callable[[], int],
     ready: Callable[[str, Path | None], None],
 ) -> None:
     """Serve until stopped; `ready` is told the address, and the file of the local token."""
@@ -88,12 +87,12 @@ def serve_http(
     with listen(place) as listening:
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
-        app, token_file = make_app(server, place, address, home, clock)
+        app, token_file = make_app(server, place, address, home, monotonic_ns)
         ready(address, token_file)
-        unread = UnreadAnswers()
+        unread = ResponseBackpressure()
         config = uvicorn.Config(
             unread.guarded(app),
-            http=IncompleteRequests().protocol(unread.protocol()),
+            http=RequestTimeouts().protocol(unread.protocol()),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -104,7 +103,11 @@ def serve_http(
 
 
 def make_app(
-    server: MCPServer[Any], place: HttpPlace, address: str, home: Path, clock: Clock
+    server: MCPServer[Any],
+    place: HttpPlace,
+    address: str,
+    home: Path,
+    monotonic_ns: Callable[[], int],
 ) -> tuple[ASGIApp, Path | None]:
     """The application, and the file of the local token if that is what it takes."""
     resource = place.public_url or address
@@ -114,7 +117,7 @@ def make_app(
         token, token_file = local_token(home)
         verifier = LocalTokenVerifier(token, resource)
     else:
-        keys = SigningKeys(place.issuer, place.jwks_url, clock)
+        keys = SigningKeys(place.issuer, place.jwks_url, monotonic_ns)
         verifier = SignedTokenVerifier(place.issuer, resource, keys)
         metadata_url = build_resource_metadata_url(AnyHttpUrl(resource))
         for route in create_protected_resource_routes(

@@ -1,6 +1,6 @@
 """What a client can read without calling a tool: checkpoints, differences and the timeline.
 
-What an agent has to be told waits for its next call: who reads a resource need not be the agent.
+Notices for the agent wait for its next call: a reader of a resource need not be the agent.
 """
 
 from __future__ import annotations
@@ -8,17 +8,15 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError
 
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.interfaces.tools.answers import ToolResult
+from holdfast.interfaces.tools.handlers import ToolHandlers, ToolResult
 from holdfast.interfaces.tools.wording import said
-
-if TYPE_CHECKING:
-    from holdfast.interfaces.tools.handlers import ToolHandlers
 
 _JSON = "application/json"
 _TEXT = "text/plain"
@@ -47,7 +45,9 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
 
     async def read_page(before: str | None) -> str:
         answer = await tools.run(
-            "timeline", lambda handlers: (timeline_page(handlers, before), None), reads=True
+            "timeline",
+            lambda handlers: (timeline_page(handlers, before), None),
+            empty=_empty_timeline,
         )
         if not answer.success:
             raise ResourceError(answer.output)
@@ -116,8 +116,15 @@ def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
     return ToolResult(None, True, json.dumps(found))
 
 
+def _empty_timeline(workspace: Path, session_id: str) -> ToolResult:
+    from holdfast.api.views.timeline import timeline_view
+    from holdfast.domain.timeline.timeline import Timeline
+
+    return ToolResult(None, True, json.dumps(timeline_view(Timeline(()))))
+
+
 async def _answered(tools: ServedTools, name: str, arguments: dict[str, Any]) -> ToolResult:
-    answer = await tools.call(name, arguments, tells=False)
+    answer = await tools.call(name, arguments, notices=False)
     if not answer.success:
         raise ResourceError(answer.output)
     return answer

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.domain.errors import Refused
-from holdfast.interfaces.tools.specs import SPECS, Scope
+from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.tool import Scope
 
 SCOPES: Mapping[Scope, str] = {
     "read": "holdfast:read",
@@ -29,8 +30,8 @@ class InsufficientScope(Refused):
 def scope_needed(method: str, params: Mapping[str, Any] | None) -> str:
     """What a request needs; looking around is reading."""
     name = (params or {}).get("name")
-    if method == "tools/call" and isinstance(name, str) and name in SPECS:
-        return SCOPES[SPECS[name].scope]
+    if method == "tools/call" and isinstance(name, str) and name in TOOLS:
+        return SCOPES[TOOLS[name].scope]
     return SCOPES["read"]
 
 

@@ -18,13 +18,13 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
 from holdfast import __version__
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.mcp.admission import Admission
-from holdfast.interfaces.mcp.outlet import Outlet
+from holdfast.interfaces.mcp.answer_queue import AnswerQueue
 from holdfast.interfaces.mcp.prompts import add_prompts
 from holdfast.interfaces.mcp.resources import add_resources
 from holdfast.interfaces.mcp.scopes import require_scope, scope_needed
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.interfaces.tools.answers import as_data, told
+from holdfast.interfaces.tools.handlers import error_data, error_text
 from holdfast.interfaces.tools.wording import one_line
 
 # What is listed is the same for all and costs nothing.
@@ -41,9 +41,9 @@ CallNext = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
 
 
 def make_server(
-    sessions: ServedSessions, admission: Admission, outlet: Outlet | None = None
+    sessions: ServedSessions, admission: Admission, queue: AnswerQueue | None = None
 ) -> MCPServer[Any]:
-    """The server of some workspaces, for any transport; `outlet` is where its answers leave, if all
+    """The server of some workspaces, for any transport; `queue` is where its answers leave, if all
     of them leave by one way."""
 
     async def guard(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -55,15 +55,17 @@ def make_server(
             with admission.admit(client, ctx.params):
                 granted = None if token is None else token.scopes
                 require_scope(granted, scope_needed(ctx.method, ctx.params))
-                if outlet is None:
+                if queue is None:
                     return await call_next(ctx)
-                async with outlet.work():
+                async with queue.work():
                     return await call_next(ctx)
         except HoldfastError as error:
             if ctx.method == "tools/call":
-                text = TextContent(type="text", text=told(error))
+                text = TextContent(type="text", text=error_text(error))
                 return CallToolResult(content=[text], is_error=True)
-            raise MCPError(code=_REFUSED, message=told(error), data=as_data(error)) from None
+            raise MCPError(
+                code=_REFUSED, message=error_text(error), data=error_data(error)
+            ) from None
         except ValueError as error:
             # An unknown prompt, or one without its arguments: the caller's mistake.
             if ctx.method != "prompts/get":

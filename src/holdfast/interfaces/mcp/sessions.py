@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import NotFound, UsageError
 from holdfast.domain.ids import SessionId
+from holdfast.interfaces.tools.handlers import ToolHandlers
 
 if TYPE_CHECKING:
-    from holdfast import SessionCheckpointer
-    from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.interfaces.tools.handlers import ToolHandlers
+    from holdfast.api.workspace import Workspace
 
 _MOST_OPEN = 16
 
@@ -37,7 +36,7 @@ class _Open:
 
 def _require_saved(workspace: Path, directory: Path) -> None:
     """A directory below stands for the workspace, unless nothing of it is saved there."""
-    from holdfast.bootstrap.workspace_choice import is_left_out
+    from holdfast.api.workspaces import is_left_out
 
     if is_left_out(workspace, directory):
         raise NotFound(
@@ -53,7 +52,7 @@ class ServedSessions:
         self,
         workspaces: Sequence[Path],
         session_id: str | None,
-        fresh_id: Callable[[OpenWorkspace], SessionId],
+        fresh_id: Callable[[Workspace], SessionId],
     ) -> None:
         self._workspaces = [path.expanduser().resolve() for path in workspaces]
         self._session_id = session_id
@@ -67,29 +66,29 @@ class ServedSessions:
 
     @contextmanager
     def handlers(
-        self, workspace: object, session_id: object, *, begins: bool = False
+        self, workspace: object, session_id: object, *, create: bool = False
     ) -> Iterator[ToolHandlers]:
         """The tools of a session; of the default ones where nothing is named. A session that a
-        request names has to be there, unless what it asks for `begins` one."""
+        request names has to exist, unless the request may `create` it."""
         directory = self._workspace(workspace)
         name = self._session(directory, session_id)
         used = self._borrow(directory, name)
         try:
-            if session_id and not begins:
-                _require_known(used.handlers.session)
+            if session_id and not create:
+                session = used.handlers.session
+                session.opened.sessions.require(SessionId(session.session_id))
             yield used.handlers
         finally:
             self._give_back(used)
 
     def without_store(self, workspace: object, session_id: object) -> tuple[Path, str] | None:
-        """The workspace and the session that are named, if nothing was ever saved there: who only
-        reads makes no store."""
-        from holdfast.bootstrap.stores import store_of
+        """The workspace and the session that are named, if the workspace has no store."""
+        from holdfast.api.stores import store_directory
 
         directory = self._workspace(workspace)
         with self._lock:
             is_open = any(place == directory for place, _ in self._open)
-        if is_open or store_of(directory) is not None:
+        if is_open or store_directory(directory) is not None:
             return None
         return directory, session_id if isinstance(session_id, str) else self._session_id or ""
 
@@ -128,10 +127,10 @@ class ServedSessions:
             raise UsageError("session_id is not a text", hint="leave it out for the default one")
         if self._session_id is not None:
             return self._session_id
-        from holdfast.bootstrap.workspace import open_workspace
+        from holdfast.api.workspace import open_workspace
 
         with open_workspace(directory, create=True, spare_repositories=True) as opened:
-            return opened.engine.ensure_current_session(lambda: self._fresh_id(opened))
+            return opened.sessions.ensure_current(lambda: self._fresh_id(opened))
 
     def _borrow(self, directory: Path, name: str) -> _Open:
         key = (directory, name)
@@ -144,13 +143,12 @@ class ServedSessions:
                 return known
             self._replace(key, known)
         # Late: a server that is asked what it offers needs no engine for the answer.
-        from holdfast import SessionCheckpointer
-        from holdfast.bootstrap.stores import store_of
-        from holdfast.bootstrap.workspace import open_workspace
-        from holdfast.interfaces.tools.handlers import ToolHandlers
+        from holdfast.api.session import SessionCheckpointer
+        from holdfast.api.stores import store_directory
+        from holdfast.api.workspace import open_workspace
 
-        # Opening can wait for others, and nobody else should wait for that.
-        if store_of(directory) is None:
+        # Opening can wait for other processes, and other calls should not wait for that.
+        if store_directory(directory) is None:
             open_workspace(directory, create=True, spare_repositories=True).close()
         opened = _Open(ToolHandlers(SessionCheckpointer(directory, name)))
         with self._lock:
@@ -194,7 +192,3 @@ def _is_current(known: _Open) -> bool:
         return known.handlers.session.opened.is_current()
     except Exception:  # opening it again tells what is wrong
         return False
-
-
-def _require_known(session: SessionCheckpointer) -> None:
-    session.opened.sessions.require(SessionId(session.session_id))

@@ -10,6 +10,8 @@ being used meanwhile, up to a day.
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,9 +20,9 @@ import httpx2
 import jwt
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.mcp.breaker import Breaker
-from holdfast.ports.clock import Clock
 
+FAILURES = 3
+REST_SECONDS = 30
 _FRESH_NS = 3600 * 10**9
 _USABLE_NS = 24 * 3600 * 10**9
 _AGAIN_NS = 30 * 10**9
@@ -29,6 +31,50 @@ _TIMEOUT_S = 5.0
 _LONGEST_S = 15.0
 """For all that is asked of an issuer at once, however slowly it answers."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Breaker:
+    """Stops asking an issuer that fails; safe to use from many threads.
+
+        closed ── failures in a row ──► open ── time ──► one try ── success ──► closed
+
+    While it is open, callers do not wait for a server that does not answer.
+    """
+
+    def __init__(
+        self,
+        monotonic_ns: Callable[[], int],
+        *,
+        failures: int = FAILURES,
+        rest_seconds: float = REST_SECONDS,
+    ) -> None:
+        self._monotonic_ns = monotonic_ns
+        self._most = failures
+        self._rest_ns = int(rest_seconds * 1e9)
+        self._failures = 0
+        self._closed_at_ns = 0
+        self._lock = threading.Lock()
+
+    def allows(self) -> bool:
+        """Whether to try now. While it is open, one try is allowed after each rest."""
+        with self._lock:
+            if self._failures < self._most:
+                return True
+            now = self._monotonic_ns()
+            if now < self._closed_at_ns:
+                return False
+            self._closed_at_ns = now + self._rest_ns
+            return True
+
+    def succeeded(self) -> None:
+        with self._lock:
+            self._failures = 0
+
+    def failed(self) -> None:
+        with self._lock:
+            self._failures += 1
+            if self._failures == self._most:
+                self._closed_at_ns = self._monotonic_ns() + self._rest_ns
 
 
 class KeysUnavailable(Exception):
@@ -49,11 +95,11 @@ def require_safe_url(url: str, what: str) -> str:
 class SigningKeys:
     """The keys of one issuer."""
 
-    def __init__(self, issuer: str, jwks_url: str | None, clock: Clock) -> None:
+    def __init__(self, issuer: str, jwks_url: str | None, monotonic_ns: Callable[[], int]) -> None:
         self._issuer = require_safe_url(issuer, "the issuer")
         self._jwks_url = None if jwks_url is None else require_safe_url(jwks_url, "the key set")
-        self._clock = clock
-        self._breaker = Breaker(clock)
+        self._monotonic_ns = monotonic_ns
+        self._breaker = Breaker(monotonic_ns)
         self._keys: dict[str | None, jwt.PyJWK] = {}
         self._fetched_ns: int | None = None
         self._tried_ns: int | None = None
@@ -74,18 +120,18 @@ class SigningKeys:
         return self._keys.get(key_id)
 
     def _age(self) -> int | None:
-        return None if self._fetched_ns is None else self._clock.monotonic_ns() - self._fetched_ns
+        return None if self._fetched_ns is None else self._monotonic_ns() - self._fetched_ns
 
     def _wants_fetch(self, key_id: str | None) -> bool:
         age = self._age()
         if age is None or age > _FRESH_NS:
             return self._breaker.allows()
         known = key_id is None or key_id in self._keys
-        waited = self._tried_ns is None or self._clock.monotonic_ns() - self._tried_ns > _AGAIN_NS
+        waited = self._tried_ns is None or self._monotonic_ns() - self._tried_ns > _AGAIN_NS
         return not known and waited and self._breaker.allows()
 
     async def _fetch(self) -> None:
-        self._tried_ns = self._clock.monotonic_ns()
+        self._tried_ns = self._monotonic_ns()
         try:
             with anyio.fail_after(_LONGEST_S):
                 async with httpx2.AsyncClient(timeout=_TIMEOUT_S, follow_redirects=False) as client:
@@ -96,7 +142,7 @@ class SigningKeys:
             return
         self._breaker.succeeded()
         self._keys = keys
-        self._fetched_ns = self._clock.monotonic_ns()
+        self._fetched_ns = self._monotonic_ns()
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
         parts = urlsplit(self._issuer)

@@ -18,7 +18,7 @@ import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
-from holdfast.interfaces.mcp.outlet import CountedStream, Outlet
+from holdfast.interfaces.mcp.answer_queue import AnswerQueue, CountedStream
 
 LONGEST_LINE = 4 * 1024 * 1024
 _PIECE_BYTES = 64 * 1024
@@ -28,10 +28,10 @@ _TOO_LONG = b'{"jsonrpc": "2.0", "error": "the line is longer than a request may
 class IncomingLines:
     """The lines of a stream as they come, none longer than may be."""
 
-    def __init__(self, fd: int, outlet: Outlet | None = None) -> None:
-        """While the outlet has no room, nothing is read."""
+    def __init__(self, fd: int, queue: AnswerQueue | None = None) -> None:
+        """While the queue has no room, nothing is read."""
         self._fd = fd
-        self._outlet = outlet
+        self._queue = queue
         # A file, or /dev/null, is always there to be read, and cannot be waited for.
         mode = os.fstat(fd).st_mode
         self._waits = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
@@ -42,8 +42,8 @@ class IncomingLines:
         return self
 
     async def __anext__(self) -> str:
-        if self._outlet is not None:
-            await self._outlet.room()
+        if self._queue is not None:
+            await self._queue.room()
         searched = 0
         while (end := self._pending.find(b"\n", searched)) < 0:
             searched = len(self._pending)
@@ -63,19 +63,19 @@ class IncomingLines:
         return line.decode("utf-8", "replace")
 
 
-def serve_stdio(server: MCPServer[Any], outlet: Outlet) -> None:
+def serve_stdio(server: MCPServer[Any], queue: AnswerQueue) -> None:
     """Serve until the client closes its end."""
-    anyio.run(_serve, server, outlet)
+    anyio.run(_serve, server, queue)
 
 
-async def _serve(server: MCPServer[Any], outlet: Outlet) -> None:
+async def _serve(server: MCPServer[Any], queue: AnswerQueue) -> None:
     asyncio.get_running_loop().set_exception_handler(_pass_over_signals)
     incoming, outgoing = _claim_streams()
-    lines: Any = IncomingLines(incoming, outlet)
+    lines: Any = IncomingLines(incoming, queue)
     answers = os.fdopen(outgoing, "w", encoding="utf-8", closefd=False)
     low_level = server._lowlevel_server  # its own method takes no streams
     async with stdio_server(lines, anyio.wrap_file(answers)) as (read, write):
-        counted: Any = CountedStream(write, outlet)
+        counted: Any = CountedStream(write, queue)
         await low_level.run(read, counted, low_level.create_initialization_options())
 
 

@@ -5,14 +5,16 @@
 Arguments are checked by the handlers and not by the protocol's library, so that a mistake gets a
 correction. What needs a confirmation is asked of the person where the client can ask. A client that
 cannot, or that closes the question without an answer (as one without a person does), gets the
-preview and its token. What was taken back meanwhile is told with the answer of a call, to the
-client and not to the person, and again with the next one if nobody waited for it.
+preview and its token. Restores by others are reported with the answer of a call, to the client and
+not to the person, and again with the next answer if the first did not arrive.
 """
 
 # Annotations are values here, not texts: the library reads those of the functions made below.
 import dataclasses
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,34 +34,21 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.interfaces.tools import results
-from holdfast.interfaces.tools.answers import ToolResult, told, unexpected
-from holdfast.interfaces.tools.formats import input_schema
-from holdfast.interfaces.tools.nothing_saved import nothing_saved
-from holdfast.interfaces.tools.specs import SPECS, ToolSpec
+from holdfast.interfaces.tools.definitions import TOOLS, input_schema
+from holdfast.interfaces.tools.handlers import (
+    ToolHandlers,
+    ToolResult,
+    error_text,
+    unexpected_error_text,
+    with_notices,
+    without_store,
+)
+from holdfast.interfaces.tools.tool import Tool as AgentTool
 
 if TYPE_CHECKING:
     from holdfast.domain.agent_events import NoticeClaim
     from holdfast.domain.ids import CheckpointId
-    from holdfast.interfaces.tools.handlers import ToolHandlers
 
-_RESULTS: Mapping[str, type] = {
-    "checkpoint_create": results.Created,
-    "checkpoint_list": results.Listed,
-    "checkpoint_history": results.LineOfWork,
-    "checkpoint_show": results.Shown,
-    "checkpoint_search": results.Found,
-    "checkpoint_annotate": results.Annotated,
-    "checkpoint_diff": results.Compared,
-    "checkpoint_why": results.Explained,
-    "checkpoint_restore": results.Restored,
-    "checkpoint_undo": results.Restored,
-    "checkpoint_approve": results.Approved,
-    "checkpoint_reset": results.Restored,
-    "checkpoint_stats": results.Statistics,
-    "checkpoint_cleanup": results.CleanedUp,
-    "checkpoint_auto_configure": results.AutomaticSettings,
-}
 _PLACE = {
     "workspace": {
         "type": "string",
@@ -71,10 +60,8 @@ _PLACE = {
     },
 }
 Answered = tuple[ToolResult, "CheckpointId | None"]
-"""An answer, and the record of a restore that it tells about."""
+"""An answer, and the record of a restore that it reports."""
 _MOST_AT_WORK = 8
-_BEGINS = "checkpoint_create"
-"""The tool that makes a session which is not there yet."""
 
 
 class Consent(BaseModel):
@@ -100,26 +87,26 @@ class ServedTools:
         self._limiter: anyio.CapacityLimiter | None = None
 
     def tools(self) -> list[Tool]:
-        return [self._tool(spec) for spec in SPECS.values()]
+        return [self._tool(tool) for tool in TOOLS.values()]
 
-    def _tool(self, spec: ToolSpec) -> Tool:
-        confirmed = spec.parameter("confirm_token") is not None
+    def _tool(self, offered: AgentTool) -> Tool:
+        confirmed = offered.parameter("confirm_token") is not None
         tool = Tool.from_function(
-            self._asking(spec.name) if confirmed else self._plain(spec.name),
-            name=spec.name,
-            title=spec.title,
-            description=spec.description,
+            self._asking(offered.name) if confirmed else self._plain(offered.name),
+            name=offered.name,
+            title=offered.title,
+            description=offered.description,
             annotations=ToolAnnotations(
-                title=spec.title,
-                read_only_hint=spec.read_only,
-                destructive_hint=spec.destructive,
-                idempotent_hint=spec.idempotent,
+                title=offered.title,
+                read_only_hint=offered.read_only,
+                destructive_hint=offered.destructive,
+                idempotent_hint=offered.idempotent,
                 open_world_hint=False,
             ),
         )
-        schema = input_schema(spec)
+        schema = input_schema(offered)
         tool.parameters = schema | {"properties": schema["properties"] | _PLACE}
-        tool.fn_metadata.output_schema = _output_schema(_RESULTS[spec.name])
+        tool.fn_metadata.output_schema = _output_schema(offered.result)
         return tool
 
     def _plain(self, name: str) -> Any:
@@ -135,7 +122,7 @@ class ServedTools:
             arguments = arguments_of(ctx)
             if not can_ask(ctx) or arguments.get("confirm_token"):
                 return _Preview()
-            shown = await self.call(name, arguments, tells=False)
+            shown = await self.call(name, arguments, notices=False)
             token = getattr(shown.data, "confirm_token", None)
             if token is None:
                 return _Preview(answer=shown)
@@ -157,62 +144,70 @@ class ServedTools:
             agreed = isinstance(consent, AcceptedElicitation) and consent.data.confirm
             if shown.token is None or not agreed:
                 said = shown.answer if shown.token is None else _not_agreed(shown.answer, consent)
-                return _result(await self._told(name, said, arguments))
+                return _result(await self._with_open_notices(name, said, arguments))
             place = {key: arguments[key] for key in _PLACE if key in arguments}
             return _result(await self.call(name, place | {"confirm_token": shown.token}))
 
         return call
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], *, tells: bool = True
+        self, name: str, arguments: Mapping[str, Any], *, notices: bool = True
     ) -> ToolResult:
-        """The answer of a tool; `tells`: with what else the agent has to know."""
+        """The answer of a tool; with `notices` of restores for the agent."""
         given = {key: value for key, value in arguments.items() if key not in _PLACE}
 
-        def work(handlers: "ToolHandlers") -> "Answered":
+        def work(handlers: ToolHandlers) -> Answered:
             return handlers.answer(name, given)
 
-        reads = name in SPECS and SPECS[name].read_only
-        return await self.run(name, work, arguments, tells=tells, reads=reads)
+        tool = TOOLS.get(name)
+        return await self.run(
+            name,
+            work,
+            arguments,
+            notices=notices,
+            empty=partial(without_store, name) if tool is not None and tool.read_only else None,
+            starts_session=tool is not None and tool.starts_session,
+        )
 
-    async def _told(
+    async def _with_open_notices(
         self, name: str, answer: ToolResult, arguments: Mapping[str, Any]
     ) -> ToolResult:
-        """An answer that is there already, with what else the agent has to know."""
-        return await self.run(name, lambda handlers: (answer, None), arguments, tells=True)
+        """An answer that is there already, with notices of restores for the agent."""
+        return await self.run(name, lambda handlers: (answer, None), arguments, notices=True)
 
     async def run(
         self,
         name: str,
-        work: "Callable[[ToolHandlers], Answered]",
+        work: Callable[[ToolHandlers], Answered],
         place: Mapping[str, Any] = MappingProxyType({}),
         *,
-        tells: bool = False,
-        reads: bool = False,
+        notices: bool = False,
+        empty: Callable[[Path, str], ToolResult] | None = None,
+        starts_session: bool = False,
     ) -> ToolResult:
-        """What some work on a session answers; it is done in a thread and always to its end. What
-        only `reads` makes no store where there is none."""
+        """What some work on a session answers; it is done in a thread and always to its end. Work
+        that only reads has an `empty` answer, and creates no store where there is none. Work that
+        `starts_session` may name a new session."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_WORK)
         claimed: list[NoticeClaim] = []
 
         def answer() -> ToolResult:
             try:
-                begins = name == _BEGINS
                 where = (place.get("workspace"), place.get("session_id"))
-                if reads and (bare := self._sessions.without_store(*where)) is not None:
-                    return nothing_saved(name, *bare)
-                with self._sessions.handlers(*where, begins=begins) as handlers:
+                if empty and (bare := self._sessions.without_store(*where)) is not None:
+                    return empty(*bare)
+                with self._sessions.handlers(*where, create=starts_session) as handlers:
                     result, restored = work(handlers)
-                    claim = handlers.claim(restored) if tells else None
+                    claim = handlers.claim_notices(restored) if notices else None
                     if claim is None:
                         return result
                     claimed.append(claim)
-                    return _with_notices(result, claim)
+                    return with_notices(result, claim.texts)
             except HoldfastError as error:
-                return ToolResult(None, False, told(error))
+                return ToolResult(None, False, error_text(error))
             except Exception as error:
-                return ToolResult(None, False, unexpected(name, error))
+                return ToolResult(None, False, unexpected_error_text(name, error))
 
         reached = False
         try:
@@ -226,16 +221,10 @@ class ServedTools:
                     await anyio.to_thread.run_sync(self._settle, place, claim, reached)
 
     def _settle(self, place: Mapping[str, Any], claim: "NoticeClaim", reached: bool) -> None:
-        with suppress(HoldfastError):  # then the claim ends by itself, and it is told again
+        with suppress(HoldfastError):  # then the claim expires, and the next answer has it
             directory = place.get("workspace")
             with self._sessions.handlers(directory, str(claim.session_id)) as handlers:
-                handlers.settle(claim, told=reached)
-
-
-def _with_notices(result: ToolResult, claim: "NoticeClaim") -> ToolResult:
-    from holdfast.interfaces.tools.handlers import with_notices
-
-    return with_notices(result, claim.texts)
+                handlers.settle_notices(claim, delivered=reached)
 
 
 def arguments_of(ctx: Context) -> dict[str, Any]:

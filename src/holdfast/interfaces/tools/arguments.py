@@ -1,8 +1,8 @@
-"""What a model passed, checked against a tool's parameters.
+"""The arguments of a call, checked against a tool's parameters.
 
-Models send text where a number is meant, JSON in a text, names that do not exist. What has one
-meaning is taken; for everything else the answer names the argument, what it takes and an example,
-so that the next call is right.
+Models send text where a number is meant, JSON in a text, names that do not exist. Unambiguous
+mistakes are accepted. For everything else the answer names the argument, what it takes and an
+example, so that the next call is right.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.tools.specs import LONGEST_TEXT, MOST_ITEMS, Parameter, ToolSpec
+from holdfast.interfaces.tools.tool import LONGEST_TEXT, MOST_ITEMS, Parameter, Tool
 
 _LONGEST_JSON = 4_000_000
 _LONGEST_SHOWN = 60
@@ -34,24 +34,24 @@ class BadArguments(UsageError):
     code = "bad_arguments"
 
 
-def parse_arguments(spec: ToolSpec, arguments: object) -> dict[str, Any]:
+def parse_arguments(tool: Tool, arguments: object) -> dict[str, Any]:
     """A value for every parameter, the defaults filled in; `BadArguments` names what is wrong."""
-    given = _object(spec, arguments)
-    unknown = [name for name in given if spec.parameter(str(name)) is None]
+    given = _object(tool, arguments)
+    unknown = [name for name in given if tool.parameter(str(name)) is None]
     if unknown:
-        known = ", ".join(parameter.name for parameter in spec.parameters) or "no arguments"
+        known = ", ".join(parameter.name for parameter in tool.parameters) or "no arguments"
         raise BadArguments(
-            f"{spec.name} has no argument {_shown(unknown[0])}; it takes: {known}",
-            hint=_example(spec),
+            f"{tool.name} has no argument {_shown(unknown[0])}; it takes: {known}",
+            hint=_example(tool),
         )
     values: dict[str, Any] = {}
-    for parameter in spec.parameters:
+    for parameter in tool.parameters:
         value = given.get(parameter.name)
         if _is_left_out(parameter, value):
             if parameter.required:
                 raise BadArguments(
-                    f"{spec.name} needs {parameter.name}: {parameter.description}",
-                    hint=_example(spec),
+                    f"{tool.name} needs {parameter.name}: {parameter.description}",
+                    hint=_example(tool),
                 )
             values[parameter.name] = parameter.default
             continue
@@ -59,7 +59,7 @@ def parse_arguments(spec: ToolSpec, arguments: object) -> dict[str, Any]:
             values[parameter.name] = _value(parameter, value)
         except ValueError as error:
             raise BadArguments(
-                f"{parameter.name} of {spec.name} {error}", hint=_example(spec, parameter)
+                f"{parameter.name} of {tool.name} {error}", hint=_example(tool, parameter)
             ) from None
     return values
 
@@ -70,7 +70,7 @@ def _is_left_out(parameter: Parameter, value: object) -> bool:
     return value is None or (blank and not parameter.required and parameter.type == "string")
 
 
-def _object(spec: ToolSpec, arguments: object) -> Mapping[str, Any]:
+def _object(tool: Tool, arguments: object) -> Mapping[str, Any]:
     if arguments is None:
         return {}
     if isinstance(arguments, bytes):
@@ -80,20 +80,20 @@ def _object(spec: ToolSpec, arguments: object) -> Mapping[str, Any]:
             return {}
         if len(arguments) > _LONGEST_JSON:
             raise BadArguments(
-                f"the arguments of {spec.name} are {len(arguments):,} characters long; at most "
+                f"the arguments of {tool.name} are {len(arguments):,} characters long; at most "
                 f"{_LONGEST_JSON:,} are read",
-                hint=_example(spec),
+                hint=_example(tool),
             )
         try:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             raise BadArguments(
-                f"the arguments of {spec.name} are not valid JSON", hint=_example(spec)
+                f"the arguments of {tool.name} are not valid JSON", hint=_example(tool)
             ) from None
     if not isinstance(arguments, Mapping):
         raise BadArguments(
-            f"the arguments of {spec.name} are {_kind_of(arguments)}, not an object",
-            hint=_example(spec),
+            f"the arguments of {tool.name} are {_kind_of(arguments)}, not an object",
+            hint=_example(tool),
         )
     return arguments
 
@@ -211,8 +211,8 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
-def _example(spec: ToolSpec, parameter: Parameter | None = None) -> str:
+def _example(tool: Tool, parameter: Parameter | None = None) -> str:
     """A call that works, with the argument in question in it."""
-    wanted = [known for known in spec.parameters if known.required or known is parameter]
+    wanted = [known for known in tool.parameters if known.required or known is parameter]
     arguments = {known.name: known.example for known in wanted}
-    return f"for example: {spec.name} {json.dumps(arguments, ensure_ascii=False)}"
+    return f"for example: {tool.name} {json.dumps(arguments, ensure_ascii=False)}"

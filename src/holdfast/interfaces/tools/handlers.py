@@ -1,56 +1,42 @@
 """Answers an agent's tool calls on one session.
 
 Guarantee: a call always gets an answer, whatever was passed and whatever failed; nothing is raised
-into the agent's loop. What failed is told with its reason and the way out, never as a stack trace.
+into the agent's loop. A failure is reported with its reason and the way out, never as a stack
+trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from holdfast.api.session import SessionCheckpointer
-from holdfast.domain.agent_events import NoticeClaim
-from holdfast.domain.errors import HoldfastError
-from holdfast.domain.ids import CheckpointId
-from holdfast.engine.conversation.notices import claim_notices, settle_claim, take_notices
-from holdfast.interfaces.tools import (
-    comparing,
-    explaining,
-    housekeeping,
-    looking,
-    saving,
-    searching,
-    taking_back,
-)
-from holdfast.interfaces.tools.answers import ToolResult, told, unexpected
+from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.interfaces.tools.arguments import parse_arguments
-from holdfast.interfaces.tools.bench import Answer, Bench
-from holdfast.interfaces.tools.confirmations import Confirmations
-from holdfast.interfaces.tools.shell_words import notice_in_calls
-from holdfast.interfaces.tools.specs import SPECS
+from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.hint_translation import in_calls, notice_in_calls
+from holdfast.interfaces.tools.tool import ToolContext
+from holdfast.interfaces.tools.wording import many_lines, one_line
 
-Handler = Callable[[Bench, dict[str, Any]], Answer]
+if TYPE_CHECKING:
+    from holdfast.api.session import SessionCheckpointer
+    from holdfast.domain.agent_events import NoticeClaim
+    from holdfast.domain.ids import CheckpointId
 
-HANDLERS: Mapping[str, Handler] = {
-    "checkpoint_create": saving.create,
-    "checkpoint_list": looking.list_checkpoints,
-    "checkpoint_history": looking.history,
-    "checkpoint_show": looking.show,
-    "checkpoint_stats": looking.statistics,
-    "checkpoint_search": searching.search,
-    "checkpoint_annotate": saving.annotate,
-    "checkpoint_diff": comparing.diff,
-    "checkpoint_why": explaining.why,
-    "checkpoint_restore": taking_back.restore,
-    "checkpoint_undo": taking_back.undo,
-    "checkpoint_approve": saving.approve,
-    "checkpoint_reset": taking_back.reset,
-    "checkpoint_cleanup": housekeeping.cleanup,
-    "checkpoint_auto_configure": housekeeping.auto_configure,
-}
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer to one call: `output` is for the model; `data`, a value of the tool's `result`
+    type, is there for programs when the call succeeded."""
+
+    tool_call_id: str | None
+    success: bool
+    output: str
+    data: object = field(default=None, compare=False)
 
 
 class ToolHandlers:
@@ -60,12 +46,11 @@ class ToolHandlers:
     """
 
     def __init__(self, session: SessionCheckpointer) -> None:
-        vault = session.opened.engine.vault
-        self._bench = Bench(session, Confirmations(vault.clock, vault.ids.new_id))
+        self._context = ToolContext(session, session.opened.new_confirmations())
 
     @property
     def session(self) -> SessionCheckpointer:
-        return self._bench.session
+        return self._context.session
 
     def call(
         self,
@@ -73,10 +58,16 @@ class ToolHandlers:
         arguments: Mapping[str, Any] | str | None = None,
         tool_call_id: str | None = None,
     ) -> ToolResult:
-        """Do what the model asked for. `arguments` may be the object or its JSON text. What was
-        taken back since the last call is told with the answer, once (RB-10)."""
+        """Do what the model asked for. `arguments` may be the object or its JSON text. Restores
+        since the last call are reported with the answer, once (RB-10)."""
         result, restored = self.answer(name, arguments, tool_call_id)
-        return with_notices(result, self._notices(() if restored is None else (restored,)))
+        context = self._context
+        answered = () if restored is None else (restored,)
+        try:
+            notices = context.workspace.conversation.take_notices(context.session_id, answered)
+        except HoldfastError:
+            notices = []  # a conversation that cannot be read must not withhold an answer
+        return with_notices(result, notices)
 
     def answer(
         self,
@@ -84,48 +75,73 @@ class ToolHandlers:
         arguments: Mapping[str, Any] | str | None = None,
         tool_call_id: str | None = None,
     ) -> tuple[ToolResult, CheckpointId | None]:
-        """The answer alone, and the record of a restore that it tells about. What else there is to
-        tell waits for somebody who tells it."""
+        """The answer alone, and the record of a restore that it reports. Notices stay open."""
         try:
-            if not isinstance(name, str) or name not in HANDLERS:
+            if not isinstance(name, str) or name not in TOOLS:
                 return ToolResult(tool_call_id, False, _unknown(name)), None
-            answer = HANDLERS[name](self._bench, parse_arguments(SPECS[name], arguments))
+            tool = TOOLS[name]
+            answer = tool.handler(self._context, parse_arguments(tool, arguments))
             return ToolResult(tool_call_id, True, answer.text, answer.data), answer.restored
         except HoldfastError as error:
-            return ToolResult(tool_call_id, False, told(error)), None
+            return ToolResult(tool_call_id, False, error_text(error)), None
         except Exception as error:
-            return ToolResult(tool_call_id, False, unexpected(name, error)), None
+            return ToolResult(tool_call_id, False, unexpected_error_text(name, error)), None
 
-    def claim(self, restored: CheckpointId | None) -> NoticeClaim | None:
-        """What there is to tell with an answer that may not reach the agent: `settle` says whether
-        it did, and what did not is told with the next one."""
+    def claim_notices(self, restored: CheckpointId | None) -> NoticeClaim | None:
+        """Notices for an answer that may not reach the agent: `settle_notices` says whether it did,
+        and otherwise the next answer has them."""
+        context = self._context
+        answered = () if restored is None else (restored,)
         try:
-            vault, session_id = self._bench.engine.vault, self._bench.session_id
-            answered = () if restored is None else (restored,)
-            return claim_notices(vault, session_id, answered=answered)
+            return context.workspace.conversation.claim_notices(context.session_id, answered)
         except HoldfastError:
-            return None  # as below
+            return None  # as in `call`
 
-    def settle(self, claim: NoticeClaim, *, told: bool) -> None:
-        settle_claim(self._bench.engine.vault, claim, told=told)
+    def settle_notices(self, claim: NoticeClaim, *, delivered: bool) -> None:
+        self._context.workspace.conversation.settle_notices(claim, delivered=delivered)
 
-    def _notices(self, answered: Sequence[CheckpointId]) -> list[str]:
-        """What else there is to tell; of a restore that the answer tells about, only the rest."""
-        try:
-            vault, session_id = self._bench.engine.vault, self._bench.session_id
-            return take_notices(vault, session_id, answered=answered)
-        except HoldfastError:
-            return []  # a story that cannot be read is no reason to withhold an answer
+
+def without_store(name: str, workspace: Path, session_id: str) -> ToolResult:
+    """The answer of a tool that only reads, in a workspace without checkpoints: no store is made.
+    `session_id` is the one that would be used, or empty where it is not known yet."""
+    answer = TOOLS[name].without_store if name in TOOLS else None
+    if answer is not None:
+        empty = answer(workspace, session_id)
+        return ToolResult(None, True, empty.text, empty.data)
+    missing = NotFound(
+        f"{workspace} has no checkpoints yet", hint='make one: holdfast checkpoint "why"'
+    )
+    return ToolResult(None, False, error_text(missing))
 
 
 def with_notices(result: ToolResult, notices: Sequence[str]) -> ToolResult:
-    """The answer with what else the agent has to know, in calls of tools."""
+    """The answer with notices for the agent, in calls of tools."""
     if not notices:
         return result
     return replace(result, output="\n\n".join((result.output, *map(notice_in_calls, notices))))
 
 
+def error_text(error: HoldfastError) -> str:
+    """An error as a model can act on it."""
+    hint = f"\nWhat to do: {many_lines(in_calls(error.hint))}" if error.hint else ""
+    return f"Not done ({error.code}): {many_lines(error.message)}{hint}"
+
+
+def error_data(error: HoldfastError) -> dict[str, str | None]:
+    """The same for programs that hand it to a model."""
+    return error.to_dict() | {"hint": in_calls(error.hint) if error.hint else None}
+
+
+def unexpected_error_text(name: str, error: Exception) -> str:
+    """An unforeseen failure, without its stack."""
+    reason = one_line(str(error))[:_LONGEST_REASON]
+    return (
+        f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"
+        "What to do: go on with your work if you can, and tell the person that this call failed."
+    )
+
+
 def _unknown(name: object) -> str:
-    close = get_close_matches(name[:100], HANDLERS, 1) if isinstance(name, str) else []
+    close = get_close_matches(name[:100], TOOLS, 1) if isinstance(name, str) else []
     meant = f" Did you mean {close[0]}?" if close else ""
-    return f"There is no tool {ascii(name)[:100]}.{meant} Tools are: {', '.join(HANDLERS)}."
+    return f"There is no tool {ascii(name)[:100]}.{meant} Tools are: {', '.join(TOOLS)}."

@@ -1,24 +1,34 @@
-"""How tools tell things to a model: one fact a line, names made harmless, long lists cut short."""
+"""How tools write to a model: one fact a line, names made harmless, long lists cut short."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 
-from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
+from holdfast.api.views.tool_values import CheckpointInfo, GitNow
+from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.git.place import PresentGit
 from holdfast.domain.ids import short
-from holdfast.domain.wording import Remark, count_words, reworded
-from holdfast.interfaces.tools.results import CheckpointInfo, GitNow, PathNote
-from holdfast.interfaces.tools.shell_words import in_calls
+from holdfast.domain.wording import Remark, reworded
+from holdfast.interfaces.tools.hint_translation import in_calls
 
-count = count_words
-
+NOTHING_SAVED = (
+    "This session has no checkpoint yet. Make one before changing anything: "
+    'checkpoint_create {"reasoning": "why"}.'
+)
 MOST_LINES = 50
 MOST_LISTED = 1_000
-MOST_REASONING = 300_000
 _UNSAFE = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]|[\u2028\u2029\u202a-\u202e]")
+
+
+@dataclass(frozen=True, slots=True)
+class PathNote:
+    """A path and what there is to say about it."""
+
+    path: str
+    note: str
 
 
 def one_line(text: str) -> str:
@@ -37,7 +47,7 @@ def said(text: str) -> str:
     return reworded(text, lambda words: one_line(in_calls(words)))
 
 
-def told_warnings(warnings: Iterable[str]) -> list[str]:
+def warning_lines(warnings: Iterable[str]) -> list[str]:
     """A line each; a remark is no warning."""
     labels = (("Note" if isinstance(one, Remark) else "Warning", said(one)) for one in warnings)
     return [f"{label}: {words}" for label, words in labels]
@@ -58,47 +68,9 @@ def _written_out(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def info(found: Checkpoint, *, head: str | None, longest: int | None = None) -> CheckpointInfo:
-    """A checkpoint as data; `longest`: of its reasoning only so much."""
-    intent = found.intent
-    return CheckpointInfo(
-        id=found.id,
-        name=found.name,
-        kind=found.kind.value,
-        created_at=found.created_at.astimezone(UTC).isoformat(timespec="milliseconds"),
-        reasoning=intent.reasoning if longest is None else cut(intent.reasoning, longest),
-        confidence=intent.confidence,
-        tags=list(intent.tags),
-        files=found.files,
-        size_bytes=found.size_bytes,
-        added=found.changed.added,
-        modified=found.changed.modified,
-        removed=found.changed.removed,
-        parent=found.parent,
-        is_head=found.id == head,
-        partial=found.partial,
-        restores_from=found.restores_from,
-    )
-
-
 def git_now(place: PresentGit) -> GitNow:
     branch = None if place.branch is None else one_line(place.branch)
     return GitNow(branch, place.commit, place.dirty)
-
-
-def within_an_answer(
-    found: Iterable[Checkpoint], limit: int
-) -> tuple[list[Checkpoint], Checkpoint | None]:
-    """As many as fit: at most `limit`, and with long reasons as many as an answer holds, at least
-    one; and the next one, if there is one."""
-    fitting: list[Checkpoint] = []
-    room = MOST_REASONING
-    for one in found:
-        room -= len(one.intent.reasoning)
-        if len(fitting) == limit or (fitting and room < 0):
-            return fitting, one
-        fitting.append(one)
-    return fitting, None
 
 
 def label(found: CheckpointInfo | Checkpoint) -> str:
@@ -125,11 +97,6 @@ def bullets(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
 
 def notes(problems: Iterable[tuple[bytes, str]]) -> list[PathNote]:
     return [PathNote(path_text(path), said(note)) for path, note in problems]
-
-
-def by_rule(skipped: Iterable[Skipped]) -> list[Skipped]:
-    """What was left out on purpose; that our own data is, goes without saying."""
-    return [s for s in skipped if not s.reason.is_failure and s.reason is not SkipReason.OWN_DATA]
 
 
 def noted(title: str, found: Sequence[PathNote]) -> list[str]:

@@ -74,26 +74,23 @@ def run(invocation: Invocation) -> int:
     import gc
 
     gc.disable()
-    from holdfast.adapters.local.system import SystemClock
-    from holdfast.api.workspace import Workspace
+    import time
+
     from holdfast.interfaces.mcp.admission import Admission
-    from holdfast.interfaces.mcp.outlet import Outlet
+    from holdfast.interfaces.mcp.answer_queue import AnswerQueue
     from holdfast.interfaces.mcp.server import make_server
     from holdfast.interfaces.mcp.sessions import ServedSessions
 
-    clock = SystemClock()
-    sessions = ServedSessions(
-        workspaces, _session(invocation), lambda opened: invocation.fresh_id(Workspace.of(opened))
-    )
-    outlet = Outlet() if place is None else None
-    server = make_server(sessions, Admission(clock), outlet)
+    sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
+    queue = AnswerQueue() if place is None else None
+    server = make_server(sessions, Admission(time.monotonic_ns), queue)
     gc.freeze()  # what is there by now stays: no need to look through it again
     gc.enable()
     try:
-        if outlet is not None:
+        if queue is not None:
             from holdfast.interfaces.mcp.stdio import serve_stdio
 
-            serve_stdio(server, outlet)
+            serve_stdio(server, queue)
         elif place is not None:
             from holdfast.api.stores import holdfast_home
             from holdfast.interfaces.mcp.http import serve_http
@@ -101,7 +98,7 @@ def run(invocation: Invocation) -> int:
             def ready(address: str, token_file: Path | None) -> None:
                 _tell(invocation, address, token_file)
 
-            serve_http(server, place, holdfast_home(os.environ), clock, ready)
+            serve_http(server, place, holdfast_home(os.environ), time.monotonic_ns, ready)
     finally:
         sessions.close()
     return 0

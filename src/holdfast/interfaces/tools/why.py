@@ -1,28 +1,20 @@
-"""`checkpoint_why`: for each line of a file the step of the work that wrote it, and its reason."""
+"""`checkpoint_why`: the step of the work that wrote each line of a file, and its reason."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.api.views.tool_values import CheckpointInfo, checkpoint_info
 from holdfast.domain.diff.line_origins import ExplainedLine, LineState
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Message
-from holdfast.engine.why.why import why as explain
+from holdfast.domain.wording import count_words
 from holdfast.interfaces.tools.arguments import BadArguments
-from holdfast.interfaces.tools.bench import Answer, Bench
-from holdfast.interfaces.tools.results import Explained, ExplainedLines, MessageInfo
-from holdfast.interfaces.tools.wording import (
-    bullets,
-    count,
-    cut,
-    info,
-    label,
-    one_line,
-    path_text,
-    said,
-)
+from holdfast.interfaces.tools.tool import Answer, Parameter, Tool, ToolContext, reference
+from holdfast.interfaces.tools.wording import bullets, cut, label, one_line, path_text, said
 
 # What a model is given of one file: more than that is asked for line by line.
 _MOST_SPANS = 200
@@ -32,33 +24,73 @@ _LONGEST_MESSAGE = 1_000
 _LONGEST_CALL = 2_000
 
 
-def why(bench: Bench, arguments: dict[str, Any]) -> Answer:
-    paths = bench.paths([arguments["path"]])
+@dataclass(frozen=True, slots=True)
+class MessageInfo:
+    """A message of the conversation; a long one is cut."""
+
+    index: int
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedLines:
+    """Neighbouring lines of one origin. `state` is written, initial (there before the history
+    begins), unsaved or older (than what was looked at); `checkpoint` is the first that has them,
+    `before` the one it follows, `path` what the file was called then. `others` are calls of other
+    sessions that were running and may have written them; without `own`, no call of this one was."""
+
+    first_line: int
+    last_line: int
+    text: str
+    state: str
+    path: str
+    checkpoint: CheckpointInfo | None
+    before: str | None
+    reasoning: str | None
+    tool_calls: list[str | dict[str, Any]]
+    tool_use_id: str | None
+    message: MessageInfo | None
+    prompt: MessageInfo | None
+    own: bool = True
+    others: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Where the lines of a file come from; `of` is None for the file as it is now."""
+
+    path: str
+    of: str | None
+    total_lines: int
+    spans: list[ExplainedLines]
+    total_spans: int
+    warnings: list[str]
+
+
+def why(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    paths = context.paths([arguments["path"]])
     if not paths:
         raise BadArguments(
             "path of checkpoint_why is the workspace itself",
             hint='name a file: checkpoint_why {"path": "src/app.py"}',
         )
-    reference = None if arguments["ref"] is None else arguments["ref"].strip()
-    found = explain(
-        bench.engine.vault,
-        bench.session_id,
-        paths[0],
-        line=arguments["line"],
-        reference=reference,
+    ref = None if arguments["ref"] is None else arguments["ref"].strip()
+    found = context.workspace.history.why(
+        context.session_id, paths[0], line=arguments["line"], reference=ref
     )
     spans = list(found.spans())
-    head = bench.session.head
+    head = context.session.head
     told = [_span(span, head) for span in spans[:_MOST_SPANS]]
     warnings = [said(warning) for warning in found.warnings]
     name = path_text(found.path)
     where = "as it is now" if found.of is None else f"in {found.of[:10]}"
-    lines = [f"{name}, {where}, {count(found.total_lines, 'line')}:"]
+    lines = [f"{name}, {where}, {count_words(found.total_lines, 'line')}:"]
     for span in told[:_MOST_TOLD]:
         lines += _words(span)
     if len(spans) > _MOST_TOLD:
         lines.append(
-            f"… and {count(len(spans) - _MOST_TOLD, 'more part')}. Ask for one line: "
+            f"… and {count_words(len(spans) - _MOST_TOLD, 'more part')}. Ask for one line: "
             f"checkpoint_why {json.dumps({'path': name, 'line': spans[_MOST_TOLD][0].number})}."
         )
     lines += [f"Warning: {warning}" for warning in warnings]
@@ -76,7 +108,7 @@ def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
         path=path_text(origin.path),
         checkpoint=None
         if origin.checkpoint is None
-        else info(origin.checkpoint, head=head, longest=_LONGEST_CALL),
+        else checkpoint_info(origin.checkpoint, head=head, longest=_LONGEST_CALL),
         before=origin.before,
         reasoning=origin.reasoning and cut(origin.reasoning, _LONGEST_CALL),
         tool_calls=[_call(call) for call in origin.tool_calls],
@@ -137,3 +169,38 @@ def _words(span: ExplainedLines) -> Iterator[str]:
     if span.prompt is not None:
         details.append(f"asked: {cut(one_line(span.prompt.content.strip()), 300)}")
     yield from bullets(details)
+
+
+WHY = Tool(
+    "checkpoint_why",
+    "Why a line is there",
+    "For each line of a file, or for one, tell who wrote it and why: the first checkpoint that "
+    "has it, the reason, the tool call and the message that led to it. Use it before changing "
+    "code that looks odd, and to find which step broke something. Lines that no checkpoint has "
+    "yet are said to be unsaved.",
+    (
+        Parameter(
+            "path",
+            "string",
+            "The file, relative to the workspace.",
+            "src/app.py",
+            required=True,
+            least=1,
+            most=4_096,
+        ),
+        Parameter(
+            "line",
+            "integer",
+            "Only this line, counted from 1.",
+            12,
+            least=1,
+            most=1_000_000_000,
+        ),
+        reference("The file as it is in this checkpoint. Default: as it is now."),
+    ),
+    "read",
+    handler=why,
+    result=Explained,
+    read_only=True,
+    idempotent=True,
+)

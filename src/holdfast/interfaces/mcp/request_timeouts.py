@@ -1,11 +1,11 @@
-"""Requests over HTTP that clients begin and do not finish: how many are waited for, and how long.
+"""Timeouts for HTTP requests that clients begin and do not finish.
 
     a connection opens, or a request on it begins  → a clock runs
     the request is there to its last byte          → it does not any more
     the clock runs out, or too many are running    → the connection is cut off, the oldest first
 
-So who is slow, which needs no token, takes no place from others for long. A connection that waits
-between two requests is the server's to close. One event loop uses it.
+So slow clients, which need no token, do not take places from others for long. The server itself
+closes connections that wait between two requests. One event loop uses it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:
     _Protocol = AutoHTTPProtocol
 
 
-class IncompleteRequests:
+class RequestTimeouts:
     """Of all connections of one server."""
 
     def __init__(

@@ -1,9 +1,8 @@
-"""Tokens that tie a deed to the preview it was shown in.
+"""Tokens that tie an action to the preview that it was shown in.
 
 A token stands for one plan: it is random, counts once, expires, and only so many are open at a
-time; the oldest gives way. What it stands for is kept here and not in the token, so nothing can be
-made up. A plan is compared again before it is carried out: a token never confirms something else
-than what was shown.
+time; the oldest gives way. The plan is kept here and not in the token, so nothing can be forged.
+Callers compare the plan again before they act: a token never confirms anything but what was shown.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.domain.errors import Refused
-from holdfast.ports.clock import Clock
 
 VALID_MINUTES = 10
 _VALID_NS = VALID_MINUTES * 60 * 1_000_000_000
@@ -29,24 +27,24 @@ class NotConfirmed(Refused):
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    deed: object
+    shown: object
     until_ns: int
 
 
 class Confirmations:
     """The open previews of one session; safe to use from many threads."""
 
-    def __init__(self, clock: Clock, new_token: Callable[[], str]) -> None:
-        self._clock = clock
+    def __init__(self, monotonic_ns: Callable[[], int], new_token: Callable[[], str]) -> None:
+        self._monotonic_ns = monotonic_ns
         self._new_token = new_token
         self._open: OrderedDict[tuple[str, str], _Open] = OrderedDict()
         self._lock = threading.Lock()
 
-    def offer(self, tool: str, deed: object) -> str:
+    def offer(self, tool: str, shown: object) -> str:
         """A new token for what was just shown."""
         token = self._new_token()
         with self._lock:
-            self._open[tool, token] = _Open(deed, self._clock.monotonic_ns() + _VALID_NS)
+            self._open[tool, token] = _Open(shown, self._monotonic_ns() + _VALID_NS)
             while len(self._open) > _MOST_OPEN:
                 self._open.popitem(last=False)
         return token
@@ -61,9 +59,9 @@ class Confirmations:
                 f"is not one of {tool}",
                 hint=f"call {tool} without confirm_token for a new preview and a new token",
             )
-        if self._clock.monotonic_ns() > found.until_ns:
+        if self._monotonic_ns() > found.until_ns:
             raise NotConfirmed(
                 f"the confirm_token has expired; it counts for {VALID_MINUTES} minutes",
                 hint=f"call {tool} without confirm_token for a new preview and a new token",
             )
-        return found.deed
+        return found.shown

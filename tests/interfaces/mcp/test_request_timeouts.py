@@ -12,8 +12,8 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from holdfast.interfaces.mcp.incomplete_requests import IncompleteRequests
-from holdfast.interfaces.mcp.unread_answers import UnreadAnswers
+from holdfast.interfaces.mcp.request_timeouts import RequestTimeouts
+from holdfast.interfaces.mcp.response_backpressure import ResponseBackpressure
 
 pytestmark = pytest.mark.requirement("MC-4")
 
@@ -59,8 +59,8 @@ async def _app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @contextmanager
-def _serving(requests: IncompleteRequests) -> Iterator[int]:
-    protocol = requests.protocol(UnreadAnswers().protocol())
+def _serving(requests: RequestTimeouts) -> Iterator[int]:
+    protocol = requests.protocol(ResponseBackpressure().protocol())
     server = uvicorn.Server(
         uvicorn.Config(_app, http=protocol, log_config=None, lifespan="off", timeout_keep_alive=600)
     )
@@ -98,7 +98,7 @@ def _read(client: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("begun", BEGUN)
 def test_a_request_that_is_not_finished_is_cut_off(begun: str) -> None:
-    requests = IncompleteRequests(patience_s=0.05)
+    requests = RequestTimeouts(patience_s=0.05)
     with _serving(requests) as port:
         assert _read(_begin(port, BEGUN[begun])) == b""
         assert requests.cut_off == 1
@@ -106,7 +106,7 @@ def test_a_request_that_is_not_finished_is_cut_off(begun: str) -> None:
 
 @pytest.mark.parametrize("begun", ANSWERED)
 def test_what_is_not_finished_behind_an_answer_is_cut_off(begun: str) -> None:
-    requests = IncompleteRequests(patience_s=3600)
+    requests = RequestTimeouts(patience_s=3600)
     whole, half = ANSWERED[begun]
     with _serving(requests) as port:
         client = _begin(port, whole)
@@ -121,7 +121,7 @@ def test_what_is_not_finished_behind_an_answer_is_cut_off(begun: str) -> None:
 
 
 def test_newcomers_take_the_place_of_those_that_wait_longest() -> None:
-    requests = IncompleteRequests(most=5, patience_s=3600)
+    requests = RequestTimeouts(most=5, patience_s=3600)
     with _serving(requests) as port, ExitStack() as kept:
         slow = [kept.enter_context(_begin(port, BEGUN["half a head"])) for _ in range(20)]
         assert _read(_begin(port, WHOLE)).endswith(b"\r\n\r\nbody")
@@ -130,7 +130,7 @@ def test_newcomers_take_the_place_of_those_that_wait_longest() -> None:
 
 
 def test_a_whole_request_is_answered_however_long_that_takes() -> None:
-    requests = IncompleteRequests(patience_s=3600)
+    requests = RequestTimeouts(patience_s=3600)
     with _serving(requests) as port, ExitStack() as kept:
         stream = kept.enter_context(
             _begin(port, b"GET /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

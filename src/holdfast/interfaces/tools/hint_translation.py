@@ -1,14 +1,14 @@
-"""What the engine says in commands of the shell, said in calls of tools.
+"""Hints that name shell commands, translated into tool calls.
 
-Errors and warnings name the way out as a person types it. An agent that has tools and no shell is
-told the call with its arguments instead; for what no tool does, that a person can run it.
+Errors and warnings name the way out as a person types it. An agent that has tools and no shell
+needs the call with its arguments instead; where no tool does it, a person can run the command.
 
     see what there is: holdfast log          →  see what there is: checkpoint_list {}
     skip such paths: --best-effort           →  skip such paths: "best_effort": true
     run: holdfast repair                     →  ask the person to run: holdfast repair
 
 Guarantee: a command is left in a text only behind `ask the person to run: `.
-Not for what people wrote: it is told as it is.
+Texts that people wrote are not translated.
 """
 
 from __future__ import annotations

@@ -1,44 +1,61 @@
-"""`checkpoint_diff`: what differs, as paths or as the changed lines."""
+"""`checkpoint_diff`: changed paths, or the changed lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.paths import is_within
+from holdfast.domain.paths import require_safe_path
 from holdfast.domain.trees.changes import Change
-from holdfast.domain.trees.entries import FileEntry
-from holdfast.engine.compare.changed_content import compare_change
-from holdfast.engine.compare.content_diff import ContentDiff
-from holdfast.engine.compare.ignored_content import WITHHELD, IgnoredContent
-from holdfast.engine.compare.tree_diff import require_known_paths
-from holdfast.engine.restore.plan import require_paths
-from holdfast.interfaces.tools.bench import Answer, Bench
-from holdfast.interfaces.tools.results import ChangedPath, Compared
-from holdfast.interfaces.tools.wording import (
-    MOST_LISTED,
-    bullets,
-    count,
-    label,
-    one_line,
-    path_text,
+from holdfast.domain.wording import count_words
+from holdfast.interfaces.tools.tool import (
+    PATH_HINT,
+    PATHS,
+    Answer,
+    Parameter,
+    Tool,
+    ToolContext,
+    reference,
 )
+from holdfast.interfaces.tools.wording import MOST_LISTED, bullets, label, one_line, path_text
+
+if TYPE_CHECKING:
+    from holdfast.api.diffs import ContentDiff, Difference
 
 # What a model is given of changed lines at once; paths narrow it down.
 _MOST_CHARACTERS = 60_000
 _LONGEST_LINE = 2_000
 
 
-def diff(bench: Bench, arguments: dict[str, Any]) -> Answer:
-    old = bench.resolve(arguments["from_ref"] or "HEAD")
-    new = bench.resolve(arguments["to_ref"]) if arguments["to_ref"] is not None else None
-    paths = require_paths(bench.paths(arguments["paths"]))
-    scan = bench.engine.look() if new is None else None
-    found = bench.engine.changes_in(scan, old) if scan else bench.engine.changes(old, new)
-    changes = [change for change in found if _selected(change, paths)]
-    if not changes:
-        hint = 'paths are relative to the workspace, e.g. ["src/app.py"]'
-        require_known_paths(bench.engine.vault, paths, old, new, scan, hint=hint)
+@dataclass(frozen=True, slots=True)
+class ChangedPath:
+    """A path that differs: added, removed, modified or renamed."""
+
+    path: str
+    change: str
+    old_path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What differs between two states; `to_id` is None for the workspace as it is now."""
+
+    from_id: str
+    to_id: str | None
+    changes: list[ChangedPath]
+    total: int
+    diff: str | None
+    diff_is_complete: bool
+
+
+def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    old = context.resolve(arguments["from_ref"] or "HEAD")
+    new = context.resolve(arguments["to_ref"]) if arguments["to_ref"] is not None else None
+    given = context.paths(arguments["paths"])
+    paths = [require_safe_path(path.rstrip(b"/")) for path in given]
+    found = context.workspace.diffs.compare(old, new, paths=paths, path_hint=PATH_HINT)
+    changes = found.changes
     listed = [_changed(change) for change in changes[:MOST_LISTED]]
     other = label(new) if new is not None else "the workspace as it is now"
     sides = f"between {label(old)} and {other}"
@@ -47,9 +64,9 @@ def diff(bench: Bench, arguments: dict[str, Any]) -> Answer:
         empty = Compared(old.id, new.id if new else None, [], 0, None, True)
         return Answer(f"Nothing differs {sides}{within}.", empty)
     text, complete = None, True
-    lines = [f"{count(len(changes), 'path differs', 'paths differ')} {sides}{within}:"]
+    lines = [f"{count_words(len(changes), 'path differs', 'paths differ')} {sides}{within}:"]
     if arguments["content"]:
-        text, complete = _unified(bench, changes, in_workspace=new is None)
+        text, complete = _unified(found)
         lines.append(text)
         if not complete:
             lines.append("… cut here. Ask for fewer paths to see the rest.")
@@ -64,11 +81,6 @@ def diff(bench: Bench, arguments: dict[str, Any]) -> Answer:
 _WAY_BACK = 'To take some of it back: checkpoint_restore {{"ref": "{}", "paths": ["…"]}}.'
 
 
-def _selected(change: Change, paths: Sequence[bytes]) -> bool:
-    ends = (change.path,) if change.old_path is None else (change.path, change.old_path)
-    return not paths or any(is_within(end, path) for end in ends for path in paths)
-
-
 def _changed(change: Change) -> ChangedPath:
     old = None if change.old_path is None else path_text(change.old_path)
     mark = "/" if change.is_directory else ""
@@ -80,13 +92,12 @@ def _row(change: ChangedPath) -> str:
     return f"{change.change} {old}{change.path}"
 
 
-def _unified(bench: Bench, changes: Sequence[Change], *, in_workspace: bool) -> tuple[str, bool]:
+def _unified(found: Difference) -> tuple[str, bool]:
     """A diff in the usual form, as far as it fits; whether that is all of it."""
     written: list[str] = []
     room = _MOST_CHARACTERS
-    ignored = IgnoredContent(bench.engine.vault)
-    for change in changes:
-        for line in _lines(bench, change, ignored, in_workspace=in_workspace):
+    for change in found.changes:
+        for line in _lines(found, change):
             room -= len(line) + 1
             if room < 0:
                 return "\n".join(written), False
@@ -94,20 +105,17 @@ def _unified(bench: Bench, changes: Sequence[Change], *, in_workspace: bool) -> 
     return "\n".join(written), True
 
 
-def _lines(
-    bench: Bench, change: Change, ignored: IgnoredContent, *, in_workspace: bool
-) -> Iterator[str]:
+def _lines(found: Difference, change: Change) -> Iterator[str]:
     yield f"=== {_row(_changed(change))}"
-    same = isinstance(change.old, FileEntry) and change.old.same_content(change.new)
-    if change.is_directory or same:
-        return
-    content = compare_change(bench.engine.vault, change, ignored, new_in_workspace=in_workspace)
+    content = found.content(change)
     if content is not None:
         yield from _content(content)
 
 
 def _content(content: ContentDiff) -> Iterator[str]:
     if content.kind == "withheld":
+        from holdfast.api.diffs import WITHHELD
+
         yield f"({WITHHELD})"
         return
     if content.kind in ("binary", "too_large"):
@@ -126,3 +134,23 @@ def _shown(line: bytes) -> str:
     parts = line[:_LONGEST_LINE].decode("utf-8", "surrogateescape").split("\t")
     text = "\t".join(one_line(part) for part in parts)
     return text + "…" if len(line) > _LONGEST_LINE else text
+
+
+DIFF = Tool(
+    "checkpoint_diff",
+    "Compare",
+    "What differs between a checkpoint and the workspace as it is now, or between two "
+    "checkpoints. Use it before restoring, and to review your own work. With `content`, the "
+    "changed lines as a unified diff; otherwise the changed paths.",
+    (
+        reference("The old side. Default: HEAD.", "from_ref"),
+        reference("The new side. Default: the workspace as it is now.", "to_ref"),
+        PATHS,
+        Parameter("content", "boolean", "Show the changed lines.", False, default=False),
+    ),
+    "read",
+    handler=diff,
+    result=Compared,
+    read_only=True,
+    idempotent=True,
+)

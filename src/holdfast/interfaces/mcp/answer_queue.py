@@ -1,9 +1,9 @@
-"""Where answers leave: a client that does not read its answers gets no more of them made.
+"""Backpressure over standard output: a client that does not read gets no more answers made.
 
     answers that wait to be written ── too many ──► no more requests are read, no more work begun
 
-So a slow reader costs a bounded number of answers, and nobody else's memory. What it has asked for
-is answered when it reads on. One event loop uses it.
+So a slow reader costs a bounded number of answers in memory. Its open requests are answered when it
+reads on. One event loop uses it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T", contravariant=True)
 
 
 class Stream(Protocol[T]):
-    """What the protocol's library sends through."""
+    """A stream that the protocol library sends through."""
 
     async def send(self, item: T, /) -> None: ...
 
     async def aclose(self) -> None: ...
 
 
-class Outlet:
+class AnswerQueue:
     """How many answers wait, and how many are being made."""
 
     def __init__(self, most: int = MOST_WAITING) -> None:
@@ -72,18 +72,18 @@ class Outlet:
 
 
 class CountedStream(Generic[T]):
-    """A stream whose waiting messages an outlet counts."""
+    """A stream whose waiting messages a queue counts."""
 
-    def __init__(self, inner: Stream[T], outlet: Outlet) -> None:
+    def __init__(self, inner: Stream[T], queue: AnswerQueue) -> None:
         self._inner = inner
-        self._outlet = outlet
+        self._queue = queue
 
     async def send(self, item: T) -> None:
-        self._outlet.entered()
+        self._queue.entered()
         try:
             await self._inner.send(item)
         finally:
-            self._outlet.left()
+            self._queue.left()
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from holdfast.interfaces.mcp.unread_answers import UnreadAnswers
+from holdfast.interfaces.mcp.response_backpressure import ResponseBackpressure
 
 pytestmark = pytest.mark.requirement("MC-4")
 
@@ -28,7 +28,7 @@ async def _large(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @contextmanager
-def _serving(unread: UnreadAnswers) -> Iterator[int]:
+def _serving(unread: ResponseBackpressure) -> Iterator[int]:
     config = uvicorn.Config(
         unread.guarded(_large), http=unread.protocol(), log_config=None, lifespan="off"
     )
@@ -79,7 +79,7 @@ class _Waited:
 
 
 def test_a_reader_gets_the_whole_answer() -> None:
-    unread = UnreadAnswers()
+    unread = ResponseBackpressure()
     with _serving(unread) as port:
         assert len(_read(_ask(port, "/large"))) > SIZE
         assert unread.cut_off == 0
@@ -88,7 +88,7 @@ def test_a_reader_gets_the_whole_answer() -> None:
 
 def test_who_does_not_read_is_cut_off_and_holds_nothing_any_more() -> None:
     told = _Waited()
-    unread = UnreadAnswers(patience_s=0.05, told=told)
+    unread = ResponseBackpressure(patience_s=0.05, told=told)
     with _serving(unread) as port:
         client = _ask(port, "/large")
         while not unread.cut_off:
@@ -99,7 +99,7 @@ def test_who_does_not_read_is_cut_off_and_holds_nothing_any_more() -> None:
 
 def test_while_too_much_is_unread_others_are_told_to_come_back() -> None:
     told = _Waited()
-    unread = UnreadAnswers(most_bytes=1_000_000, patience_s=3600, told=told)
+    unread = ResponseBackpressure(most_bytes=1_000_000, patience_s=3600, told=told)
     with _serving(unread) as port:
         client = _ask(port, "/large")
         told.wait()
@@ -113,7 +113,7 @@ def test_while_too_much_is_unread_others_are_told_to_come_back() -> None:
 
 def test_who_goes_away_unread_holds_nothing_any_more() -> None:
     told = _Waited()
-    unread = UnreadAnswers(most_bytes=1_000_000, patience_s=3600, told=told)
+    unread = ResponseBackpressure(most_bytes=1_000_000, patience_s=3600, told=told)
     with _serving(unread) as port:
         client = _ask(port, "/large")
         told.wait()

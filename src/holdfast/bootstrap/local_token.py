@@ -1,23 +1,19 @@
-"""The token of the local server: random, in a file that only its owner can read.
+"""The access token of local servers: random, in a file that only its owner can read.
 
-It lies beside the stores and stays the same, so that a client is configured once; removing the
-file makes a new one. A file that others can read, that is a link or somebody else's is refused.
+The file is beside the stores, and the token stays the same, so that a client is configured once;
+deleting the file makes a new one. Guarantee: a file that others can read, a symbolic link, or a
+file of another user is refused.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
 import stat
 from pathlib import Path
 
-from mcp.server.auth.provider import AccessToken
-
 from holdfast.adapters.local.private_files import read_own_file
 from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import Refused
-from holdfast.interfaces.mcp.scopes import SCOPES
 
 TOKEN_FILE = "mcp-token"
 _TOKEN_BYTES = 32
@@ -25,27 +21,8 @@ _LARGEST_FILE = 1000
 _OTHERS = 0o077
 
 
-class LocalTokenVerifier:
-    """Accepts the one token, for everything."""
-
-    def __init__(self, token: str, resource: str) -> None:
-        self._digest = hashlib.sha256(token.encode()).digest()
-        self._resource = resource
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-        if not hmac.compare_digest(given, self._digest):
-            return None
-        return AccessToken(
-            token="local",
-            client_id="local",
-            scopes=list(SCOPES.values()),
-            resource=self._resource,
-        )
-
-
 def local_token(home: Path) -> tuple[str, Path]:
-    """The token and the file that it is in, which is made if there is none."""
+    """The token and its file, which is created if there is none."""
     path = home / TOKEN_FILE
     hint = f"remove it and start again: rm {path}"
     try:

@@ -1,11 +1,11 @@
-"""Answers over HTTP that clients do not read: how much of them is held, and for how long.
+"""Backpressure over HTTP: how much unread response data is held, and for how long.
 
     the buffer of a connection is full  → its bytes count, and a clock runs
     it drains                           → neither does any more
-    too many bytes in all               → new requests are told to come back
+    too many bytes in all               → new requests get 503 with Retry-After
     the clock runs out                  → the connection is cut off, and its bytes are free
 
-So those who do not read cost a bounded amount of memory, for a bounded time. One event loop uses
+So clients that do not read cost a bounded amount of memory, for a bounded time. One event loop uses
 it.
 """
 
@@ -30,7 +30,7 @@ else:
     _Protocol = AutoHTTPProtocol
 
 
-class UnreadAnswers:
+class ResponseBackpressure:
     """Of all connections of one server."""
 
     def __init__(

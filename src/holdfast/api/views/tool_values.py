@@ -1,0 +1,100 @@
+"""Checkpoints and git as the tools of agents publish them: flat, and with times in milliseconds.
+
+Dataclasses, because `ToolResult.data` is public: library users read its attributes, and MCP output
+schemas come from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.api.views.times import iso
+
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.git.drift import GitDrift
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """One checkpoint."""
+
+    id: str
+    name: str | None
+    kind: str
+    created_at: str
+    reasoning: str
+    confidence: float
+    tags: list[str]
+    files: int
+    size_bytes: int
+    added: int
+    modified: int
+    removed: int
+    parent: str | None
+    is_head: bool
+    partial: bool
+    restores_from: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GitPlaceInfo:
+    """Where HEAD is: no branch when it is detached, no commit before the first."""
+
+    branch: str | None
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GitNow:
+    """Where HEAD is, and how many tracked files are changed, deleted or staged; null where that is
+    not known."""
+
+    branch: str | None
+    commit: str | None
+    dirty: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GitDriftInfo:
+    """HEAD stays elsewhere than it was at the checkpoint; a commit of everything would contain so
+    many changed files."""
+
+    then: GitPlaceInfo
+    now: GitPlaceInfo
+    changed_files: int | None
+
+
+def checkpoint_info(
+    found: Checkpoint, *, head: str | None, longest: int | None = None
+) -> CheckpointInfo:
+    """With `longest`, only the beginning of its reasoning."""
+    reasoning = found.intent.reasoning
+    if longest is not None and len(reasoning) > longest:
+        reasoning = reasoning[: longest - 1] + "…"
+    return CheckpointInfo(
+        id=found.id,
+        name=found.name,
+        kind=found.kind.value,
+        created_at=iso(found.created_at, "milliseconds"),
+        reasoning=reasoning,
+        confidence=found.intent.confidence,
+        tags=list(found.intent.tags),
+        files=found.files,
+        size_bytes=found.size_bytes,
+        added=found.changed.added,
+        modified=found.changed.modified,
+        removed=found.changed.removed,
+        parent=found.parent,
+        is_head=found.id == head,
+        partial=found.partial,
+        restores_from=found.restores_from,
+    )
+
+
+def git_drift_info(git: GitDrift | None) -> GitDriftInfo | None:
+    if git is None:
+        return None
+    then, now = (GitPlaceInfo(place.branch, place.commit) for place in (git.then, git.now))
+    return GitDriftInfo(then, now, git.changed_files)

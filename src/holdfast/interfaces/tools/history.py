@@ -1,0 +1,314 @@
+"""Tools that read the history: `checkpoint_list`, `checkpoint_history` and `checkpoint_show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from holdfast.api.views.tool_values import CheckpointInfo, checkpoint_info
+from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
+from holdfast.domain.trees.entries import DirectoryEntry
+from holdfast.domain.wording import count_words, size_words
+from holdfast.interfaces.tools.arguments import BadArguments
+from holdfast.interfaces.tools.tool import LIMIT, Answer, Parameter, Tool, ToolContext, reference
+from holdfast.interfaces.tools.wording import (
+    MOST_LISTED,
+    NOTHING_SAVED,
+    PathNote,
+    bullets,
+    cut,
+    label,
+    many_lines,
+    noted,
+    notes,
+    one_line,
+    path_text,
+    row,
+    said,
+)
+
+_PAGE = 500
+_MOST_NOTES = 50
+_LONGEST_NOTE = 5_000
+_MOST_REASONING = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of checkpoints, newest first; `next_cursor` asks for the next one."""
+
+    checkpoints: list[CheckpointInfo]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LineOfWork:
+    """The steps that led to a checkpoint, newest first; `complete`: back to the beginning."""
+
+    steps: list[CheckpointInfo]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoteInfo:
+    """What somebody wrote about a checkpoint."""
+
+    number: int
+    revision: int
+    author: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Everything about one checkpoint. `components` is what it holds besides files, in lines."""
+
+    checkpoint: CheckpointInfo
+    goal_id: str | None
+    task_id: str | None
+    tool_calls: list[str | dict[str, Any]]
+    left_out: list[PathNote]
+    left_out_total: int
+    paths: list[str] = field(default_factory=list)
+    annotations: list[NoteInfo] = field(default_factory=list)
+    components: list[str] = field(default_factory=list)
+
+
+def list_checkpoints(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    limit: int = arguments["limit"]
+    found, following = _within_an_answer(_matching(context, arguments), limit)
+    head = context.session.head
+    rows = [checkpoint_info(checkpoint, head=head) for checkpoint in found]
+    cursor = None if following is None else str(found[-1].sequence)
+    if not rows:
+        first = "No checkpoint matches." if context.session.checkpoint_count else NOTHING_SAVED
+        return Answer(first, Listed([], None))
+    lines = [row(one) for one in rows]
+    if cursor:
+        lines.append(f'There are more: checkpoint_list {{"cursor": "{cursor}"}}.')
+    return Answer("\n".join(lines), Listed(rows, cursor))
+
+
+def _matching(context: ToolContext, arguments: dict[str, Any]) -> Iterator[Checkpoint]:
+    kind = _kind(arguments["kind"])
+    before = _cursor(arguments["cursor"])
+    topic = context.workspace.history
+    records = arguments["records"] or (kind is not None and kind.is_record)
+    while True:
+        page = topic.checkpoints(context.session_id, limit=_PAGE, records=records, before=before)
+        for found in page:
+            if kind in (None, found.kind) and arguments["tag"] in (None, *found.intent.tags):
+                yield found
+        if len(page) < _PAGE:
+            return
+        before = page[-1].sequence
+
+
+def _kind(text: str | None) -> Kind | None:
+    if text is None:
+        return None
+    try:
+        return Kind(text)
+    except ValueError:
+        raise BadArguments(
+            f"kind of checkpoint_list is {one_line(text)!r}, which is none",
+            hint=f"kinds are: {', '.join(kind.value for kind in Kind)}",
+        ) from None
+
+
+def _cursor(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise BadArguments(
+            "cursor of checkpoint_list is not one that it gave out",
+            hint="pass the next_cursor of the last answer, or leave it out for the first page",
+        )
+    return int(text)
+
+
+def history(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    head = context.session.head
+    if arguments["ref"] is None and head is None:
+        return Answer(NOTHING_SAVED, LineOfWork([], True))
+    limit: int = arguments["limit"]
+    start = context.resolve(arguments["ref"] or "HEAD")
+    ancestry = context.workspace.history.ancestry(start)
+    line, following = _within_an_answer(ancestry, limit)
+    steps = [checkpoint_info(checkpoint, head=head) for checkpoint in line]
+    lines: list[str] = []
+    for step in steps:
+        lines.append(row(step))
+        rest = step.reasoning.strip().split("\n")[1:]
+        lines += [f"    {one_line(part)}" for part in rest]
+    if following is not None:
+        lines.append(f'It goes on: checkpoint_history {{"ref": "{following.id}"}}.')
+    return Answer("\n".join(lines), LineOfWork(steps, following is None))
+
+
+def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    found = context.resolve(arguments["ref"] or "HEAD")
+    one = checkpoint_info(found, head=context.session.head)
+    contents = context.workspace.contents
+    skipped = [s for s in contents.skipped(found) if s.reason is not SkipReason.OWN_DATA]
+    left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])
+    intent, written = found.intent, _written(context, found)
+    parts = contents.component_lines(found)
+    besides = [said(f"{name}: {line}") for name, line in parts[:MOST_LISTED]]
+    paths: list[str] = []
+    if arguments["files"]:
+        entries = contents.entries(found)
+        names = (path for path, entry in entries if not isinstance(entry, DirectoryEntry))
+        paths = [path_text(path) for path in islice(names, arguments["limit"])]
+    lines = [
+        f"Checkpoint {label(found)}, {found.kind.value}, {one.created_at}",
+        f"id: {found.id}",
+        f"reasoning: {many_lines(intent.reasoning)}",
+        f"confidence: {intent.confidence:.2f}",
+        *(f"{name}: {one_line(value)}" for name, value in _details(found)),
+        (
+            f"{count_words(found.files, 'file')}, {size_words(found.size_bytes)}; "
+            f"{one.added} added, {one.modified} modified, {one.removed} removed since the one "
+            "before"
+        ),
+        *(["It is partial: something could not be saved."] if found.partial else []),
+        *(["Besides files:", *bullets(besides)] if besides else []),
+        *(f"note {note.number}: {many_lines(note.text)}" for note in written),
+        *noted(f"Left out ({len(skipped):,}):", left_out),
+        *(["Files:", *bullets(paths, arguments["limit"])] if paths else []),
+    ]
+    if paths and found.files > len(paths):
+        lines.append(f"  … and {found.files - len(paths):,} more; `limit` is how many are listed.")
+    calls = [call if isinstance(call, str) else dict(call) for call in intent.tool_calls]
+    data = Shown(
+        one,
+        intent.goal_id,
+        intent.task_id,
+        calls,
+        left_out,
+        len(skipped),
+        paths,
+        annotations=written,
+        components=besides,
+    )
+    return Answer("\n".join(lines), data)
+
+
+def _written(context: ToolContext, found: Checkpoint) -> list[NoteInfo]:
+    """The newest notes about a checkpoint, as far as an answer holds them."""
+    annotations = context.workspace.conversation.around(found).annotations
+    return [
+        NoteInfo(note.number, note.revision, note.author, cut(note.text, _LONGEST_NOTE))
+        for note in annotations[-_MOST_NOTES:]
+    ]
+
+
+def _details(found: Checkpoint) -> Iterator[tuple[str, str]]:
+    intent = found.intent
+    if intent.goal_id:
+        yield "goal", intent.goal_id
+    if intent.task_id:
+        yield "task", intent.task_id
+    if intent.tags:
+        yield "tags", ", ".join(intent.tags)
+    if found.parent:
+        yield "parent", found.parent
+    if found.restores_from:
+        yield "restored from", found.restores_from
+    for call in intent.tool_calls:
+        yield "tool call", call if isinstance(call, str) else str(dict(call))[:500]
+
+
+def _within_an_answer(
+    found: Iterable[Checkpoint], limit: int
+) -> tuple[list[Checkpoint], Checkpoint | None]:
+    """As many as fit: at most `limit`, and with long reasons as many as an answer holds, at least
+    one; and the next one, if there is one."""
+    fitting: list[Checkpoint] = []
+    room = _MOST_REASONING
+    for one in found:
+        room -= len(one.intent.reasoning)
+        if len(fitting) == limit or (fitting and room < 0):
+            return fitting, one
+        fitting.append(one)
+    return fitting, None
+
+
+def _nothing_listed(workspace: Path, session_id: str) -> Answer:
+    return Answer(NOTHING_SAVED, Listed([], None))
+
+
+def _no_history(workspace: Path, session_id: str) -> Answer:
+    return Answer(NOTHING_SAVED, LineOfWork([], True))
+
+
+LIST = Tool(
+    "checkpoint_list",
+    "List checkpoints",
+    "List the checkpoints of this session, newest first, with ids, names, reasons and what "
+    "changed. Use it to find the state to compare with or to return to. For more than one "
+    "page, pass the `next_cursor` of the last answer as `cursor`.",
+    (
+        LIMIT,
+        Parameter(
+            "cursor", "string", "Where the last page ended: its `next_cursor`.", "9", most=40
+        ),
+        Parameter(
+            "kind",
+            "string",
+            "Only of this kind: manual, initial, message, tool, risky, interval, threshold, "
+            "end-of-day, merge.",
+            "manual",
+            most=20,
+        ),
+        Parameter("tag", "string", "Only with this tag.", "auth", most=64),
+        Parameter(
+            "records",
+            "boolean",
+            "Also what restores left behind: the state before and after each.",
+            False,
+            default=False,
+        ),
+    ),
+    "read",
+    handler=list_checkpoints,
+    result=Listed,
+    without_store=_nothing_listed,
+    read_only=True,
+    idempotent=True,
+)
+
+HISTORY = Tool(
+    "checkpoint_history",
+    "How this state came about",
+    "Follow a checkpoint back to the beginning, step by step, with the whole reasoning of each "
+    "step. Unlike checkpoint_list it shows only the line that led there, without the attempts "
+    "that were taken back. Use it to recall what was done and why.",
+    (reference("Default: HEAD."), LIMIT),
+    "read",
+    handler=history,
+    result=LineOfWork,
+    without_store=_no_history,
+    read_only=True,
+    idempotent=True,
+)
+
+SHOW = Tool(
+    "checkpoint_show",
+    "Show a checkpoint",
+    "Everything about one checkpoint: reason, goal, confidence, tool calls, what changed with "
+    "it, and what was left out of it and why. With `files`, also the paths in it.",
+    (
+        reference("Default: HEAD."),
+        Parameter("files", "boolean", "List the paths too.", False, default=False),
+        LIMIT,
+    ),
+    "read",
+    handler=show,
+    result=Shown,
+    read_only=True,
+    idempotent=True,
+)

@@ -1,0 +1,232 @@
+"""Tools that restore: `checkpoint_restore` and `checkpoint_reset`, which preview first, and
+`checkpoint_undo`.
+
+    preview: plan → words → a token that stands for the target, the paths and every step
+    call with the token: plan again → the same steps: carry out; others: a new preview
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.api.confirmations import VALID_MINUTES
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.restore.plan import RestorePlan
+from holdfast.domain.timeline.rounds import round_title
+from holdfast.interfaces.tools.arguments import BadArguments
+from holdfast.interfaces.tools.restore_result import (
+    Restored,
+    done,
+    fingerprint,
+    plan_lines,
+    planned,
+)
+from holdfast.interfaces.tools.tool import (
+    CONFIRM,
+    PATHS,
+    Answer,
+    Parameter,
+    Tool,
+    ToolContext,
+    reference,
+)
+
+if TYPE_CHECKING:
+    from holdfast.api.restores import RestoreRequest
+
+_RESTORE = "checkpoint_restore"
+_RESET = "checkpoint_reset"
+
+
+@dataclass(frozen=True, slots=True)
+class _Preview:
+    """A preview that was shown: the request, the arguments it came from, and the plan."""
+
+    request: RestoreRequest
+    arguments: tuple[tuple[str, Any], ...]
+    plan: bytes
+
+
+def restore(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    token = arguments.pop("confirm_token")
+    if token is None:
+        request = context.workspace.restores.request(
+            context.session_id,
+            None if arguments["ref"] is None else arguments["ref"].strip(),
+            paths=context.paths(arguments["paths"]),
+            best_effort=arguments["best_effort"],
+        )
+        return _show_preview(context, _RESTORE, request, arguments)
+    preview = context.confirmations.take(_RESTORE, token)
+    assert isinstance(preview, _Preview)
+    _require_same(preview, arguments)
+    return _carry_out(context, _RESTORE, preview)
+
+
+def reset(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    token = arguments["confirm_token"]
+    if token is None:
+        return _show_preview(
+            context, _RESET, context.workspace.rounds.reset_request(context.session_id), {}
+        )
+    preview = context.confirmations.take(_RESET, token)
+    assert isinstance(preview, _Preview)
+    return _carry_out(context, _RESET, preview)
+
+
+def undo(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    restores, session_id = context.workspace.restores, context.session_id
+    redo = arguments["redo"]
+    request = restores.redo_request(session_id) if redo else restores.undo_request(session_id)
+    if arguments["dry_run"]:
+        plan = restores.plan(request)
+        data = planned(request, plan, None)
+        words = plan_lines(request, plan, data)
+        again = '{"redo": true}' if redo else "{}"
+        words.append(f"Nothing has been changed. To do it: checkpoint_undo {again}.")
+        return Answer("\n".join(words), data)
+    outcome = restores.restore(request)
+    back = '{"redo": false}' if redo else '{"redo": true}'
+    return done(context, request, outcome, f"To take this back: checkpoint_undo {back}.")
+
+
+def _show_preview(
+    context: ToolContext,
+    tool: str,
+    request: RestoreRequest,
+    arguments: dict[str, Any],
+    first: str = "",
+) -> Answer:
+    plan, abandoned = context.workspace.restores.plan(request), None
+    if request.kind is OperationKind.RESET:
+        abandoned = context.workspace.rounds.abandoned_by(request, plan)
+    # A reset also ends a round whose work was rolled back already.
+    to_do = _changes_something(plan) or abandoned is not None
+    obstacles = bool(plan.blocked) or any(step.blocked for step in plan.components)
+    possible = to_do and (request.best_effort or not obstacles)
+    given = tuple(sorted(arguments.items()))
+    token = None
+    if possible:
+        token = context.confirmations.offer(tool, _Preview(request, given, fingerprint(plan)))
+    data = planned(request, plan, token)
+    lines = [first] if first else []
+    lines += plan_lines(request, plan, data)
+    if abandoned is not None and token is not None:
+        data = replace(data, abandoned_round=abandoned)
+        lines.append(
+            f"It abandons {round_title(abandoned)} and begins the next round. The "
+            "abandoned one stays recoverable: checkpoint_undo brings it back directly afterwards, "
+            "and later checkpoint_restore does, with the safety checkpoint that the reset names as "
+            "ref."
+        )
+    if token is not None:
+        lines.append(
+            "Nothing has been changed yet. The present state will be saved first, and "
+            f'checkpoint_undo brings it back. To do it: {tool} {{"confirm_token": "{token}"}} '
+            f"(counts once, for {VALID_MINUTES} minutes)."
+        )
+    elif plan.blocked:
+        lines.append(
+            "Nothing has been changed. These paths hold bytes that no checkpoint has, so the "
+            "restore would be refused. Move them away, or leave them as they are with "
+            '"best_effort": true.'
+        )
+    elif obstacles:
+        lines.append(
+            "Nothing has been changed, and the restore would be refused. Put right what is in the "
+            'way, or restore what can be with "best_effort": true.'
+        )
+    return Answer("\n".join(lines), data)
+
+
+def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
+    request = preview.request
+    if fingerprint(context.workspace.restores.plan(request)) != preview.plan:
+        first = "The workspace has changed since the preview; nothing was done. This is it now:"
+        return _show_preview(context, tool, request, dict(preview.arguments), first)
+    outcome = context.workspace.restores.restore(request)
+    answer = done(context, request, outcome, "To take this back: checkpoint_undo {}.")
+    if request.kind is not OperationKind.RESET:
+        return answer
+    rounds = context.workspace.rounds.reset_outcome(context.session_id, outcome)
+    assert isinstance(answer.data, Restored)
+    data = replace(answer.data, abandoned_round=rounds.abandoned, new_round=rounds.new_round)
+    text = answer.text
+    if rounds.abandoned is not None:
+        ended, begun = round_title(rounds.abandoned), round_title(rounds.new_round)
+        text += f"\n{ended} is abandoned; {begun} begins."
+    return Answer(text, data, answer.restored)
+
+
+def _changes_something(plan: RestorePlan) -> bool:
+    return bool(plan.steps) or any(step.actions for step in plan.components)
+
+
+def _require_same(preview: _Preview, arguments: dict[str, Any]) -> None:
+    """With a token no other argument is needed; one that is given anyway must be the one shown."""
+    shown = dict(preview.arguments)
+    for name, value in arguments.items():
+        if value not in (None, (), False) and value != shown[name]:
+            raise BadArguments(
+                f"{name} of {_RESTORE} is not what the confirm_token was given for; nothing was "
+                "done, and the token is used up",
+                hint=f"call {_RESTORE} without confirm_token to preview it with this {name}",
+            )
+
+
+RESTORE = Tool(
+    "checkpoint_restore",
+    "Restore a checkpoint",
+    "Make the workspace, or some paths of it, what it was at a checkpoint. The first call only "
+    "previews: it lists what would change and returns a `confirm_token`. Read the preview, "
+    "then call again with that token to do it. The present state is saved first, so "
+    "checkpoint_undo brings it back; files that no checkpoint has are not touched. Use it when "
+    "work went wrong, instead of repairing by hand.",
+    (
+        reference("Default: the checkpoint before the one the work stands on."),
+        PATHS,
+        Parameter(
+            "best_effort",
+            "boolean",
+            "Skip and list what cannot be restored, instead of refusing as a whole.",
+            False,
+            default=False,
+        ),
+        CONFIRM,
+    ),
+    "restore",
+    handler=restore,
+    result=Restored,
+    destructive=True,
+)
+
+UNDO = Tool(
+    "checkpoint_undo",
+    "Undo a restore",
+    "Take back the last restore, reset or undo: the workspace is exactly what it was before, "
+    "edits made in between included. With `redo`, take back the last undo. With `dry_run`, "
+    "only tell what would change.",
+    (
+        Parameter("redo", "boolean", "Go forward again instead.", False, default=False),
+        Parameter("dry_run", "boolean", "Only tell.", False, default=False),
+    ),
+    "restore",
+    handler=undo,
+    result=Restored,
+    destructive=True,
+)
+
+RESET = Tool(
+    "checkpoint_reset",
+    "Throw away unapproved work",
+    "Take the workspace back to what was approved last, or to how the session began, and "
+    "abandon the round of work. The first call only previews and returns a `confirm_token`. "
+    "The present state is saved first, so checkpoint_undo brings it back. Call it only when "
+    "the person wants the whole round gone; for less, use checkpoint_restore.",
+    (CONFIRM,),
+    "restore",
+    handler=reset,
+    result=Restored,
+    destructive=True,
+)

@@ -1,0 +1,266 @@
+"""The answer of a tool that restores: as data and in words, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.api.views.tool_values import GitDriftInfo, GitNow, git_drift_info
+from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.restore.plan import (
+    FAILED,
+    ComponentOutcome,
+    ComponentStep,
+    RestorePlan,
+    Step,
+    count_steps,
+)
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.wording import count_words, remarks_in
+from holdfast.interfaces.tools.tool import Answer, ToolContext
+from holdfast.interfaces.tools.wording import (
+    MOST_LISTED,
+    PathNote,
+    bullets,
+    git_now,
+    label,
+    noted,
+    notes,
+    one_line,
+    path_text,
+    said,
+    warning_lines,
+)
+
+if TYPE_CHECKING:
+    from holdfast.api.restores import RestoreRequest
+
+_KEPT = "Not part of it, and kept:"
+_MISSING = "Left out of the checkpoint and missing now, so not restored:"
+
+
+@dataclass(frozen=True, slots=True)
+class StepInfo:
+    """One step of a restore: create, restore, delete, chmod, relink, mkdir or rmdir."""
+
+    step: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentNews:
+    """What a restore does, or did, to a part of the state other than files. `status` is None in a
+    preview, and afterwards restored or failed; `blocked` says why it cannot be, or was not."""
+
+    name: str
+    mode: str
+    status: str | None
+    actions: list[str]
+    blocked: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A restore that was previewed or, when `done`, carried out. A preview of something that can be
+    done has a `confirm_token`, and `plan_id` is the same for the same plan; what was done has the
+    checkpoint of the state before it, and whether it was found to be what it should be. `kept` is
+    what stays though the checkpoint does not have it; `missing` was left out of the checkpoint, and
+    is gone."""
+
+    done: bool
+    target: str
+    steps: list[StepInfo]
+    total_steps: int
+    created: int
+    rewritten: int
+    deleted: int
+    blocked: list[PathNote]
+    kept: list[PathNote]
+    conflicts: list[PathNote]
+    warnings: list[str]
+    confirm_token: str | None
+    plan_id: str | None
+    safety_checkpoint: str | None
+    components: list[ComponentNews] = field(default_factory=list)
+    verified: bool | None = None
+    abandoned_round: str | None = None
+    new_round: str | None = None
+    git: GitDriftInfo | None = None
+    missing: list[PathNote] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """Those of the warnings that nobody has to act on."""
+    git_now: GitNow | None = None
+
+
+def fingerprint(plan: RestorePlan) -> bytes:
+    """The same for plans that do the same to the same: contents and modes count, times do not."""
+    from holdfast.domain.trees.objects import digest_of
+
+    steps = [(s.type.value, s.path, _state(s.before), _state(s.after)) for s in plan.steps]
+    besides = [(c.name, c.mode, c.actions, c.blocked) for c in plan.components]
+    shown = repr((steps, plan.blocked, plan.kept, besides))
+    return digest_of(shown.encode("utf-8", "surrogatepass"))
+
+
+def _state(entry: Entry | None) -> tuple[object, ...]:
+    """What `same_state` compares."""
+    if isinstance(entry, FileEntry):
+        return ("file", entry.digest, entry.mode, entry.link)
+    if isinstance(entry, DirectoryEntry):
+        return ("directory", entry.mode)
+    return () if entry is None else ("symlink", entry.target)
+
+
+def planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> Restored:
+    counts = count_steps(plan.steps)
+    return Restored(
+        done=False,
+        target=request.target.id,
+        steps=_steps(plan.steps),
+        total_steps=len(plan.steps),
+        created=counts.created,
+        rewritten=counts.restored,
+        deleted=counts.deleted,
+        blocked=notes((b.path, b.reason) for b in plan.blocked[:MOST_LISTED]),
+        kept=notes((k.path, k.reason) for k in plan.kept[:MOST_LISTED]),
+        conflicts=[],
+        warnings=[said(warning) for warning in plan.warnings],
+        remarks=remarks_in(map(said, plan.warnings)),
+        confirm_token=token,
+        plan_id=fingerprint(plan).hex()[:16],
+        safety_checkpoint=None,
+        components=_planned_components(plan.components),
+        git=git_drift_info(plan.git),
+        missing=notes((m.path, m.reason) for m in plan.missing[:MOST_LISTED]),
+    )
+
+
+def plan_lines(request: RestoreRequest, plan: RestorePlan, data: Restored) -> list[str]:
+    besides = _component_lines(data.components)
+    if not plan.steps and not plan.blocked and not besides:
+        rest = [*noted(_KEPT, data.kept), *noted(_MISSING, data.missing)]
+        return [f"The workspace already is what {label(request.target)} holds.", *rest]
+    rows = [f"{step.step} {step.path}" for step in data.steps]
+    reason = one_line(request.target.intent.reasoning.split("\n", 1)[0][:200])
+    end = ":" if rows else "."
+    return [
+        f"Restoring {label(request.target)} ({reason}) would change {_summary(data)}{end}",
+        *bullets(rows),
+        *besides,
+        *warning_lines(plan.warnings),
+        *noted("In the way:", data.blocked),
+        *noted(_KEPT, data.kept),
+        *noted(_MISSING, data.missing),
+    ]
+
+
+def done(
+    context: ToolContext, request: RestoreRequest, outcome: RestoreOutcome, way_back: str
+) -> Answer:
+    place = context.workspace.restores.git_now(outcome)
+    counts = count_steps(outcome.steps)
+    data = Restored(
+        done=True,
+        target=outcome.restored_to,
+        steps=_steps(outcome.steps),
+        total_steps=len(outcome.steps),
+        created=counts.created,
+        rewritten=counts.restored,
+        deleted=counts.deleted,
+        blocked=notes((p.path, p.reason) for p in outcome.skipped[:MOST_LISTED]),
+        kept=notes((k.path, k.reason) for k in outcome.kept[:MOST_LISTED]),
+        conflicts=notes((p.path, p.reason) for p in outcome.conflicts[:MOST_LISTED]),
+        warnings=[said(warning) for warning in outcome.warnings],
+        remarks=remarks_in(map(said, outcome.warnings)),
+        git_now=None if place is None else git_now(place),
+        confirm_token=None,
+        plan_id=None,
+        safety_checkpoint=outcome.safety if outcome.recorded else None,
+        components=_restored_components(outcome.components),
+        verified=outcome.verified,
+        git=git_drift_info(outcome.git),
+        missing=notes((m.path, m.reason) for m in outcome.missing[:MOST_LISTED]),
+    )
+    if not outcome.recorded:
+        said_so = f"The workspace already was {label(request.target)}; nothing changed."
+        return Answer("\n".join([said_so, *noted(_MISSING, data.missing)]), data)
+    checked = "NOT verified"
+    if outcome.verified:
+        checked = (
+            f"verified {count_words(outcome.compared, 'file')}" if outcome.compared else "verified"
+        )
+    lines = [
+        f"Restored {label(request.target)}: {_summary(data)}, {checked}.",
+        *bullets([f"{step.step} {step.path}" for step in data.steps]),
+        *_component_lines(data.components),
+        *warning_lines(outcome.warnings),
+        *noted("Skipped:", data.blocked),
+        *noted("Changed by somebody meanwhile; their bytes are in the safety one:", data.conflicts),
+        *noted(_KEPT, data.kept),
+        *noted(_MISSING, data.missing),
+        *([] if place is None else [f"Git: {one_line(str(place))}."]),
+        f"The state before is saved as {outcome.safety}. {way_back}",
+        "Files you have read may have changed: read them again before you edit them.",
+    ]
+    return Answer("\n".join(lines), data, outcome.record)
+
+
+def _steps(steps: Sequence[Step]) -> list[StepInfo]:
+    return [StepInfo(step.type.value, path_text(step.path)) for step in steps[:MOST_LISTED]]
+
+
+def _summary(data: Restored) -> str:
+    total = data.created + data.rewritten + data.deleted
+    if not total:
+        return (
+            f"{count_words(data.total_steps, 'directory', 'directories')}"
+            if data.steps
+            else "no file"
+        )
+    parts = {"created": data.created, "rewritten": data.rewritten, "deleted": data.deleted}
+    told = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number)
+    return f"{count_words(total, 'file')} ({told})"
+
+
+def _planned_components(steps: Iterable[ComponentStep]) -> list[ComponentNews]:
+    return [
+        ComponentNews(
+            name=said(step.name),
+            mode=_way(step.mode),
+            status=None,
+            actions=[said(line) for line in step.actions[:MOST_LISTED]],
+            blocked=[said(line) for line in step.blocked[:MOST_LISTED]],
+        )
+        for step in steps
+    ]
+
+
+def _restored_components(outcomes: Iterable[ComponentOutcome]) -> list[ComponentNews]:
+    return [
+        ComponentNews(
+            name=said(one.name),
+            mode=_way(one.mode),
+            status=one.status,
+            actions=[],
+            blocked=[said(one.detail)] if one.status == FAILED else [],
+        )
+        for one in outcomes
+    ]
+
+
+def _component_lines(news: Sequence[ComponentNews]) -> list[str]:
+    """One line for each thing that is, or was, done to one."""
+    rows: list[str] = []
+    for one in news:
+        rows += [f"{one.name}: {line}" for line in one.actions]
+        word = "in the way" if one.status is None else "NOT restored"
+        rows += [f"{one.name}: {word}: {line}" for line in one.blocked]
+        if one.status is not None and one.status != FAILED:
+            rows.append(f"{one.name}: restored")
+    return ["Besides files:", *bullets(rows)] if rows else []
+
+
+def _way(mode: str) -> str:
+    """A mode without the keys of what was chosen."""
+    return mode.partition(":")[0]

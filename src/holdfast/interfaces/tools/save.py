@@ -1,0 +1,245 @@
+"""Tools that keep work: `checkpoint_create`, `checkpoint_annotate` and `checkpoint_approve`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.api.views.git import git_at_checkpoint_view
+from holdfast.api.views.tool_values import CheckpointInfo, GitNow, checkpoint_info
+from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
+from holdfast.domain.git.place import PresentGit, git_place
+from holdfast.domain.intent import DEFAULT_CONFIDENCE
+from holdfast.domain.messages import MOST_ANNOTATION_BYTES
+from holdfast.domain.timeline.rounds import round_title
+from holdfast.domain.wording import count_words, remarks_in, size_words
+from holdfast.interfaces.tools.tool import (
+    LONGEST_TEXT,
+    Answer,
+    Parameter,
+    Tool,
+    ToolContext,
+    reference,
+)
+from holdfast.interfaces.tools.wording import (
+    PathNote,
+    git_now,
+    label,
+    noted,
+    notes,
+    one_line,
+    said,
+    warning_lines,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A checkpoint that is durable, and what is not in it although it should be. `deduplicated`: it
+    is one that was there, because nothing has changed since."""
+
+    checkpoint: CheckpointInfo
+    problems: list[PathNote]
+    left_out: int
+    warnings: list[str]
+    deduplicated: bool = False
+    remarks: list[str] = field(default_factory=list)
+    """Those of the warnings that nobody has to act on."""
+    git: GitNow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """What is now written about a checkpoint; an edit is a new revision of the same number."""
+
+    checkpoint: CheckpointInfo
+    number: int
+    revision: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """What is locked in, how many checkpoints of the round, and the round that begins."""
+
+    checkpoint: CheckpointInfo
+    merged_round: str
+    new_round: str
+    checkpoints_approved: int
+
+
+def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    confidence = arguments["confidence"]
+    outcome = context.session.save_checkpoint(
+        arguments["reasoning"],
+        name=arguments["name"],
+        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+        tags=arguments["tags"],
+        goal_id=arguments["goal_id"],
+        task_id=arguments["task_id"],
+        reuse=arguments["reuse"],
+    )
+    made = outcome.checkpoint
+    place, git = _git(context, made)
+    problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)
+    changed = made.changed
+    size = f"{count_words(made.files, 'file')}, {size_words(made.size_bytes)}"
+    saved = (
+        f"Saved checkpoint {label(made)}: {size}; {changed.added} added, {changed.modified} "
+        f"modified, {changed.removed} removed since the one before."
+    )
+    same = f"Nothing has changed since checkpoint {label(made)}: {size}. No other was made."
+    lines = [
+        same if outcome.deduplicated else saved,
+        *([] if place is None else [f"Git: {one_line(place)}."]),
+        *warning_lines(outcome.warnings),
+        *noted("Not saved as it should be:", problems),
+        f'To come back to this state: checkpoint_restore {{"ref": "{made.id}"}}.',
+    ]
+    left_out = len([one for one in outcome.skipped if _is_left_out_by_rule(one)])
+    if left_out:
+        lines.append(
+            f"{count_words(left_out, 'path')} left out by rules (ignored, too large); "
+            "checkpoint_show lists them."
+        )
+    data = Created(
+        checkpoint_info(made, head=made.id),
+        problems,
+        left_out,
+        [said(w) for w in outcome.warnings],
+        outcome.deduplicated,
+        remarks=remarks_in(map(said, outcome.warnings)),
+        git=git,
+    )
+    return Answer("\n".join(lines), data)
+
+
+def _is_left_out_by_rule(one: Skipped) -> bool:
+    """On purpose, and not because it is Holdfast's own data."""
+    return not one.reason.is_failure and one.reason is not SkipReason.OWN_DATA
+
+
+def _git(context: ToolContext, made: Checkpoint) -> tuple[str | None, GitNow | None]:
+    """Where git was at the checkpoint, in words and as data."""
+    state = context.workspace.contents.git_state(made)
+    data = git_at_checkpoint_view(state, made)
+    if data is None:
+        return None, None
+    return git_place(state, made), git_now(
+        PresentGit(data["branch"], data["commit"], data["dirty"])
+    )
+
+
+def annotate(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    found = context.resolve(arguments["ref"] or "HEAD")
+    note = context.session.annotate(found.id, arguments["text"], number=arguments["number"])
+    text = (
+        f"Annotation {note.number} of {label(found)} is kept"
+        f"{f' as revision {note.revision}' if note.revision > 1 else ''}. checkpoint_show and "
+        "checkpoint_search find it. To change it: checkpoint_annotate "
+        f'{{"ref": "{found.id}", "number": {note.number}, "text": "…"}}.'
+    )
+    data = Annotated(
+        checkpoint_info(found, head=context.session.head), note.number, note.revision, note.text
+    )
+    return Answer(text, data)
+
+
+def approve(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    outcome = context.session.approve(arguments["message"])
+    approved = outcome.approved
+    text = (
+        f"Approved {count_words(outcome.count, 'checkpoint')} of {round_title(outcome.merged)}, "
+        f"up to {label(approved)}. {round_title(outcome.new_round)} begins; checkpoint_reset comes "
+        'back to here, and so does checkpoint_restore {"ref": "approved"}.'
+    )
+    data = Approved(
+        checkpoint_info(approved, head=context.session.head),
+        outcome.merged,
+        outcome.new_round,
+        outcome.count,
+    )
+    return Answer(text, data)
+
+
+CREATE = Tool(
+    "checkpoint_create",
+    "Save a checkpoint",
+    "Save the whole workspace with the reason, so that it can be brought back exactly. Call it "
+    "before anything risky (a refactor, a deletion, a migration, a command that rewrites "
+    "files) and after reaching a state worth keeping. It is fast, stores only what changed and "
+    "returns when the checkpoint is durable. Say in `reasoning` what is about to happen and "
+    "why; give a `name` to states you may want to return to.",
+    (
+        Parameter(
+            "reasoning",
+            "string",
+            "Why this checkpoint is made.",
+            "before moving auth to its own module",
+            required=True,
+            least=1,
+            most=LONGEST_TEXT,
+        ),
+        Parameter("name", "string", "A short unique name.", "before-refactor", most=128),
+        Parameter(
+            "confidence",
+            "number",
+            "How sure you are that this state is good, from 0.0 to 1.0.",
+            0.8,
+            least=0,
+            most=1,
+        ),
+        Parameter("tags", "strings", "Words to find it by.", ["auth"], default=()),
+        Parameter("goal_id", "string", "The goal it belongs to.", "issue-42", most=400),
+        Parameter("task_id", "string", "The task it belongs to.", "task-7", most=400),
+        Parameter(
+            "reuse",
+            "boolean",
+            "Be content with the last checkpoint if it is less than a minute old and nothing "
+            "has changed since; without `name`.",
+            True,
+            default=False,
+        ),
+    ),
+    "write",
+    handler=create,
+    result=Created,
+    starts_session=True,
+)
+
+ANNOTATE = Tool(
+    "checkpoint_annotate",
+    "Write about a checkpoint",
+    "Add a note to a checkpoint: what was learnt since, why it was good or bad, what to do "
+    "differently. Notes are found by checkpoint_search. With a number, an earlier note gets "
+    "new words; its old ones are kept.",
+    (
+        reference("Default: HEAD."),
+        Parameter(
+            "text",
+            "string",
+            f"The note, of at most {MOST_ANNOTATION_BYTES} bytes.",
+            "breaks the login",
+            required=True,
+            least=1,
+            most=MOST_ANNOTATION_BYTES,
+            in_bytes=True,
+        ),
+        Parameter("number", "integer", "The note to change.", 1, least=1),
+    ),
+    "write",
+    handler=annotate,
+    result=Annotated,
+)
+
+APPROVE = Tool(
+    "checkpoint_approve",
+    "Approve the work",
+    "Lock in everything up to now: the workspace is saved, the round is approved and the next "
+    "one begins. A later checkpoint_reset comes back to here. Call it only when the "
+    "person has said that the work is good.",
+    (Parameter("message", "string", "What is approved.", "login works again", most=LONGEST_TEXT),),
+    "write",
+    handler=approve,
+    result=Approved,
+)

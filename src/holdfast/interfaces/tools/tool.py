@@ -1,0 +1,148 @@
+"""A tool of an agent: its words, its parameters, its rights, and the function that answers it.
+
+Definitions in any format, the check of arguments, the schemas of answers and the server's
+annotations are made from this. The words are for a model that decides when to call: when to use the
+tool, what comes back, and what to do next.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from holdfast.domain.errors import UsageError
+from holdfast.domain.ids import SessionId
+from holdfast.domain.paths import from_text
+
+if TYPE_CHECKING:
+    from holdfast.api.confirmations import Confirmations
+    from holdfast.api.session import SessionCheckpointer
+    from holdfast.api.workspace import Workspace
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.ids import CheckpointId
+
+ParameterType = Literal["string", "integer", "number", "boolean", "strings", "object"]
+Scope = Literal["read", "write", "restore", "admin"]
+
+LONGEST_TEXT = 100_000
+MOST_ITEMS = 1_000
+PATH_HINT = 'paths are relative to the workspace, e.g. ["src/app.py"]'
+_REFERENCE = (
+    "A checkpoint: its id, the unique beginning of one, its name, HEAD, HEAD~n, initial, approved, "
+    "or a time such as @{10 minutes ago}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A tool's answer: text for the model, data for programs. `restored` is the record of a restore
+    that it made and reports."""
+
+    text: str
+    data: object
+    restored: CheckpointId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """The session that tools work on, and its open previews."""
+
+    session: SessionCheckpointer
+    confirmations: Confirmations
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.session.opened
+
+    @property
+    def session_id(self) -> SessionId:
+        return SessionId(self.session.session_id)
+
+    def resolve(self, reference: str) -> Checkpoint:
+        return self.workspace.resolve(self.session_id, reference.strip())
+
+    def paths(self, given: Sequence[str]) -> list[bytes]:
+        """Paths as models write them: relative, with `./`, or absolute inside the workspace. None
+        at all when the whole workspace is among them."""
+        found: list[bytes] = []
+        root = str(self.session.workspace)
+        for text in given:
+            path = posixpath.normpath(text)
+            if path == root or path == ".":
+                return []
+            if path.startswith("/"):
+                inside = posixpath.relpath(path, root)
+                if inside.startswith(".."):
+                    raise UsageError(
+                        f"{ascii(text)[:200]} is outside the workspace {root}", hint=PATH_HINT
+                    )
+                path = inside
+            found.append(from_text(path))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of a tool. `least` and `most` bound a number, or the length of a text."""
+
+    name: str
+    type: ParameterType
+    description: str
+    example: Any
+    required: bool = False
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    in_bytes: bool = False
+    """The length of the text is in bytes; the store measures and refuses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `result` is the type of its answer's data. A `destructive` one can change or remove
+    something in the workspace or the store."""
+
+    name: str
+    title: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    scope: Scope
+    handler: Callable[[ToolContext, dict[str, Any]], Answer]
+    result: type
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    starts_session: bool = False
+    """Whether it creates the session that a call names, where there is none."""
+    without_store: Callable[[Path, str], Answer] | None = None
+    """The answer in a workspace without checkpoints, from its path and the id of the session; where
+    a tool that only reads has none, that is an error."""
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((known for known in self.parameters if known.name == name), None)
+
+
+CONFIRM = Parameter(
+    "confirm_token",
+    "string",
+    "The token from the preview. Leave it out to get the preview; nothing happens without it.",
+    "3f9c2a…",
+    most=200,
+)
+LIMIT = Parameter(
+    "limit", "integer", "At most this many.", 20, default=20, least=1, most=MOST_ITEMS
+)
+PATHS = Parameter(
+    "paths",
+    "strings",
+    "Only these files or directories, relative to the workspace.",
+    ["src/app.py"],
+    default=(),
+)
+
+
+def reference(default: str, name: str = "ref") -> Parameter:
+    return Parameter(name, "string", f"{_REFERENCE} {default}", "HEAD~1", most=400)
