@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.engine.bundles.importer import ImportOutcome as ImportOutcome
     from holdfast.engine.bundles.selection import Selection as Selection
     from holdfast.ports.progress import Progress
-    from holdfast.ports.repository import MirrorOutcome
+    from holdfast.ports.repository import MirrorOutcome as MirrorOutcome
 
 
 def verify_bundle(request: ImportRequest, progress: Progress) -> ImportOutcome:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import SessionId
     from holdfast.engine.git.accept import Acceptance
+    from holdfast.engine.git.accept import AcceptRange as AcceptRange
 
 
 class Acceptances:

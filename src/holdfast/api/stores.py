@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.bootstrap.local_token import TOKEN_FILE, local_token
 from holdfast.bootstrap.locations import holdfast_home
@@ -13,6 +14,9 @@ from holdfast.bootstrap.stores import (
     store_of,
     use_former_store,
 )
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap.stores import StoreWithoutWorkspace as StoreWithoutWorkspace
 
 __all__ = [
     "TOKEN_FILE",

@@ -25,7 +25,7 @@ from holdfast.domain.errors import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.all_stores import StoreWithoutWorkspace
+    from holdfast.adapters.local.all_stores import StoreWithoutWorkspace as StoreWithoutWorkspace
     from holdfast.adapters.local.encryption.key_slots import Secret
 
 _FROM_ELSEWHERE = (

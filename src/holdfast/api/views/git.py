@@ -1,13 +1,16 @@
-"""Where git is, or was at a checkpoint, as data."""
+"""Git as data: where it is, or was at a checkpoint, and checkpoints accepted as a commit."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 from holdfast.domain.git.place import dirty_files
+from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
+    from holdfast.api.git import AcceptRange
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
+    from holdfast.domain.git.accept import AcceptOutcome
     from holdfast.domain.git.drift import GitDrift, GitPlace
     from holdfast.domain.git.place import PresentGit
 
@@ -38,6 +41,49 @@ class GitDriftView(TypedDict):
     now: GitPlaceView
     changed_files: int | None
     modes: list[str]
+
+
+class CommitPathView(TypedDict):
+    """A path in a commit."""
+
+    path: str
+    status: str
+
+
+class PathLeftOutView(TypedDict):
+    """A path that is not in a commit, and why."""
+
+    path: str
+    reason: str
+
+
+class ObstacleView(TypedDict):
+    """A reason why there can be no commit, and the way out."""
+
+    reason: str
+    hint: str
+
+
+AcceptView = TypedDict(  # not a class: `from` is a keyword
+    "AcceptView",
+    {
+        "commit": str | None,
+        "branch": str | None,
+        "parent": str | None,
+        "message": str,
+        "from": str | None,
+        "to": str,
+        "checkpoints": list[str],
+        "files": list[CommitPathView],
+        "left_out": list[PathLeftOutView],
+        "obstacles": list[ObstacleView],
+        "warnings": list[str],
+        "undo": str,
+        "dry_run": bool,
+        "elapsed_ms": float,
+    },
+)
+"""A range of checkpoints as one commit; with `dry_run`, the plan of one."""
 
 
 def git_now_view(git: "PresentGit | None") -> GitNowView | None:
@@ -77,3 +123,26 @@ def git_drift_view(git: "GitDrift | None") -> GitDriftView | None:
 
 def _place(place: "GitPlace") -> GitPlaceView:
     return {"branch": place.branch, "commit": place.commit}
+
+
+def accept_view(chosen: "AcceptRange", outcome: "AcceptOutcome", elapsed_ms: float) -> AcceptView:
+    plan = outcome.plan
+    branch = None if plan.branch is None else plan.branch.removeprefix(b"refs/heads/")
+    return {
+        "commit": outcome.commit,
+        "branch": None if branch is None else to_text(branch),
+        "parent": plan.head,
+        "message": outcome.message,
+        "from": None if chosen.start is None else chosen.start.id,
+        "to": chosen.end.id,
+        "checkpoints": [checkpoint.id for checkpoint in chosen.checkpoints],
+        "files": [{"path": to_text(one.path), "status": one.status} for one in plan.paths],
+        "left_out": [
+            {"path": to_text(one.path), "reason": one.reason.value} for one in plan.left_out
+        ],
+        "obstacles": [{"reason": one.reason, "hint": one.way_out} for one in plan.obstacles],
+        "warnings": list(outcome.warnings),
+        "undo": outcome.undo,
+        "dry_run": outcome.commit is None,
+        "elapsed_ms": elapsed_ms,
+    }

@@ -1,10 +1,10 @@
-"""A removal as people and scripts are told about it, before and after."""
+"""A purge as people read it, before and after."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
@@ -27,24 +27,9 @@ _SAID = ("story.db", "catalog.db")
 def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
     """A dry run: what would happen, or what would stand in its way."""
     if invocation.json:
-        invocation.emit(
-            {
-                "removed": [checkpoint.id for checkpoint in plan.removed],
-                "changed": list(plan.changed),
-                "paths": [to_text(path) for path in plan.paths],
-                "objects": len(plan.gone),
-                "freed_bytes": None,
-                "also_at": [to_text(path) for path in plan.stays_elsewhere],
-                **_holders(plan.holders),
-                "refused": list(plan.refusals),
-                "still_in_workspace": [],
-                "proof": None,
-                "resumed": False,
-                "warnings": [],
-                "dry_run": True,
-                "elapsed_ms": invocation.elapsed_ms,
-            }
-        )
+        from holdfast.api.views.upkeep import purge_plan_view
+
+        invocation.emit(purge_plan_view(plan, invocation.elapsed_ms))
         return 0
     describe_plan(invocation.terminal, plan)
     _show_holders(invocation.terminal, plan.holders)
@@ -73,24 +58,9 @@ def describe_plan(terminal: Terminal, plan: PurgePlan) -> None:
 def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     status = PARTIAL if outcome.proof.traces else 0
     if invocation.json:
-        invocation.emit(
-            {
-                "removed": list(outcome.removed),
-                "changed": list(outcome.changed),
-                "paths": [to_text(path) for path in outcome.paths],
-                "objects": outcome.objects,
-                "freed_bytes": outcome.freed_bytes,
-                "also_at": [to_text(path) for path in outcome.proof.elsewhere],
-                **_holders(outcome.holders),
-                "refused": [],
-                "still_in_workspace": [to_text(path) for path in outcome.still_in_workspace],
-                "proof": _proof(outcome.proof),
-                "resumed": outcome.resumed,
-                "warnings": list(outcome.warnings),
-                "dry_run": False,
-                "elapsed_ms": invocation.elapsed_ms,
-            }
-        )
+        from holdfast.api.views.upkeep import purge_view
+
+        invocation.emit(purge_view(outcome, invocation.elapsed_ms))
         return status
     terminal = invocation.terminal
     done = "Finished an interrupted purge" if outcome.resumed else "Purged"
@@ -119,12 +89,9 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
 
 def show_text_plan(invocation: Invocation, plan: TextPurgePlan) -> int:
     if invocation.json:
-        answer: dict[str, Any] = {
-            "said": dict(plan.said),
-            "also_at": [to_text(path) for path in plan.paths],
-        }
-        answer |= {"proof": None, "warnings": [], "dry_run": True}
-        invocation.emit({**answer, "elapsed_ms": invocation.elapsed_ms})
+        from holdfast.api.views.upkeep import text_purge_plan_view
+
+        invocation.emit(text_purge_plan_view(plan, invocation.elapsed_ms))
         return 0
     describe_text_plan(invocation.terminal, plan)
     invocation.terminal.sentence("Nothing was changed (dry run).")
@@ -142,12 +109,9 @@ def show_text_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     left = proof.traces or proof.elsewhere or proof.components
     status = PARTIAL if left else 0
     if invocation.json:
-        answer: dict[str, Any] = {
-            "said": dict(outcome.said),
-            "also_at": [to_text(p) for p in proof.elsewhere],
-        }
-        answer |= {"proof": _proof(proof), "warnings": list(outcome.warnings), "dry_run": False}
-        invocation.emit({**answer, "elapsed_ms": invocation.elapsed_ms})
+        from holdfast.api.views.upkeep import text_purge_view
+
+        invocation.emit(text_purge_view(outcome, invocation.elapsed_ms))
         return status
     terminal = invocation.terminal
     mark = terminal.paint("✗", RED) if proof.traces else terminal.paint("✓", GREEN)
@@ -180,11 +144,6 @@ def _show_holders(terminal: Terminal, holders: Sequence[Holder]) -> None:
         terminal.warn(f"still there, {said}" if one.is_held else f"not searched, {said}")
 
 
-def _holders(holders: Sequence[Holder]) -> dict[str, Any]:
-    held = [{"where": h.where, "what": h.what, "how": h.how} for h in holders if h.is_held]
-    return {"held_by": held, "not_searched": [h.where for h in holders if not h.is_held]}
-
-
 def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
     looked = f"{count(proof.files, 'file')} of the store, {size(proof.searched_bytes)}"
     wanted = f"{count(proof.digests, 'digest')} and {count(proof.samples, 'sample')} of bytes"
@@ -207,14 +166,3 @@ def _show_traces(terminal: Terminal, proof: PurgeProof) -> None:
             "what was set aside from the store is not rewritten: delete its directory set-aside "
             "when you need nothing of it, and purge again"
         )
-
-
-def _proof(proof: PurgeProof) -> dict[str, Any]:
-    return {
-        "files": proof.files,
-        "searched_bytes": proof.searched_bytes,
-        "digests": proof.digests,
-        "samples": proof.samples,
-        "components": list(proof.components),
-        "traces": [{"file": trace.file, "what": trace.what} for trace in proof.traces],
-    }

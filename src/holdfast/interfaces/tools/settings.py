@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.api.views.settings import plain_value
 from holdfast.domain.settings.schema import HELP, KEYS, check_setting
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.tool import Answer, Parameter, Tool, ToolContext
@@ -73,19 +74,12 @@ def _settings(context: ToolContext) -> list[SettingInfo]:
     return [
         SettingInfo(
             key,
-            _plain(key, getattr(settings, key)),
+            plain_value(key, getattr(settings, key)),
             one_line(origins.get(key, "default")),
             HELP[key],
         )
         for key in AUTOMATIC
     ]
-
-
-def _plain(key: str, value: Any) -> Any:
-    """A value as it is written in settings."""
-    if key == "retention":
-        return {str(kind): rule.to_plain() for kind, rule in value}
-    return list(value) if isinstance(value, tuple) else value
 
 
 AUTO_CONFIGURE = Tool(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.api.git import AcceptRange
     from holdfast.domain.git.accept import AcceptOutcome
-    from holdfast.engine.git.accept import AcceptRange
     from holdfast.interfaces.cli.terminal import Terminal
 
 _SHOWN = 50
@@ -110,7 +110,9 @@ def _report(
     invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome, *, shown: bool = False
 ) -> None:
     if invocation.json:
-        invocation.emit(_as_json(chosen, outcome) | {"elapsed_ms": invocation.elapsed_ms})
+        from holdfast.api.views.git import accept_view
+
+        invocation.emit(accept_view(chosen, outcome, invocation.elapsed_ms))
         return
     from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
     from holdfast.interfaces.cli.wording import count, first_line
@@ -164,26 +166,3 @@ def _show_left_out(terminal: Terminal, outcome: AcceptOutcome) -> None:
         terminal.sentence(f"  {visible_bytes(path.path)}  {path.reason.value}")
     if len(left_out) > _SHOWN:
         terminal.sentence(f"  and {len(left_out) - _SHOWN:,} more")
-
-
-def _as_json(chosen: AcceptRange, outcome: AcceptOutcome) -> dict[str, Any]:
-    from holdfast.domain.paths import to_text
-
-    plan = outcome.plan
-    return {
-        "commit": outcome.commit,
-        "branch": None
-        if plan.branch is None
-        else to_text(plan.branch.removeprefix(b"refs/heads/")),
-        "parent": plan.head,
-        "message": outcome.message,
-        "from": None if chosen.start is None else chosen.start.id,
-        "to": chosen.end.id,
-        "checkpoints": [checkpoint.id for checkpoint in chosen.checkpoints],
-        "files": [{"path": to_text(p.path), "status": p.status} for p in plan.paths],
-        "left_out": [{"path": to_text(p.path), "reason": p.reason.value} for p in plan.left_out],
-        "obstacles": [{"reason": o.reason, "hint": o.way_out} for o in plan.obstacles],
-        "warnings": list(outcome.warnings),
-        "undo": outcome.undo,
-        "dry_run": outcome.commit is None,
-    }

@@ -129,26 +129,15 @@ def _run_command(invocation: Invocation) -> int:
 
 
 def _keep(invocation: Invocation) -> int:
-    from holdfast.domain.paths import to_text
     from holdfast.interfaces.cli.terminal import visible
 
     invocation.at_most(0)
     with invocation.open() as opened:
         kept = opened.edits.keep_interrupted(invocation.session(opened))
     if invocation.json:
-        invocation.emit(
-            {
-                "kept": [
-                    {
-                        "number": one.number,
-                        "kind": one.kind.value,
-                        "reason": one.reason,
-                        "paths": [to_text(path) for path in one.paths],
-                    }
-                    for one in kept
-                ]
-            }
-        )
+        from holdfast.api.views.edits import kept_view
+
+        invocation.emit({"kept": kept_view(kept)})
         return 0
     for one in kept:
         invocation.terminal.line(f"kept {one.kind.value} {one.number}: {visible(one.reason)}")
@@ -159,16 +148,9 @@ def _keep(invocation: Invocation) -> int:
 
 def _tell(invocation: Invocation, opened: Workspace, attempt: Activity, status: int) -> None:
     if invocation.json:
-        invocation.emit(
-            {
-                "attempt": attempt.number,
-                "checkpoint": attempt.checkpoint,
-                "session_id": attempt.session_id,
-                "status": status,
-                "kept": status == 0,
-                "elapsed_ms": invocation.elapsed_ms,
-            }
-        )
+        from holdfast.api.views.edits import attempt_view
+
+        invocation.emit(attempt_view(attempt, status, invocation.elapsed_ms))
         return
     from holdfast.domain.ids import short
     from holdfast.interfaces.cli.terminal import GREEN, YELLOW

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.cli.arguments import Parser
@@ -141,20 +141,17 @@ def _clean_stores(invocation: Invocation) -> int:
                 warnings.append(f"{one.directory}: {error.message}")
     freed = sum(one.size_bytes for one in found if str(one.directory) in removed)
     if invocation.json:
-        listed = [
-            {
-                "store": str(one.directory),
-                "workspace": str(one.workspace),
-                "size_bytes": one.size_bytes,
-                "may_be_unmounted": one.may_be_unmounted,
-                "removed": str(one.directory) in removed,
-            }
-            for one in found
-        ]
-        dry_run = bool(invocation.options.dry_run)
-        invocation.emit(
-            {"dry_run": dry_run, "stores": listed, "freed_bytes": freed, "warnings": warnings}
-        )
+        from holdfast.api.views.upkeep import LostStoresView, lost_store_view
+
+        view: LostStoresView = {
+            "dry_run": bool(invocation.options.dry_run),
+            "stores": [
+                lost_store_view(one, removed=str(one.directory) in removed) for one in found
+            ],
+            "freed_bytes": freed,
+            "warnings": warnings,
+        }
+        invocation.emit(view)
     elif not found:
         terminal.sentence("Every store has its workspace")
     elif invocation.options.dry_run:
@@ -178,21 +175,18 @@ def _answer(
 ) -> int:
     from holdfast.interfaces.cli.checkpoint_view import show_saved_first
 
-    dry_run = unneeded_bytes is not None
     if invocation.json:
-        invocation.emit(
-            {
-                "dry_run": dry_run,
-                "decisions": [_as_json(decision) for decision in decisions],
-                "dropped": sum(not decision.keep for decision in decisions),
-                "kept": sum(decision.keep for decision in decisions),
-                "freed_bytes": freed_bytes,
-                "unneeded_bytes": unneeded_bytes,
-                "saved_first": saved_first,
-                "debris": list(debris),
-                "warnings": list(warnings),
-            }
+        from holdfast.api.views.upkeep import cleanup_view
+
+        view = cleanup_view(
+            decisions,
+            unneeded_bytes=unneeded_bytes,
+            freed_bytes=freed_bytes,
+            saved_first=saved_first,
+            debris=debris,
+            warnings=warnings,
         )
+        invocation.emit(view)
         return _DONE_IN_PART if warnings else 0
     _show(invocation, decisions)
     dropped = count(sum(not decision.keep for decision in decisions), "checkpoint")
@@ -208,18 +202,6 @@ def _answer(
     for warning in warnings:
         invocation.terminal.warn(warning)
     return _DONE_IN_PART if warnings else 0
-
-
-def _as_json(decision: Decision) -> dict[str, Any]:
-    found = decision.checkpoint
-    return {
-        "id": found.id,
-        "name": found.name,
-        "session_id": found.session_id,
-        "kind": found.kind.value,
-        "keep": decision.keep,
-        "reason": decision.reason,
-    }
 
 
 def _because(reason: str) -> str:

@@ -7,6 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.api.views.settings import (
+    TrustedSettingsView,
+    plain_value,
+    setting_view,
+    settings_view,
+)
 from holdfast.domain.errors import UsageError
 from holdfast.domain.settings.schema import parse_size
 from holdfast.interfaces.cli.arguments import Parser
@@ -111,7 +117,7 @@ def _edit(invocation: Invocation) -> int:
         told: dict[str, Any] = {"edited": str(file)}
         said = f"Edited {visible(str(file))}"
     else:
-        changed = edit_store(invocation, lambda key, value: _toml(_plain(key, value)))
+        changed = edit_store(invocation, lambda key, value: _toml(plain_value(key, value)))
         told = {"changed": changed}
         said = f"Changed {', '.join(changed)}" if changed else "Nothing was changed"
     if invocation.json:
@@ -128,13 +134,14 @@ def _trust(invocation: Invocation) -> int:
     file = _files(invocation)[0][1]
     project = trust_settings(file.parent.parent, os.environ)
     if invocation.json:
-        applied = {key: _plain(key, value) for key, value in project.values.items()}
-        invocation.emit({"file": str(file), "applied": applied})
+        applied = {key: plain_value(key, value) for key, value in project.values.items()}
+        view: TrustedSettingsView = {"file": str(file), "applied": applied}
+        invocation.emit(view)
         return 0
     terminal = invocation.terminal
     terminal.line(f"Trusted {visible(str(file))}")
     for key, value in project.values.items():
-        terminal.line(f"  {key} = {visible(_toml(_plain(key, value)))}")
+        terminal.line(f"  {key} = {visible(_toml(plain_value(key, value)))}")
     for why in project.held_back.values():
         terminal.warn(f"not applied: {visible(why)}")
     return 0
@@ -188,7 +195,7 @@ def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> 
     if key in RETIRED:
         message = f"{key} no longer exists: {RETIRED[key]}"
         if invocation.json:
-            invocation.emit({"key": key, "value": None, "origin": "none", "warnings": [message]})
+            invocation.emit(setting_view(key, None, "none", message))
         else:
             invocation.terminal.line(message)
         return 0
@@ -196,11 +203,9 @@ def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> 
         raise unknown_setting(key)
     values, origins = _effective(invocation)
     if invocation.json:
-        value = _plain(key, values[key])
-        warnings = {} if warning is None else {"warnings": [warning]}
-        invocation.emit({"key": key, "value": value, "origin": origins[key]} | warnings)
+        invocation.emit(setting_view(key, values[key], origins[key], warning))
     else:
-        invocation.terminal.line(_toml(_plain(key, values[key])))
+        invocation.terminal.line(_toml(plain_value(key, values[key])))
         if warning is not None:
             invocation.terminal.warn(warning)
     return 0
@@ -211,22 +216,12 @@ def _print_all(invocation: Invocation) -> int:
 
     values, origins = _effective(invocation)
     if invocation.json:
-        invocation.emit(
-            [
-                {
-                    "key": key,
-                    "value": _plain(key, value),
-                    "origin": origins[key],
-                    "help": HELP[key],
-                }
-                for key, value in values.items()
-            ]
-        )
+        invocation.emit(settings_view(values, origins))
         return 0
     terminal = invocation.terminal
     for key, value in values.items():
         words = f"  ({size(value)})" if key in _SIZES else ""
-        setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(_plain(key, value)))}"
+        setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(plain_value(key, value)))}"
         terminal.line(f"{setting}{terminal.paint(words, DIM)}")
         origin = visible(origins[key])
         terminal.sentence(terminal.paint(f"    {HELP[key]} [{origin}]", DIM), hang=4)
@@ -277,13 +272,6 @@ def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
         ("project's file", project_settings_file(workspace)),
         ("user's file", user_settings_file(os.environ)),
     )
-
-
-def _plain(key: str, value: Any) -> Any:
-    """A value as it is written in settings."""
-    if key == "retention" and not isinstance(value, dict):
-        return {str(kind): rule.to_plain() for kind, rule in value}
-    return value
 
 
 def _toml(value: Any) -> str:

@@ -111,15 +111,11 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
             )
     file_bytes = path.stat().st_size
     if invocation.json:
-        invocation.emit(
-            {
-                "file": str(path),
-                "commits": outcome.commits,
-                "file_bytes": file_bytes,
-                "warnings": [*outcome.warnings, *unsealed],
-                "elapsed_ms": invocation.elapsed_ms,
-            }
-        )
+        from holdfast.api.views.bundles import git_export_view
+
+        warnings = [*outcome.warnings, *unsealed]
+        view = git_export_view(path, outcome, file_bytes, warnings, invocation.elapsed_ms)
+        invocation.emit(view)
         return _PARTIAL if outcome.warnings else 0
     terminal = invocation.terminal
     terminal.line(
@@ -167,19 +163,9 @@ def _report(
     from holdfast.interfaces.cli.wording import count, duration, size
 
     if invocation.json:
-        invocation.emit(
-            {
-                "file": str(path),
-                "sessions": list(outcome.sessions),
-                "checkpoints": outcome.checkpoints,
-                "objects": outcome.objects,
-                "content_bytes": outcome.content_bytes,
-                "file_bytes": outcome.file_bytes,
-                "latest": outcome.latest,
-                "warnings": warnings,
-                "elapsed_ms": invocation.elapsed_ms,
-            }
-        )
+        from holdfast.api.views.bundles import export_view
+
+        invocation.emit(export_view(path, outcome, warnings, invocation.elapsed_ms))
         return
     terminal = invocation.terminal
     what = count(outcome.checkpoints, "checkpoint")

@@ -77,21 +77,9 @@ def _report(invocation: Invocation, outcome: ImportOutcome) -> None:
 
     dry_run: bool = invocation.options.dry_run
     if invocation.json:
-        invocation.emit(
-            {
-                "sessions": list(outcome.sessions),
-                "added": list(outcome.added),
-                "already_there": outcome.already_there,
-                "renamed": outcome.renamed,
-                "latest": outcome.latest,
-                "latest_session": outcome.latest_session,
-                "workspace": outcome.origin.workspace,
-                "workspace_id": outcome.origin.workspace_id,
-                "stored_bytes": outcome.stored_bytes,
-                "dry_run": dry_run,
-                "elapsed_ms": invocation.elapsed_ms,
-            }
-        )
+        from holdfast.api.views.bundles import import_view
+
+        invocation.emit(import_view(outcome, invocation.elapsed_ms, dry_run=dry_run))
         return
     terminal = invocation.terminal
     tick = terminal.paint("✓", GREEN)

@@ -42,12 +42,9 @@ def run(invocation: Invocation) -> int:
         outcome = repair_workspace(workspace, act=invocation.options.yes)
     status = _status(outcome)
     if invocation.json:
-        steps = [
-            {"type": s.type.value, "subject": s.subject, "why": s.why, "lost": list(s.lost)}
-            for s in outcome.plan.steps
-        ]
-        lost = list(outcome.plan.lost)
-        invocation.emit({"ok": status == 0, "done": outcome.done, "steps": steps, "lost": lost})
+        from holdfast.api.views.upkeep import repair_view
+
+        invocation.emit(repair_view(outcome, ok=status == 0))
         return status
     _show(invocation, outcome)
     return status

@@ -1,0 +1,45 @@
+"""Settings as data."""
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+
+class SettingView(TypedDict):
+    """One setting, as it is written in settings files, and where its value comes from."""
+
+    key: str
+    value: Any
+    origin: str
+    help: NotRequired[str]
+    warnings: NotRequired[list[str]]
+
+
+class TrustedSettingsView(TypedDict):
+    """A project's settings file that is trusted now, and the settings that apply from it."""
+
+    file: str
+    applied: dict[str, Any]
+
+
+def setting_view(key: str, value: Any, origin: str, warning: str | None = None) -> SettingView:
+    view: SettingView = {"key": key, "value": plain_value(key, value), "origin": origin}
+    if warning is not None:
+        view["warnings"] = [warning]
+    return view
+
+
+def settings_view(values: Mapping[str, Any], origins: Mapping[str, str]) -> list[SettingView]:
+    """All of them, each with its explanation."""
+    from holdfast.domain.settings.schema import HELP
+
+    return [
+        {**setting_view(key, value, origins[key]), "help": HELP[key]}
+        for key, value in values.items()
+    ]
+
+
+def plain_value(key: str, value: Any) -> Any:
+    """A value as it is written in settings."""
+    if key == "retention" and not isinstance(value, dict):
+        return {str(kind): rule.to_plain() for kind, rule in value}
+    return list(value) if isinstance(value, tuple) else value
