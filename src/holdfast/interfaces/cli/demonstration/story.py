@@ -16,15 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.api.views.changes import change_view
 from holdfast.api.workspace import Workspace, open_workspace
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.intent import make_intent
 from holdfast.domain.trees.changes import Change
-from holdfast.engine.engine import Engine
-from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.checkpoint_view import change_words, files_words
 from holdfast.interfaces.cli.demonstration.project import (
     RUIN,
@@ -35,6 +33,9 @@ from holdfast.interfaces.cli.demonstration.project import (
 )
 from holdfast.interfaces.cli.restore_view import summary
 from holdfast.interfaces.cli.wording import count
+
+if TYPE_CHECKING:
+    from holdfast.api.restores import RestoreRequest
 
 Result = TypeVar("Result")
 
@@ -81,42 +82,42 @@ class Story:
         said = f"{count(files, 'file')}; one is a link, one a .env with a key, ignored by git"
         yield Step("A small project", (), None, said)
         with self._opened() as opened:
-            ms, _ = _timed(lambda: opened.engine.set_setting("include", [".env"]))
+            ms, _ = _timed(lambda: opened.settings.set("include", [".env"]))
             command = "holdfast config set include '[\".env\"]'"
             said = "checkpoints keep .env as well, although git ignores it"
             yield Step("Its secrets are worth keeping too", (command,), ms, said)
         with self._opened() as opened:  # settings are read when a workspace is opened
-            yield from self._work(opened.engine)
-            yield from self._way_back(opened.engine)
+            yield from self._work(opened)
+            yield from self._way_back(opened)
 
-    def _work(self, engine: Engine) -> Iterator[Step]:
-        yield _save(engine, "It is saved before the agent starts", "before")
+    def _work(self, opened: Workspace) -> Iterator[Step]:
+        yield _save(opened, "It is saved before the agent starts", "before")
         improve(self._project)
-        yield _save(engine, "The agent adds a logout, and that is saved", "logout")
+        yield _save(opened, "The agent adds a logout, and that is saved", "logout")
         self._good = tree_hash(self._project)
         ms, _ = _timed(lambda: ruin(self._project))
         yield Step("Then it runs something that it should not", RUIN, ms, "no questions asked")
         self._ruined = tree_hash(self._project)
 
-    def _way_back(self, engine: Engine) -> Iterator[Step]:
-        head = engine.resolve(_SESSION, "HEAD")
-        ms, changes = _timed(lambda: engine.changes(head, None))
+    def _way_back(self, opened: Workspace) -> Iterator[Step]:
+        head = opened.resolve(_SESSION, "HEAD")
+        ms, changes = _timed(lambda: opened.diffs.changes(head, None))
         said = _changes_words(changes)
         yield Step("What happened?", ("holdfast status",), ms, said, changes=tuple(changes))
-        back = engine.restore_request(_SESSION, "logout")
-        yield self._restore(engine, "Take it back", "restore logout", back, to_good=True)
-        undo = engine.undo_request(_SESSION)
+        back = opened.restores.request(_SESSION, "logout")
+        yield self._restore(opened, "Take it back", "restore logout", back, to_good=True)
+        undo = opened.restores.undo_request(_SESSION)
         yield self._restore(
-            engine, "Undo the restore: the wreck again", "undo", undo, to_good=False
+            opened, "Undo the restore: the wreck again", "undo", undo, to_good=False
         )
-        redo = engine.redo_request(_SESSION)
-        yield self._restore(engine, "And redo it", "redo", redo, to_good=True)
+        redo = opened.restores.redo_request(_SESSION)
+        yield self._restore(opened, "And redo it", "redo", redo, to_good=True)
 
     def _restore(
-        self, engine: Engine, title: str, command: str, request: RestoreRequest, *, to_good: bool
+        self, opened: Workspace, title: str, command: str, request: RestoreRequest, *, to_good: bool
     ) -> Step:
         wanted = self._good if to_good else self._ruined
-        ms, outcome = _timed(lambda: engine.restore(request))
+        ms, outcome = _timed(lambda: opened.restores.restore(request))
         found = tree_hash(self._project)
         same = found == wanted
         words = (
@@ -143,9 +144,9 @@ def story() -> Iterator[Story]:
         yield Story(Path(place).resolve())
 
 
-def _save(engine: Engine, title: str, name: str) -> Step:
+def _save(opened: Workspace, title: str, name: str) -> Step:
     intent = make_intent(title, name=name, confidence=0.9)
-    ms, outcome = _timed(lambda: engine.save(_SESSION, intent))
+    ms, outcome = _timed(lambda: opened.save(_SESSION, intent))
     made = outcome.checkpoint
     said = f"saved {short(made.id)}: {files_words(made)}, {change_words(made.changed)}"
     commands = (f'holdfast checkpoint "…" --name {name}',)
