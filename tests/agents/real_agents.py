@@ -156,6 +156,18 @@ def _cline(desk: Desk) -> None:
     _write(desk.home / ".cline/data/settings/cline_mcp_settings.json", settings)
 
 
+def _qwen_code(desk: Desk) -> None:
+    settings = {
+        "security": {"auth": {"selectedType": "openai"}},
+        "mcpServers": {"files": {**_SERVER, "trust": True}},
+        "tools": {"toolSearch": {"enabled": False}},  # tools of servers are offered at once
+        "telemetry": {"enabled": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False},
+    }
+    _write(desk.home / ".qwen" / "settings.json", settings)
+
+
 AGENTS = {
     "claude-code": RealAgent(
         "claude",
@@ -221,5 +233,17 @@ AGENTS = {
         lambda desk, more: [*(*more, "-P", "openai-compatible", "-m", "stub", "-t", "120", PROMPT)],
         lambda desk: {},
         (),  # with `--id` it wants a terminal
+    ),
+    "qwen-code": RealAgent(
+        "qwen",
+        _qwen_code,
+        lambda desk, more: [*more, "-p", PROMPT, "--approval-mode", "yolo"],
+        lambda desk: {
+            "OPENAI_API_KEY": "stub",
+            "OPENAI_BASE_URL": f"{desk.url}/v1",
+            "OPENAI_MODEL": "stub",
+            "QWEN_CODE_LEGACY_MCP_BLOCKING": "1",
+        },
+        ("--continue",),
     ),
 }

@@ -80,7 +80,7 @@ class Restores:
         return self._engine.last_loss()
 
     def undone_words(self, step: UndoStep) -> str:
-        """What the step undoes: `the Bash call "rm -rf src" by claude-code`."""
+        """What the step undoes: `the Bash call "rm -rf src" by AGENT`."""
         from holdfast.engine.undo.description import undone_words
 
         return undone_words(self._vault, step)

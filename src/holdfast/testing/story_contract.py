@@ -69,13 +69,13 @@ class StoryContract(StoryOpening):
             "text: \N{SNOWMAN}\n\t'quotes' and \x00 too",
             -5,
             ("Bash(ls)", {"name": "Edit", "input": {"path": "ä", "n": [1, None, 2.5]}}),
-            "claude:1",
+            "source:1",
         )
         with closing(self.open_story(tmp_path)) as story:
             (added,) = story.add_messages(ONE, [new])
             assert list(story.messages(ONE)) == [added]
             assert added == Message(
-                ONE, 0, Role.ASSISTANT, new.content, -5, new.tool_calls, "claude:1"
+                ONE, 0, Role.ASSISTANT, new.content, -5, new.tool_calls, "source:1"
             )
 
     def test_a_message_that_the_session_has_is_not_added_again(self, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.interfaces.agents import AGENTS
+from holdfast.interfaces.agents import AGENTS, agent_named
+from holdfast.interfaces.agents.agent import Locations
 from tests.interfaces.agent_setup.trusting import trust
 from tests.interfaces.cli.command_line import CommandLine
 
@@ -34,16 +35,6 @@ def _damaged(place: Path) -> None:
     place.write_text(place.read_text().replace("{", "{ broken", 1))
 
 
-_SETTINGS = {
-    "claude-code": ".claude/settings.json",
-    "codex": ".codex/hooks.json",
-    "gemini": ".gemini/settings.json",
-    "cursor": ".cursor/hooks.json",
-    "copilot": ".github/hooks/holdfast.json",
-    "goose": ".agents/plugins/holdfast/hooks/hooks.json",
-}
-
-
 @pytest.mark.parametrize("agent", AGENTS)
 def test_doctor_tells_of_hooks_of_each_agent_that_were_damaged(
     agent: str, project: Path, cli: CommandLine, own_home: Path
@@ -54,14 +45,15 @@ def test_doctor_tells_of_hooks_of_each_agent_that_were_damaged(
     subject = f"{agent} (project)"
     answer = json.loads(cli("--json", "doctor").out)
     assert {f["subject"]: f["status"] for f in answer["findings"]}[subject] == "ok"
-    if agent in _SETTINGS:
-        _damaged(project / _SETTINGS[agent])
+    settings = agent_named(agent).hook_files("project", Locations(project, own_home, {}), "")[-1]
+    if settings.content is None:
+        _damaged(settings.path)
     else:
         places[-1].write_text(places[-1].read_text() + "\n")
     answer = cli("--json", "doctor")
     assert answer.status == 3
     lines = {f["subject"]: f for f in json.loads(answer.out)["findings"]}
-    assert lines[subject]["status"] == ("problem" if agent in _SETTINGS else "warning")
+    assert lines[subject]["status"] == ("problem" if settings.content is None else "warning")
     assert lines[subject]["cure"]
 
 
@@ -70,9 +62,9 @@ def test_damaged_settings_of_one_agent_keep_nothing_from_being_done_for_another(
 ) -> None:
     cli.json("install", "claude-code")
     cli.json("install", "codex", "--skills")
-    for agent in ("claude-code", "codex"):
-        _damaged(project / _SETTINGS[agent])
-    other = project / _SETTINGS["gemini"]
+    for place in (".claude/settings.json", ".codex/hooks.json"):
+        _damaged(project / place)
+    other = project / ".gemini/settings.json"
     other.parent.mkdir()
     other.write_text("never ours, and no JSON {")
     for agent in ("cursor", "goose", "copilot"):

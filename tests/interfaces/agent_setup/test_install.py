@@ -18,6 +18,7 @@ from holdfast.interfaces.agent_setup import installation
 from holdfast.interfaces.agent_setup.hooks_edit import PLUGIN_PROGRAM
 from holdfast.interfaces.agent_setup.shipped_files import plugin_files, skills, start_policies
 from holdfast.interfaces.agents import AGENTS, agent_named
+from holdfast.interfaces.agents.agent import Locations
 from holdfast.interfaces.cli.verbs import VERBS
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import recorded
@@ -58,7 +59,7 @@ def test_installing_twice_is_once_and_uninstalling_leaves_nothing(
     assert (state_of(project), state_of(own_home)) == before
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", PROJECT_FILES)
 def test_the_hooks_lie_where_the_agent_looks(agent: str, project: Path, cli: CommandLine) -> None:
     cli.json("install", agent)
     for path in PROJECT_FILES[agent]:
@@ -92,10 +93,9 @@ def _command_before_tools(agent: str, project: Path) -> str:
         return str(project / ".clinerules/hooks/PreToolUse")
     if agent == "opencode":
         return f"{sys.executable} -m holdfast hook opencode"  # the shim has a test of its own
-    event = {"gemini": "BeforeTool", "cursor": "preToolUse", "copilot": "preToolUse"}.get(
-        agent, "PreToolUse"
-    )
-    settings = json.loads((project / PROJECT_FILES[agent][-1]).read_text())
+    at = Locations(project, project, {})
+    settings = json.loads(agent_named(agent).hook_files("project", at, "")[-1].path.read_text())
+    event = next(name for name in settings["hooks"] if name.lower() in ("pretooluse", "beforetool"))
     item = settings["hooks"][event][0]
     handler = item["hooks"][0] if "hooks" in item else item
     return str(handler.get("command") or handler["bash"])

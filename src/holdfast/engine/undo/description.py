@@ -1,4 +1,4 @@
-"""What an undo takes back, in a few words: `the Bash call "rm -rf src" by claude-code`."""
+"""What an undo takes back, in a few words: `the Bash call "rm -rf src" by AGENT`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _what_followed(saved: Checkpoint) -> str:
 
 
 def loss_words(vault: Vault, loss: Loss) -> str:
-    """`the Bash call "rm -rf .git" by claude-code deleted .git, which Holdfast does not save`"""
+    """`the Bash call "rm -rf .git" by AGENT deleted .git, which Holdfast does not save`"""
     names = [one_line(to_text(gone.path), _LONGEST) for gone in loss.missing]
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     call = _tool_calls(vault, loss.cause)

@@ -2,7 +2,7 @@
 
 An agent is started by a login, a desktop or an editor, and has not the `PATH` of the shell in which
 somebody installs: what lies in a virtual environment is not found there by its bare name. A path
-that stays the same across upgrades is preferred, because Codex trusts a hook by its very words.
+that stays the same across upgrades is preferred, because agents may trust a hook by its very words.
 """
 
 from __future__ import annotations

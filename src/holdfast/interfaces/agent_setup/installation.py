@@ -64,7 +64,7 @@ class Finding:
 
 
 def require_agent(words: Sequence[str]) -> str:
-    """Also as people spell it: `claude`, `Claude Code`."""
+    """The name of an agent, also as people spell it: in capitals, in two words, by its program."""
     every = f"agents are: {', '.join(AGENTS)}"
     said = "-".join("-".join(words).lower().replace("_", "-").split())
     for agent in every_agent():
