@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,6 +60,17 @@ class Sessions:
         from holdfast.engine.sessions.overview import effective_status
 
         return effective_status(self._vault, session)
+
+    def last_checkpoint_by_agent(self) -> dict[str, datetime]:
+        """When a checkpoint was last made for each agent."""
+        catalog, found = self._vault.catalog, dict[str, int]()
+        for session in catalog.sessions():
+            if session.agent is None:
+                continue
+            newest = catalog.history(session.id, limit=1)
+            made = newest[0].created_at_ns if newest else session.created_at_ns
+            found[session.agent] = max(made, found.get(session.agent, 0))
+        return {agent: datetime.fromtimestamp(ns / 1e9, UTC) for agent, ns in found.items()}
 
     def current(self) -> SessionId | None:
         """The session that the command line adds to."""

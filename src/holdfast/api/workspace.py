@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.api.edits import Edits
     from holdfast.api.events import EventFeed
     from holdfast.api.git import Acceptances
+    from holdfast.api.health import Health
     from holdfast.api.history import History
     from holdfast.api.keys import Keys, Secret
     from holdfast.api.restores import Restores
@@ -160,6 +161,12 @@ class Workspace:
         from holdfast.api.git import Acceptances
 
         return Acceptances(self._opened)
+
+    @property
+    def health(self) -> Health:
+        from holdfast.api.health import Health
+
+        return Health(self._opened)
 
     @property
     def history(self) -> History:

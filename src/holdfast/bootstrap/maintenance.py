@@ -21,6 +21,7 @@ from holdfast.bootstrap.stores import nearest_workspace, store_of
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import HoldfastError, NotFound
+from holdfast.domain.findings import Gravity, Symptom
 from holdfast.domain.settings.schema import Settings, make_settings
 from holdfast.domain.wording import count_words
 from holdfast.engine.vault import Vault
@@ -28,7 +29,6 @@ from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
-    from holdfast.adapters.local.environment_checks import Symptom
     from holdfast.adapters.local.story.repair import StoryFindings
     from holdfast.domain.repair_plan import RepairPlan, StoryLosses
 
@@ -119,7 +119,6 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
     """Everything around the store of a directory that may be wrong, whatever state it is in."""
     from holdfast.adapters.local.environment_checks import (
         BEFORE_OPENING,
-        Gravity,
         Surroundings,
         examine,
     )
@@ -225,7 +224,6 @@ def _ignored_now(workspace: Path) -> list[Gap]:
 
 
 def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
-    from holdfast.adapters.local.environment_checks import Gravity, Symptom
 
     found = [Symptom("protection", Gravity.WARNING, *gap) for gap in gaps]
     return found or [Symptom("protection", Gravity.FINE, "no setting weakens it")]

@@ -15,7 +15,6 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 import apsw
@@ -27,6 +26,7 @@ from holdfast.adapters.local.processes import is_ours, is_stopped
 from holdfast.adapters.local.quarantine import SET_ASIDE
 from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.findings import Gravity, Symptom
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
 from holdfast.domain.wording import size_words
 
@@ -43,25 +43,6 @@ _FLEETING = ("tmpfs", "ramfs")
 _LAYERED = ("overlay", "aufs", "fuse.unionfs")
 _INOTIFY = Path("/proc/sys/fs/inotify")
 _NEAR_THE_BUDGET = 0.8
-
-
-class Gravity(StrEnum):
-    FINE = "ok"
-    NOTE = "note"
-    """Nothing is wrong; something could be set up."""
-
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True)
-class Symptom:
-    """One thing that was looked at; `cure` tells what to do about it."""
-
-    subject: str
-    gravity: Gravity
-    finding: str
-    cure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

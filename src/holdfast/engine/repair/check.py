@@ -8,9 +8,9 @@ that are lost by damage are named.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
+from holdfast.domain.findings import Problem
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import to_text
 from holdfast.engine.repair.losses import LossFinder
@@ -20,18 +20,6 @@ from holdfast.ports.progress import Progress
 
 _MOST_PATHS = 20
 _OBJECT = "object "
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that is not as an invariant says."""
-
-    invariant: str
-    subject: str
-    problem: str
-
-    def to_dict(self) -> dict[str, str]:
-        return {"invariant": self.invariant, "subject": self.subject, "problem": self.problem}
 
 
 def run_checks(vault: Vault, *, data: bool, progress: Progress) -> Iterator[Problem]:

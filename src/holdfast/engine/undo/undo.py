@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
@@ -75,6 +76,18 @@ class UndoStep:
     steps: int = 1
     stays: tuple[str, ...] = ()
     loss: Loss | None = None
+
+    @property
+    def at(self) -> datetime | None:
+        """When it happened, as far as that is known."""
+        at_ns = None
+        if self.undone is not None:
+            at_ns = self.undone.at_ns
+        elif self.causes:
+            at_ns = self.causes[0].at_ns
+        elif self.saved is not None:
+            at_ns = self.saved.created_at_ns
+        return None if at_ns is None else datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
 
 
 def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:

@@ -14,7 +14,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.domain.errors import HoldfastError
@@ -28,9 +27,6 @@ from holdfast.interfaces.agent_setup.settings_file import read_settings
 from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
 from holdfast.interfaces.agents.agent import SCOPES, Agent, Locations, SettingsFile
 from holdfast.values.classes import dataclass, replace
-
-if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
 
 _GONE_FOR = timedelta(days=7)
 _REMOVED = "removed-hooks"
@@ -96,19 +92,6 @@ def unprotected(found: Sequence[Protection]) -> list[Protection]:
     safe = {one.agent for one in found if one.protected}
     left = {one.agent: one for one in reversed(found) if one.agent not in safe}
     return [left[agent] for agent in AGENTS if agent in left]
-
-
-def last_events(opened: OpenWorkspace) -> dict[str, datetime]:
-    """When a checkpoint was last made for each agent."""
-    catalog = opened.engine.vault.catalog
-    found: dict[str, int] = {}
-    for session in catalog.sessions():
-        if session.agent is None:
-            continue
-        newest = catalog.history(session.id, limit=1)
-        made = newest[0].created_at_ns if newest else session.created_at_ns
-        found[session.agent] = max(made, found.get(session.agent, 0))
-    return {agent: datetime.fromtimestamp(ns / 1e9, UTC) for agent, ns in found.items()}
 
 
 def _of(agent: Agent, at: Locations) -> Iterator[Protection]:

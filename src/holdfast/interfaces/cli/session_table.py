@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from holdfast.api.sessions import SessionSummary
 from holdfast.domain.sessions import SessionStatus
 from holdfast.interfaces.cli.cells import cell_width, padded
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, Terminal, visible
 from holdfast.interfaces.cli.wording import ago, count, iso, shortened
+
+if TYPE_CHECKING:
+    from holdfast.api.sessions import SessionSummary
 
 _NAMES = (" ", "title", "agent", "status", "checkpoints", "unapproved", "last activity", "id")
 _LONGEST_TITLE = 48

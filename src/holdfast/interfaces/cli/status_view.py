@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from holdfast.api.views.times import iso_from_ns
-from holdfast.domain.checkpoints import Checkpoint, Skipped
-from holdfast.domain.ids import SessionId, short
+from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
-from holdfast.domain.timeline.rounds import Round, RoundStatus, round_title
+from holdfast.domain.timeline.rounds import RoundStatus, round_title
 from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.checkpoint_view import (
@@ -35,19 +34,16 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.wording import ago, count, iso, percent, size
-from holdfast.values.classes import dataclass, field
+from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
-    from holdfast.domain.activities import Activity
-    from holdfast.engine.components.breaker import Degraded
-    from holdfast.engine.sessions.approval import ApprovalStatus
+    from holdfast.api.health import LastCleanup, WorkspaceStatus
     from holdfast.interfaces.agent_setup.protection import Protection
     from holdfast.interfaces.hooks.problems import Problem
 
 _MOST_LINES = 20
 _NAMED = 3
 _NEARLY_FULL = 0.8
-_LATELY = timedelta(days=1)
 _PROTECT = f"protect an agent: holdfast install {AGENTS[0]} (or another one)"
 _COLOURS = {
     ChangeType.ADDED: GREEN,
@@ -58,67 +54,12 @@ _COLOURS = {
 
 
 @dataclass(frozen=True, slots=True)
-class LastThing:
-    """What happened to the workspace last, which `undo` takes back."""
-
-    what: str
-    at: datetime | None
-    removed: int = 0
-    added: int = 0
-    """Files that it deleted, and files that it made."""
-
-    removed_in_turn: int = 0
-    """Files that the whole turn deleted, if that is more than it made and more than `removed`."""
-    lost: bool = False
-    """It deleted only what no checkpoint has: no undo takes it back."""
-
-    def is_wreck(self, now: datetime) -> bool:
-        """Whether it deleted files, of late: most likely that is why somebody looks."""
-        return self._is_recent(now) and self.removed > self.added
-
-    def is_in_wrecked_turn(self, now: datetime) -> bool:
-        """Whether earlier calls of the same turn deleted files too."""
-        return self._is_recent(now) and self.removed_in_turn > 0
-
-    def _is_recent(self, now: datetime) -> bool:
-        return self.at is None or now - self.at < _LATELY
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that `status` tells."""
+    """Everything that `status` shows."""
 
-    workspace: Path
-    store: Path | None
-    store_bytes: int
-    budget_bytes: int
-    session: SessionId | None
-    session_status: str | None
-    sessions: tuple[SessionId, ...]
-    checkpoints: int
-    head: Checkpoint | None
-    changes: Sequence[Change]
-    skipped: Sequence[Skipped]
-    files: int
-    approval: ApprovalStatus | None = None
-    rounds: Sequence[Round] = ()
+    found: WorkspaceStatus
     watch: dict[str, Any] | None = None
     problems: Sequence[Problem] = ()
-    cut_off: Sequence[Activity] = ()
-    to_put_back: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
-    """By number of what was cut off: those of its paths that a restore can be of."""
-
-    degraded: Sequence[Degraded] = ()
-    cleanup: Mapping[str, Any] | None = None
-    """The last cleanup: when, how many checkpoints it deleted, and the bytes that gave back."""
-
-    git: str | None = None
-    """Branch, commit and dirty files as they are now."""
-
-    last: LastThing | None = None
-    redo: str | None = None
-    """What the last undo took back, as long as nothing has changed since."""
-
     agents: Sequence[Protection] = ()
     chosen: str = ""
     """How a command says that it is about this session."""
@@ -129,10 +70,10 @@ class Status:
     @property
     def share(self) -> float:
         """How much of the store's budget is used."""
-        return self.store_bytes / self.budget_bytes
+        return self.found.store_bytes / self.found.budget_bytes
 
     def change_counts(self) -> dict[str, int]:
-        found = Counter(change.type for change in self.changes)
+        found = Counter(change.type for change in self.found.changes)
         return {kind.value: found[kind] for kind in ChangeType}
 
 
@@ -142,19 +83,23 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
     from holdfast.api.views.rounds import approval_view, round_view
 
     described: dict[str, Any] = {
-        "workspace": str(status.workspace),
-        "store": None if status.store is None else str(status.store),
-        "store_bytes": status.store_bytes,
-        "budget_bytes": status.budget_bytes,
-        "cleanup": status.cleanup,
-        "session_id": status.session,
-        "session_status": status.session_status,
-        "sessions": list(status.sessions),
-        "checkpoints": status.checkpoints,
-        "head": (checkpoint_with_intent_view(status.head, is_head=True) if status.head else None),
-        "files": status.files,
+        "workspace": str(status.found.workspace),
+        "store": None if status.found.store is None else str(status.found.store),
+        "store_bytes": status.found.store_bytes,
+        "budget_bytes": status.found.budget_bytes,
+        "cleanup": _cleanup_as_json(status.found.cleanup),
+        "session_id": status.found.session,
+        "session_status": status.found.session_status,
+        "sessions": list(status.found.sessions),
+        "checkpoints": status.found.checkpoints,
+        "head": (
+            checkpoint_with_intent_view(status.found.head, is_head=True)
+            if status.found.head
+            else None
+        ),
+        "files": status.found.files,
         "changed": status.change_counts(),
-        "changes": [change_view(change) for change in status.changes],
+        "changes": [change_view(change) for change in status.found.changes],
         "watch": status.watch,
         **problems_as_json(status.problems),
         "cut_off": [
@@ -166,7 +111,7 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
                 "checkpoint": one.checkpoint,
                 "paths": [to_text(path) for path in one.paths],
             }
-            for one in status.cut_off
+            for one in status.found.interrupted
         ],
         "degraded": [
             {
@@ -177,16 +122,16 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
                 if one.left_alone_until_ns is None
                 else iso_from_ns(one.left_alone_until_ns),
             }
-            for one in status.degraded
+            for one in status.found.degraded
         ],
-        "git": status.git,
+        "git": status.found.git,
         "last": None
-        if status.last is None
+        if status.found.last is None
         else {
-            "what": status.last.what,
-            "at": None if status.last.at is None else iso(status.last.at),
+            "what": status.found.last.what,
+            "at": None if status.found.last.at is None else iso(status.found.last.at),
         },
-        "redo": status.redo,
+        "redo": status.found.redo,
         "agents": [
             {
                 "agent": one.agent,
@@ -199,13 +144,13 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
             for one in status.agents
         ],
         "next": next_words(status, now),
-        "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
+        "skipped_counts": dict(Counter(skip.reason.value for skip in status.found.skipped)),
     }
-    if status.approval is not None:
-        described["approval"] = approval_view(status.approval)
-        described["rounds"] = [round_view(one) for one in status.rounds]
+    if status.found.approval is not None:
+        described["approval"] = approval_view(status.found.approval)
+        described["rounds"] = [round_view(one) for one in status.found.rounds]
     if listed:
-        described["skipped"] = skipped_view(status.skipped)
+        described["skipped"] = skipped_view(status.found.skipped)
     return described
 
 
@@ -225,12 +170,12 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     """Where one is, what is not saved, what happened last, whether agents are protected, and what
     to do next; the rest only where it matters. On a terminal each is one row, eight in all."""
     home = f"{Path.home()}/"
-    place = visible(str(status.workspace))
+    place = visible(str(status.found.workspace))
     if terminal.for_people and place.startswith(home):
         place = f"~/{place.removeprefix(home)}"
-    git = f"  {visible(status.git)}" if status.git else ""
+    git = f"  {visible(status.found.git)}" if status.found.git else ""
     _fact(terminal, "workspace", Part(place, elastic=True), Part(git, (DIM,)))
-    if status.store is None:
+    if status.found.store is None:
         _fact(terminal, "saved", "nothing yet")
     else:
         _show_session(terminal, status, now)
@@ -245,33 +190,33 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
         _fact(terminal, "watch", *_watch_words(status.watch))
     _fact(terminal, "next", Part(next_words(status, now, terminal.sure)))
     if listed:
-        list_skipped(terminal, status.skipped)
+        list_skipped(terminal, status.found.skipped)
 
 
 def next_words(status: Status, now: datetime, sure: str = "") -> str:
     """The one command that is most worth running now: what was lost comes first, then what is not
     protected, then what is not saved."""
     unprotected = next((one for one in status.agents if not one.protected), None)
-    if status.store is None and unprotected is not None and unprotected.cure:
+    if status.found.store is None and unprotected is not None and unprotected.cure:
         return f"protect {unprotected.agent}: {visible(unprotected.cure)}"
-    if status.store is None and status.agents:
+    if status.found.store is None and status.agents:
         return "start your agent; its first step saves the project"
-    if status.store is None:
+    if status.found.store is None:
         return _PROTECT
-    if status.head is None:
+    if status.found.head is None:
         return f'save this state: holdfast checkpoint "why"{status.chosen}'
-    if status.last is not None and status.last.is_in_wrecked_turn(now):
-        files = count(status.last.removed_in_turn, "deleted file")
+    if status.found.last is not None and status.found.last.is_in_wrecked_turn(now):
+        files = count(status.found.last.removed_in_turn, "deleted file")
         return f"bring back {files}: holdfast undo --turn{sure}"
-    if status.last is not None and status.last.is_wreck(now):
-        return f"bring back {count(status.last.removed, 'deleted file')}: holdfast undo{sure}"
+    if status.found.last is not None and status.found.last.is_wreck(now):
+        return f"bring back {count(status.found.last.removed, 'deleted file')}: holdfast undo{sure}"
     if unprotected is not None and unprotected.cure:
         return f"protect {unprotected.agent}: {visible(unprotected.cure)}"
     if any(not one.saved for one in status.problems):
         return "find out why agents were not protected: holdfast doctor"
     if status.share >= _NEARLY_FULL:
         return "make room in the store: holdfast cleanup"
-    if status.changes:
+    if status.found.changes:
         return f'holdfast checkpoint "why"{status.chosen} to save, holdfast undo to take back'
     if not status.agents:
         return _PROTECT
@@ -279,9 +224,9 @@ def next_words(status: Status, now: datetime, sure: str = "") -> str:
 
 
 def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
-    last = status.last
-    if status.redo is not None:
-        what = Part(f"undid {visible(status.redo)}", elastic=True)
+    last = status.found.last
+    if status.found.redo is not None:
+        what = Part(f"undid {visible(status.found.redo)}", elastic=True)
         _fact(terminal, "last", what, Part(f"  (holdfast redo{terminal.sure})", (DIM,)))
         return
     if last is None:
@@ -327,10 +272,10 @@ def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
 def _show_store(terminal: Terminal, status: Status, *, listed: bool) -> None:
     """Where it is nearly full, or a cleanup has deleted something; and what is left out."""
     cleaned = _cleanup_words(status)
-    left_out = left_out_words(status.skipped)
+    left_out = left_out_words(status.found.skipped)
     full = status.share >= _NEARLY_FULL
     if full or cleaned:
-        used = f"{size(status.store_bytes)} of {size(status.budget_bytes)}"
+        used = f"{size(status.found.store_bytes)} of {size(status.found.budget_bytes)}"
         used = f"{used} ({percent(status.share)})"
         parts = [Part(used, (YELLOW,) if full else ()), Part(cleaned, elastic=True)]
         if left_out and terminal.for_people:
@@ -343,10 +288,16 @@ def _show_store(terminal: Terminal, status: Status, *, listed: bool) -> None:
 
 def _cleanup_words(status: Status) -> str:
     """Said only of a cleanup that deleted something."""
-    if status.cleanup is None or not status.cleanup["deleted"]:
+    cleanup = status.found.cleanup
+    if cleanup is None or not cleanup.deleted:
         return ""
-    deleted = count(status.cleanup["deleted"], "expired checkpoint")
-    return f"; deleted {deleted} on {status.cleanup['at'][:10]}"
+    return f"; deleted {count(cleanup.deleted, 'expired checkpoint')} on {iso(cleanup.at)[:10]}"
+
+
+def _cleanup_as_json(cleanup: LastCleanup | None) -> dict[str, Any] | None:
+    if cleanup is None:
+        return None
+    return {"at": iso(cleanup.at), "deleted": cleanup.deleted, "freed_bytes": cleanup.freed_bytes}
 
 
 def problems_as_json(problems: Sequence[Problem]) -> dict[str, Any]:
@@ -365,14 +316,14 @@ def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
 
 def _show_cut_off(terminal: Terminal, status: Status) -> None:
     """What processes that are gone were in the middle of, by session, and the two ways to go on."""
-    for session in dict.fromkeys(one.session_id for one in status.cut_off):
-        others = session != status.session
+    for session in dict.fromkeys(one.session_id for one in status.found.interrupted):
+        others = session != status.found.session
         chosen = f" --session {quote(visible(session))}" if others else status.chosen
-        for one in (one for one in status.cut_off if one.session_id == session):
+        for one in (one for one in status.found.interrupted if one.session_id == session):
             what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
             said = what + (f" (session {visible(session)})" if others else "")
             _fact(terminal, "cut off", Part(said, (YELLOW,), elastic=True))
-            left = status.to_put_back.get(one.number, one.paths)
+            left = status.found.restorable.get(one.number, one.paths)
             if one.paths and not left:
                 terminal.line("  none of its files was there before, and none is there now")
                 continue
@@ -384,7 +335,7 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
 
 def _show_degraded(terminal: Terminal, status: Status) -> None:
     """What the last checkpoint has not besides files, and whether the next one tries."""
-    for one in status.degraded:
+    for one in status.found.degraded:
         words = f"{one.name}: {visible(one.reason)}"
         _fact(terminal, "without", Part(words, (YELLOW,), elastic=True))
         if one.left_alone_until_ns is not None:
@@ -407,55 +358,59 @@ def _watch_words(watch: dict[str, Any]) -> list[Part]:
 
 
 def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
-    others = [visible(name) for name in status.sessions if name != status.session][::-1]
+    others = [visible(name) for name in status.found.sessions if name != status.found.session][::-1]
     number = count(len(others), "other session")
     if terminal.for_people:
         more = Part(f"  ({number})" if others else "", (DIM,))
     else:
         names = ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
         more = Part(f"  ({number}: {names})" if others else "", (DIM,))
-    if status.session is None:
+    if status.found.session is None:
         _fact(terminal, "session", Part("none"), more)
         return
-    name = status.session_mark if terminal.for_people else status.session
-    ended = f", {status.session_status}" if status.session_status != "active" else ""
-    told = f"{ended}, {count(status.checkpoints, 'checkpoint')}"
-    if not terminal.for_people or status.approval is None:
+    name = status.session_mark if terminal.for_people else status.found.session
+    ended = f", {status.found.session_status}" if status.found.session_status != "active" else ""
+    told = f"{ended}, {count(status.found.checkpoints, 'checkpoint')}"
+    if not terminal.for_people or status.found.approval is None:
         _fact(terminal, "session", Part(visible(name), elastic=True), Part(told), more)
-        if status.approval is not None:
-            words = approval_words(status.approval, now)
+        if status.found.approval is not None:
+            words = approval_words(status.found.approval, now)
             _fact(terminal, "round", words + _abandoned(terminal, status))
         return
-    approved = "not approved yet" if status.approval.has_unapproved else "nothing to approve"
-    in_round = Part(f"; {round_title(status.approval.active.name)}: {approved}", optional=True)
+    approved = "not approved yet" if status.found.approval.has_unapproved else "nothing to approve"
+    in_round = Part(
+        f"; {round_title(status.found.approval.active.name)}: {approved}", optional=True
+    )
     _fact(terminal, "session", Part(visible(name), elastic=True), Part(told), in_round, more)
 
 
 def _abandoned(terminal: Terminal, status: Status) -> str:
-    thrown = [one for one in status.rounds if one.status is RoundStatus.ABANDONED]
+    thrown = [one for one in status.found.rounds if one.status is RoundStatus.ABANDONED]
     words = f"  ({len(thrown):,} abandoned; list: holdfast log --rounds{status.chosen})"
     return terminal.paint(words, DIM) if thrown else ""
 
 
 def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
-    if status.head is None:
-        why = "HEAD was deleted" if status.checkpoints else "no checkpoint yet"
+    if status.found.head is None:
+        why = "HEAD was deleted" if status.found.checkpoints else "no checkpoint yet"
         _fact(terminal, "HEAD", f'{why}; make one: holdfast checkpoint "why"{status.chosen}')
         return
-    when = moment(terminal, status.head, now)
-    known = Part(f"{identifier(terminal, status.head)}, {when}: ")
-    _fact(terminal, "HEAD", known, Part(title(status.head), elastic=True))
-    if not status.changes and not status.files:
+    when = moment(terminal, status.found.head, now)
+    known = Part(f"{identifier(terminal, status.found.head)}, {when}: ")
+    _fact(terminal, "HEAD", known, Part(title(status.found.head), elastic=True))
+    if not status.found.changes and not status.found.files:
         empty = Part("no files are left in the project", (YELLOW,))
         _fact(terminal, "unsaved", empty, Part("; nothing changed since HEAD"))
         return
-    if not status.changes:
+    if not status.found.changes:
         unchanged = Part("nothing changed since HEAD", (GREEN,))
-        if status.last is not None and status.last.lost:
+        if status.found.last is not None and status.found.last.lost:
             unchanged = Part("nothing that is saved changed since HEAD", (YELLOW,))
-        _fact(terminal, "unsaved", unchanged, Part(f", {count(status.files, 'file')}"))
+        _fact(terminal, "unsaved", unchanged, Part(f", {count(status.found.files, 'file')}"))
         return
-    files = [change for change in status.changes if not change.is_directory] or status.changes
+    files = [
+        change for change in status.found.changes if not change.is_directory
+    ] or status.found.changes
     words = ", ".join(f"{n:,} {kind}" for kind, n in status.change_counts().items() if n)
     named = ", ".join(terminal.path(change.path) for change in files[:_NAMED])
     more = ", …" if len(files) > _NAMED else ""

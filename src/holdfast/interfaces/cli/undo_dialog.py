@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -
         request = replace(request, note=words)
     for line in () if invocation.json else step.stays:
         invocation.terminal.warn(f"not restored: {visible(line)}")
-    when = moment_of(step)
+    when = step.at
     told = words if when is None else f"{words} ({ago(when, invocation.now)})"
     also = {"undone": undone_view(step, words, when)}
     if step.undone is None:  # the plan shows files outside too, and one question is for all of it
@@ -63,18 +62,6 @@ def undo_or_redo(
         invocation, opened, request, what=what, also=also, steps_back=steps_back
     )
     return status or (PARTIAL * incomplete)
-
-
-def moment_of(step: UndoStep) -> datetime | None:
-    """When it happened, as far as that is known."""
-    at_ns = None
-    if step.undone is not None:
-        at_ns = step.undone.at_ns
-    elif step.causes:
-        at_ns = step.causes[0].at_ns
-    elif step.saved is not None:
-        at_ns = step.saved.created_at_ns
-    return None if at_ns is None else datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
 
 
 def undo_commands_below(invocation: Invocation, opened: Workspace | None) -> list[str]:

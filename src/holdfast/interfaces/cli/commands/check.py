@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
-    from holdfast.engine.repair.check import Problem
+    from holdfast.domain.findings import Problem
 
 ANSWERS = True
 _DAMAGED = 6
@@ -71,13 +71,12 @@ def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
 def _find_problems(invocation: Invocation) -> list[Problem]:
     """A store that is too damaged to be opened is a problem found, not a failed check."""
     from holdfast.domain.errors import NewerStore, StoreDamaged, StoreMissing
-    from holdfast.engine.repair.check import Problem, run_checks
+    from holdfast.domain.findings import Problem
 
     problems: list[Problem] = []
     try:
         with invocation.open(recover=False) as opened, invocation.busy("checking") as progress:
-            vault, data = opened.engine.vault, invocation.options.data
-            for problem in run_checks(vault, data=data, progress=progress):
+            for problem in opened.health.check(data=invocation.options.data, progress=progress):
                 problems.append(problem)
     except (NewerStore, StoreMissing):
         raise

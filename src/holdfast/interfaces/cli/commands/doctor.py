@@ -15,7 +15,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, YELLOW, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.environment_checks import Symptom
+    from holdfast.domain.findings import Symptom
     from holdfast.interfaces.agent_setup.protection import Protection
 
 ANSWERS = True
@@ -39,7 +39,7 @@ example:
 
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent whose hooks are installed, and one for what they could not save."""
-    from holdfast.adapters.local.environment_checks import Gravity, Symptom
+    from holdfast.domain.findings import Gravity, Symptom
     from holdfast.interfaces.agent_setup.installation import examine_servers
     from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.hooks.problems import log_files, problems_of
@@ -87,25 +87,24 @@ def _tried(one: Protection, workspace: Path) -> Protection:
 def _last_events(workspace: Path) -> dict[str, datetime]:
     """Where the store can be read; what is wrong with it is told elsewhere."""
     from holdfast.api.workspace import open_workspace
-    from holdfast.interfaces.agent_setup.protection import last_events
 
     try:
         with open_workspace(workspace, create=False, purpose="holdfast doctor") as opened:
-            return last_events(opened.opened)
+            return opened.sessions.last_checkpoint_by_agent()
     except (HoldfastError, OSError):
         return {}
 
 
 def _workspace(directory: Path) -> Path:
     """The nearest one upwards, whatever state its store is in."""
-    from holdfast.bootstrap.stores import store_of
+    from holdfast.api.stores import workspace_with_store
 
-    return next((d for d in (directory, *directory.parents) if store_of(d) is not None), directory)
+    return workspace_with_store(directory) or directory
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.adapters.local.environment_checks import Gravity
-    from holdfast.bootstrap.maintenance import examine_surroundings
+    from holdfast.api.health import examine_surroundings
+    from holdfast.domain.findings import Gravity
 
     invocation.at_most(0)
     symptoms = [
