@@ -65,6 +65,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "torture_share(weight): how much of TORTURE_S a campaign gets; others get 1"
     )
+    config.addinivalue_line("markers", "both_stores: runs on a store on disk, and on one in memory")
+    config.addinivalue_line(
+        "markers", "store_on_disk: looks into store files or at other processes: not in memory"
+    )
     config.addinivalue_line(
         "markers", "in_memory: a process dies or a call fails, never the power: no disk is needed"
     )

@@ -10,6 +10,21 @@ from holdfast.adapters.local import reading_process
 from holdfast.adapters.local.reading_process import ReadingProcess
 from holdfast.engine.scan import aided_walk
 from tests.support.aided_saves import read_all
+from tests.support.memory_stores import use_memory_stores
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A module with the mark `both_stores` runs twice, but for tests with `store_on_disk`."""
+    marker = metafunc.definition.get_closest_marker
+    if marker("both_stores") and not marker("store_on_disk"):
+        metafunc.fixturenames.append("store_kind")
+        metafunc.parametrize("store_kind", ["disk", "memory"], indirect=True)
+
+
+@pytest.fixture
+def store_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "memory":
+        use_memory_stores(monkeypatch)
 
 
 @pytest.fixture

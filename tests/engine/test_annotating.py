@@ -10,7 +10,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import NotFound, UsageError
 
-pytestmark = pytest.mark.requirement("SE-7")
+pytestmark = [pytest.mark.requirement("SE-7"), pytest.mark.both_stores]
 
 
 @pytest.fixture

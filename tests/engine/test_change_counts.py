@@ -16,6 +16,8 @@ from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_chan
 from tests.support.composition import Composed, composed
 from tests.support.hostile_trees import fill
 
+pytestmark = pytest.mark.both_stores
+
 Edit = Callable[[Path, random.Random], None]
 
 

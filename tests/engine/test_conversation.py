@@ -18,6 +18,8 @@ from holdfast.domain.intent import make_intent
 from holdfast.engine.conversation import conversation
 from tests.support.composition import configure
 
+pytestmark = pytest.mark.both_stores
+
 S = SessionId("s")
 
 
@@ -118,6 +120,7 @@ def test_a_checkpoint_knows_the_last_message_before_it(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("SE-2", "RL-4")
+@pytest.mark.store_on_disk
 def test_a_story_that_cannot_be_read_costs_no_checkpoint_and_is_told(
     workspace: Path, holdfast_home: Path
 ) -> None:
@@ -279,6 +282,7 @@ def test_what_tools_answered_is_cut_and_a_conversation_never_crowds_saves_out(
 
 
 @pytest.mark.requirement("SE-2")
+@pytest.mark.store_on_disk
 def test_adding_a_message_costs_one_transaction_however_long_the_conversation(
     workspace: Path,
 ) -> None:

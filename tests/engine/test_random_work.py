@@ -32,6 +32,8 @@ from tests.support.composition import scan_from_nothing
 from tests.support.tree_hash import debris, describe, differences
 from tests.support.tree_model import SessionModel, State, with_paths_of
 
+pytestmark = pytest.mark.both_stores
+
 NAMES = [b"a", b"b", b"A", b"\xff\xfe", b"new\nline", b" ", b"-x", b"long" * 30]
 MODES = [0o644, 0o600, 0o755, 0o444, 0o4711, 0o666]
 DIRECTORY_MODES = [0o755, 0o700, 0o555, 0o1777, 0o2750]

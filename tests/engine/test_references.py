@@ -12,7 +12,7 @@ from holdfast.domain.errors import AmbiguousReference, UnknownReference
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
 
-pytestmark = pytest.mark.requirement("CP-3")
+pytestmark = [pytest.mark.requirement("CP-3"), pytest.mark.both_stores]
 
 HOUR_NS = 3600 * 10**9
 

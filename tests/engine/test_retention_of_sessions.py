@@ -18,7 +18,7 @@ from tests.support.clocks import DAY_NS
 from tests.support.composition import SESSION, Composed, SteppedClock, composed, configure
 from tests.support.hostile_trees import fill
 
-pytestmark = pytest.mark.requirement("ST-2")
+pytestmark = [pytest.mark.requirement("ST-2"), pytest.mark.both_stores]
 
 HOUR_NS = DAY_NS // 24
 
@@ -125,6 +125,7 @@ def test_after_a_week_the_state_before_each_message_is_left_and_after_a_month_no
         assert kept == {initial, head}
 
 
+@pytest.mark.store_on_disk
 def test_where_annotations_cannot_be_read_nothing_is_dropped(
     workspace: Path, clock: SteppedClock
 ) -> None:

@@ -19,6 +19,8 @@ from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
 
+pytestmark = pytest.mark.both_stores
+
 DAY_NS = 86_400 * 1_000_000_000
 NOON_NS = 1_800_000_000 * 1_000_000_000
 

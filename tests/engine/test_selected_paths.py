@@ -10,6 +10,8 @@ import pytest
 from holdfast import SessionCheckpointer
 from tests.support.hostile_trees import fill
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:

@@ -17,6 +17,8 @@ from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
 from tests.support.hostile_trees import fill, noise
 from tests.support.tree_hash import describe
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:

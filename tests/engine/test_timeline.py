@@ -21,7 +21,7 @@ from holdfast.ports.story import NewMessage
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
 
-pytestmark = pytest.mark.requirement("SE-9")
+pytestmark = [pytest.mark.requirement("SE-9"), pytest.mark.both_stores]
 
 NOON_NS = 1_800_000_000 * 1_000_000_000
 
@@ -182,6 +182,7 @@ def test_a_timeline_is_of_one_session(session: SessionCheckpointer, workspace: P
     assert [words for _, words in _stream(session.timeline())] == ["mine"]
 
 
+@pytest.mark.store_on_disk
 def test_a_damaged_story_costs_the_messages_and_the_page_says_so(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("one")

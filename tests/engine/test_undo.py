@@ -14,6 +14,8 @@ from holdfast.domain.restore.plan import StepType
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe, differences
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:

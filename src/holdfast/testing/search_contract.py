@@ -99,6 +99,7 @@ class SearchIndexContract:
             assert ids(find(index, '"a login"')) == ["c2", "c1"]
             assert ids(find(index, '"refresh"')) == ["c3"], "a quoted word has no other forms"
             assert sorted(ids(find(index, "refr*"))) == ["c1", "c3"]
+            assert ids(find(index, "refreshtok*")) == ["c3"]
 
     def test_the_better_match_comes_first_and_the_newer_of_equals(self, tmp_path: Path) -> None:
         texts = [
@@ -123,6 +124,7 @@ class SearchIndexContract:
             assert ids(find(index, "tag:rel*")) == ["c1"]
             assert ids(find(index, "tag:rel")) == []
             assert ids(find(index, "path:login")) == ["c2"]
+            assert find(index, "path:login").found[0].fields == {Field.PATH}
             assert ids(find(index, "session:two")) == ["c2"]
             assert ids(find(index, "name:merge")) == ["c3"]
             assert ids(find(index, "is:named")) == ["c3"]

@@ -22,7 +22,7 @@ from holdfast.engine.engine import Engine
 from holdfast.ports.story import NewMessage
 from tests.support.hostile_trees import fill
 
-pytestmark = pytest.mark.requirement("SE-8")
+pytestmark = [pytest.mark.requirement("SE-8"), pytest.mark.both_stores]
 
 S = SessionId("s")
 
@@ -363,6 +363,7 @@ def test_a_million_characters_are_found_by_their_beginning(session: SessionCheck
     assert len(session.search("needle")) == 1
 
 
+@pytest.mark.store_on_disk
 def test_searching_makes_no_checkpoint_wait_and_saving_makes_no_index(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("needle")

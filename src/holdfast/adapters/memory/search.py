@@ -87,7 +87,8 @@ class MemorySearchIndex:
                 matches = [_frequencies(text.texts, term) for term in query.terms]
                 if all(matches):
                     worth = score([sum(m.values()) for m in matches], rarities, 1.0)
-                    ranked.append((worth, text, frozenset(where for m in matches for where in m)))
+                    fields = {where for match in matches for where in match}
+                    ranked.append((worth, text, frozenset(fields | _filtered(query))))
         ranked.sort(key=lambda one: (-one[0], -one[1].at_ns, -one[1].sequence))
         return Findings(list(self._moments(ranked, limit)))
 
@@ -152,6 +153,12 @@ def _passes(query: SearchQuery, text: CheckpointText | MessageText) -> bool:
     )
 
 
+def _filtered(query: SearchQuery) -> set[Field]:
+    """Fields in which a filter matched."""
+    filters = {Field.PATH: query.paths, Field.NAME: query.names}
+    return {where for where, terms in filters.items() if terms}
+
+
 def _wants_record(query: SearchQuery, text: CheckpointText) -> bool:
     """A record is found if it was asked for, annotated or approved, or if it alone has a path."""
     if State.RECORD in query.states or any(kind.is_record for kind in query.kinds):
@@ -191,8 +198,9 @@ def _frequencies(texts: Mapping[Field, Sequence[str]], term: Term) -> dict[Field
 
 def _times_in(text: str, term: Term) -> float:
     times: float = _times(words(text), term)
-    if term.whole is not None:
-        times += sum(_is_word(whole, term.whole, term.prefix) for whole in wholes(text))
+    sought = term.whole or (term.words[0] if len(term.words) == 1 else None)
+    if sought is not None:
+        times += sum(_is_word(whole, sought, term.prefix) for whole in wholes(text))
     if not times and term.stem is not None:
         stems = {stem(word) for word in words(text)} | {name.stem for name in names(text)}
         times = _FORM_SHARE * (term.stem in stems)
