@@ -16,7 +16,7 @@ NAMED = {"cursor": r"cursor-agent|\.cursor\b|(?-i:CURSOR_)|(hook|install) cursor
 # Module and agent, with the reason.
 ALLOWED = {
     ("api/session.py", "claude-code"): "the documented default of `import_transcript`",
-    ("domain/settings/examples.py", "claude-code"): "an example in the reference of settings",
+    ("domain/settings/schema.py", "claude-code"): "an example in the reference of settings",
     ("interfaces/agents/copilot.py", "claude-code"): "Copilot also runs the hooks of Claude Code",
     ("interfaces/agents/cursor.py", "claude-code"): "Cursor also runs the hooks of Claude Code",
     ("interfaces/cli/commands/hook.py", "claude-code"): "an example in its help",

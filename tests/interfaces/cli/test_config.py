@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.settings.examples import EXAMPLES
-from holdfast.domain.settings.schema import KEYS, USER_ONLY
+from holdfast.domain.settings.schema import EXAMPLES, KEYS, USER_ONLY
 from tests.interfaces.cli.command_line import CommandLine
 
 

@@ -1,1 +1,1 @@
-"""Every setting, examples of its values, and what holds when one cannot be read."""
+"""Every setting, and what holds when one cannot be read."""

@@ -85,19 +85,23 @@ def _time_of_day(value: Any) -> str:
     return str(value)
 
 
-def _choice(*allowed: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if value not in allowed:
-            raise ValueError(f"expects one of {', '.join(allowed)}")
-        return str(value)
+class _Choice:
+    """Accepts one of these words."""
 
-    return check
+    def __init__(self, *allowed: str) -> None:
+        self._allowed = allowed
+        self.example = " or ".join(f'"{word}"' for word in allowed)
+
+    def __call__(self, value: Any) -> str:
+        if value not in self._allowed:
+            raise ValueError(f"expects one of {', '.join(self._allowed)}")
+        return str(value)
 
 
 def _worktree_files(value: Any) -> str:
     """Former stores say on and off."""
     former = {"on": "always", "off": "never"}
-    return _choice("manual", "always", "never")(former.get(str(value), value))
+    return _Choice("manual", "always", "never")(former.get(str(value), value))
 
 
 def _component_names(value: Any) -> tuple[str, ...]:
@@ -184,9 +188,20 @@ def _setting(
     default: Any,
     check: Callable[[Any], Any],
     help_text: str,
+    *,
+    example: str = "",
     from_project: FromProject = FromProject.TRUSTED,
+    user_only: bool = False,
 ) -> Any:
-    metadata = {"check": check, "help": help_text, "from_project": from_project}
+    """`example` shows values as one would type them; a choice shows its own. `user_only`: taken
+    from the user's file alone."""
+    metadata = {
+        "check": check,
+        "help": help_text,
+        "example": example or getattr(check, "example", ""),
+        "from_project": from_project,
+        "user_only": user_only,
+    }
     return field(default=default, metadata=metadata)
 
 
@@ -198,186 +213,228 @@ class Settings:
         (),
         _includes,
         "patterns that are captured although an ignore rule leaves them out",
-        FromProject.ALWAYS,
+        from_project=FromProject.ALWAYS,
+        example='[".env", "*.db"]',
     )
     ignore: tuple[str, ...] = _setting(
-        (), _patterns, "patterns that are left out, besides the ignore files"
+        (), _patterns, "patterns that are left out, besides the ignore files", example='["*.log"]'
     )
     capture_named_ignored: str = _setting(
         "on",
-        _choice("on", "off"),
+        _Choice("on", "off"),
         "whether an ignored file that an agent's tool names is captured from then on",
     )
     max_file_size: int = _setting(
-        100_000_000, parse_size, "files larger than this are left out and reported"
+        100_000_000,
+        parse_size,
+        "files larger than this are left out and reported",
+        example='"250 MB"',
     )
     budget: int = _setting(
-        5_000_000_000, parse_size, "the most bytes the store of this workspace may take"
+        5_000_000_000,
+        parse_size,
+        "the most bytes the store of this workspace may take",
+        example='"10 GB"',
     )
     total_budget: int = _setting(
         20_000_000_000,
         parse_size,
         "the most bytes that all stores of this user may take together; user's file",
+        example='"50 GB"',
+        user_only=True,
     )
     lock_timeout: float = _setting(
-        30.0, _seconds, "seconds to wait for another process that uses the store"
+        30.0, _seconds, "seconds to wait for another process that uses the store", example="30"
     )
     hook_lock_timeout: float = _setting(
         2.0,
         _seconds,
         "seconds that an agent's hook waits for a process that holds the store and makes no "
         "progress",
+        example="2",
     )
     wait_for_edits: float = _setting(
         5.0,
         _seconds,
         "seconds that a checkpoint waits for an edit or tool call of somebody else; then it is "
         "made and marked partial",
+        example="5",
     )
     setuid: str = _setting(
-        "restore", _choice("restore", "drop"), "whether setuid and setgid bits come back"
+        "restore", _Choice("restore", "drop"), "whether setuid and setgid bits come back"
     )
     max_manual_checkpoints: int = _setting(
-        0, _count, "manual checkpoints that a session may have; 0 for no limit"
+        0,
+        _count,
+        "manual checkpoints that a session may have; 0 for no limit",
+        example="50 or 0 for no limit",
     )
     components: tuple[str, ...] = _setting(
         ("git", "agents", "postgres", "worktrees", "external"),
         _component_names,
         "parts of state that are saved besides files; a name that is not built in is a plug-in",
+        example='["git"] or [] for files alone',
     )
     component_timeout: float = _setting(
-        20.0, _seconds, "seconds that one component may take for one step"
+        20.0, _seconds, "seconds that one component may take for one step", example="20"
     )
     component_max_size: int = _setting(
-        1_000_000_000, parse_size, "the most bytes that one component may add to a checkpoint"
+        1_000_000_000,
+        parse_size,
+        "the most bytes that one component may add to a checkpoint",
+        example='"1 GB"',
     )
     auto_edit: str = _setting(
-        "on", _choice("on", "off"), "a checkpoint before an agent edits or writes a file"
+        "on", _Choice("on", "off"), "a checkpoint before an agent edits or writes a file"
     )
     auto_shell: str = _setting(
-        "on", _choice("on", "off"), "a checkpoint before an agent runs a command"
+        "on", _Choice("on", "off"), "a checkpoint before an agent runs a command"
     )
     auto_after_shell: str = _setting(
-        "on", _choice("on", "off"), "a checkpoint after a command of an agent, if it changed files"
+        "on", _Choice("on", "off"), "a checkpoint after a command of an agent, if it changed files"
     )
     auto_message: str = _setting(
-        "on", _choice("on", "off"), "a checkpoint before each message to an agent"
+        "on", _Choice("on", "off"), "a checkpoint before each message to an agent"
     )
     auto_turn_end: str = _setting(
-        "on", _choice("on", "off"), "a checkpoint when an agent has answered, if files changed"
+        "on", _Choice("on", "off"), "a checkpoint when an agent has answered, if files changed"
     )
     restore_on_failure: str = _setting(
-        "off", _choice("on", "off"), "whether a tool call that failed is taken back"
+        "off", _Choice("on", "off"), "whether a tool call that failed is taken back"
     )
     check_command: tuple[str, ...] = _setting(
         (),
         _command,
         "a program and its arguments that is run after a tool call of an agent changed files; "
         "its failure is told, and taken back with restore_on_failure; not taken from a project",
-        FromProject.NEVER,
+        from_project=FromProject.NEVER,
+        example='["make", "test"] or [] for none',
     )
     check_timeout: float = _setting(
-        60.0, _seconds, "seconds that check_command may take; one that takes longer says nothing"
+        60.0,
+        _seconds,
+        "seconds that check_command may take; one that takes longer says nothing",
+        example="60",
     )
     defaults: str = _setting(
-        "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
+        "on", _Choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
     )
     key_file: str = _setting(
         "",
         _file,
         "the key file that opens encrypted stores; taken from the user's file only",
-        FromProject.NEVER,
+        from_project=FromProject.NEVER,
+        example='"~/keys/shop.key"',
+        user_only=True,
     )
     watch: str = _setting(
         "on",
-        _choice("on", "off", "paranoid"),
+        _Choice("on", "off", "paranoid"),
         "whether changes are watched for; paranoid compares each hint with a look at everything",
     )
     auto_files: int = _setting(
-        5, _count, "changed files after which a watched workspace gets a checkpoint; 0 for never"
+        5,
+        _count,
+        "changed files after which a watched workspace gets a checkpoint; 0 for never",
+        example="5 or 0 for never",
     )
     auto_interval: float = _setting(
-        30.0, _minutes, "minutes after which changes of a watched workspace get one; 0 for never"
+        30.0,
+        _minutes,
+        "minutes after which changes of a watched workspace get one; 0 for never",
+        example="30 or 0 for never",
     )
     end_of_day: str = _setting(
-        "00:00", _time_of_day, "when a watched workspace gets the checkpoint of the day, or nothing"
+        "00:00",
+        _time_of_day,
+        "when a watched workspace gets the checkpoint of the day, or nothing",
+        example='"18:00" or "" for never',
     )
     auto_merge: tuple[str, ...] = _setting(
         ("main", "master"),
         _branch_names("main_branches"),
         "branches that get a checkpoint when another branch was merged into them; none for never",
+        example='["main", "master"] or [] for never',
     )
     daemon: str = _setting(
-        "on", _choice("on", "off"), "whether hooks of agents use the daemon, and start it"
+        "on", _Choice("on", "off"), "whether hooks of agents use the daemon, and start it"
     )
     daemon_idle: float = _setting(
         30.0,
         _minutes,
         "minutes without work after which the daemon ends; 0 for never; user's file",
-        FromProject.NEVER,
+        from_project=FromProject.NEVER,
+        example="30 or 0 for never",
+        user_only=True,
     )
     postgres: tuple[str, ...] = _setting(
         ("HOLDFAST_POSTGRES_URL",),
         _url_sources,
         "variables of the environment, or files of mode 0600, that hold the URL of a PostgreSQL "
         "database to save and restore; not taken from a project",
-        FromProject.NEVER,
+        from_project=FromProject.NEVER,
+        example='["DATABASE_URL"] or ["~/.config/shop/database-url"]',
     )
     agent_state: tuple[str, ...] = _setting(
         (),
         _agent_state,
         "files that belong to agents: names of agents, and patterns; not taken from a project",
-        FromProject.NEVER,
+        from_project=FromProject.NEVER,
+        example='["claude-code", "~/.notes/**/*.md"]',
     )
     nested_repositories: str = _setting(
         "on",
-        _choice("on", "off", "auto"),
+        _Choice("on", "off", "auto"),
         "whether files of repositories below the workspace are captured; auto: only if the "
         "workspace is a project itself",
     )
     git_nested: str = _setting(
-        "off", _choice("on", "off"), "whether git state of submodules and nested clones is saved"
+        "off", _Choice("on", "off"), "whether git state of submodules and nested clones is saved"
     )
     accept_template: str = _setting(
         "{subject}\n\n{reasons}",
         _template,
         "the message of a commit that accept makes: {subject}, {reasons}, {checkpoints}, {goals}, "
         "{session}",
-        FromProject.ALWAYS,
+        from_project=FromProject.ALWAYS,
+        example='"{subject}\\n\\n{reasons}"',
     )
     accept_timeout: float = _setting(
-        600.0, _seconds, "seconds that git commit and its hooks may take in accept; 0 for no limit"
+        600.0,
+        _seconds,
+        "seconds that git commit and its hooks may take in accept; 0 for no limit",
+        example="600 or 0 for no limit",
     )
     mirror: str = _setting(
         "",
         _branch_names("mirror_branch"),
         "the branch that gets a commit for each checkpoint; true for holdfast-checkpoints, nothing "
         "for none; not taken from a project",
-        FromProject.NEVER,
+        from_project=FromProject.NEVER,
+        example='true or "holdfast-checkpoints" or "" for none',
     )
     mirror_refs: str = _setting(
         "",
         _branch_names("mirror_place"),
         "where below refs/ the mirror names what is approved and each round; nothing for the name "
         "of the branch; not taken from a project",
-        FromProject.NEVER,
+        from_project=FromProject.NEVER,
+        example='"tags" or "holdfast-checkpoints"',
     )
     worktree_files: str = _setting(
         "manual",
         _worktree_files,
         "when the files of other worktrees are saved too: with manual and risky checkpoints "
         "(manual), always or never",
+        example='"always" or "never"',
     )
     retention: tuple[Any, ...] = _setting(
         (),
         _retention,
         "how long and how many checkpoints of a kind are kept: age, most, least, before_messages",
+        example='{tool = {age = "24 hours", most = 10}}',
     )
 
-
-USER_ONLY = frozenset({"key_file", "daemon_idle", "total_budget"})
-"""Neither a project nor a store may say which key of the user's is to be used; and of the daemon,
-and of the disk, there is one, whatever the workspace."""
 
 RETIRED: Mapping[str, str] = {
     "max_automatic_per_hour": "automatic checkpoints are never replaced any more",
@@ -387,18 +444,26 @@ RETIRED: Mapping[str, str] = {
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
 HELP: Mapping[str, str] = {f.name: f.metadata["help"] for f in fields(Settings)}
+USER_ONLY = frozenset(f.name for f in fields(Settings) if f.metadata["user_only"])
+"""Neither a project nor a store may say which key of the user's is to be used; and of the daemon,
+and of the disk, there is one, whatever the workspace."""
+SIZES = frozenset(f.name for f in fields(Settings) if f.metadata["check"] is parse_size)
+"""Settings that are numbers of bytes."""
 FROM_PROJECT: Mapping[str, FromProject] = {
     f.name: f.metadata["from_project"] for f in fields(Settings)
 }
+EXAMPLES: Mapping[str, str] = {f.name: f.metadata["example"] for f in fields(Settings)}
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     f.name: f.metadata["check"] for f in fields(Settings)
 }
 
 
 def unknown_setting(key: str) -> InvalidSetting:
-    from holdfast.domain.settings.examples import known_settings
+    from difflib import get_close_matches
 
-    return InvalidSetting(f"there is no setting {key!r}", hint=known_settings(key))
+    close = get_close_matches(key, KEYS, 3)
+    hint = f"did you mean: {', '.join(close)}" if close else f"settings are: {', '.join(KEYS)}"
+    return InvalidSetting(f"there is no setting {key!r}", hint=hint)
 
 
 def check_setting(key: str, value: Any) -> Any:
@@ -413,9 +478,6 @@ def check_setting(key: str, value: Any) -> Any:
     try:
         return _CHECKS[key](value)
     except ValueError as error:
-        # Late: no command that works needs them.
-        from holdfast.domain.settings.examples import EXAMPLES
-
         secret = isinstance(error, SecretRefused) or len(repr(value)) >= _LONGEST_SHOWN
         shown = key if secret else f"{key} cannot be {value!r}"
         raise InvalidSetting(

@@ -29,7 +29,6 @@ _FORMS = {
     "edit": " [--user | --project]",
     "trust": "",
 }
-_SIZES = ("budget", "total_budget", "max_file_size", "component_max_size")
 
 
 def configure(parser: Parser) -> None:
@@ -212,7 +211,7 @@ def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> 
 
 
 def _print_all(invocation: Invocation) -> int:
-    from holdfast.domain.settings.schema import HELP
+    from holdfast.domain.settings.schema import HELP, SIZES
 
     values, origins = _effective(invocation)
     if invocation.json:
@@ -220,7 +219,7 @@ def _print_all(invocation: Invocation) -> int:
         return 0
     terminal = invocation.terminal
     for key, value in values.items():
-        words = f"  ({size(value)})" if key in _SIZES else ""
+        words = f"  ({size(value)})" if key in SIZES else ""
         setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(plain_value(key, value)))}"
         terminal.line(f"{setting}{terminal.paint(words, DIM)}")
         origin = visible(origins[key])
