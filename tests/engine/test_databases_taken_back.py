@@ -16,10 +16,10 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.adapters.local.database_process import overwrite_in_process
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.errors import RestoreFailed
-from holdfast.ports.filesystem import Filesystem
-from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
+from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
 from tests.support.database_writer import make_database, state_of
 
 pytestmark = [pytest.mark.requirement("DB-1", "RB-3")]
@@ -56,7 +56,7 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> _Place:
 class _FailingAfterwards(InterceptedFilesystem):
     """Before the database is written somebody else may write to it; the next file fails."""
 
-    def __init__(self, inner: Filesystem, database: Path, number: int | None = None) -> None:
+    def __init__(self, inner: Disk, database: Path, number: int | None = None) -> None:
         super().__init__(inner)
         self._database = database
         self._number = number
@@ -77,7 +77,7 @@ class _FailingAfterwards(InterceptedFilesystem):
 
 def _failing(session: SessionCheckpointer, fs: _FailingAfterwards, goal: str) -> None:
     vault = session._engine.vault
-    session._engine.vault = replace(vault, fs=fs)
+    session._engine.vault = replace(vault, fs=fs, databases=fs)
     with pytest.raises(RestoreFailed, match="everything was put back as it was"):
         session.restore(goal)
     session._engine.vault = vault
@@ -88,7 +88,7 @@ def test_a_failure_after_the_database_was_written_puts_its_very_bytes_back(place
         first = session.checkpoint("one")
         place.change()
         before = place.files()
-        fs = _FailingAfterwards(session._engine.vault.fs, place.database)
+        fs = _FailingAfterwards(LocalFilesystem(), place.database)
         _failing(session, fs, first)
         assert fs.jobs == 2
         assert place.files() == before
@@ -101,7 +101,7 @@ def test_what_somebody_wrote_in_between_is_what_is_put_back(place: _Place) -> No
     with SessionCheckpointer(place.workspace, "s") as session:
         first = session.checkpoint("one")
         place.change()
-        _failing(session, _FailingAfterwards(session._engine.vault.fs, place.database, 3), first)
+        _failing(session, _FailingAfterwards(LocalFilesystem(), place.database, 3), first)
         assert state_of(place.database) == 3
         assert (place.workspace / "z").read_text() == "two"
 
@@ -114,8 +114,8 @@ def test_what_somebody_wrote_in_between_is_reported_and_comes_back_with_undo(
         first = session.checkpoint("one")
         _set(place.database, 2)
         vault = session._engine.vault
-        fs = _FailingAfterwards(vault.fs, place.database, 3)
-        session._engine.vault = replace(vault, fs=fs)
+        fs = _FailingAfterwards(LocalFilesystem(), place.database, 3)
+        session._engine.vault = replace(vault, fs=fs, databases=fs)
         outcome = session.restore_checkpoint(first)
         session._engine.vault = vault
         assert [problem.path for problem in outcome.conflicts] == [b"app.db"]
@@ -127,7 +127,7 @@ def test_what_somebody_wrote_in_between_is_reported_and_comes_back_with_undo(
 class _DyingAfterwards(InterceptedFilesystem):
     """The process that has just written the database ends before it says so."""
 
-    def __init__(self, inner: Filesystem, why: BaseException) -> None:
+    def __init__(self, inner: Disk, why: BaseException) -> None:
         super().__init__(inner)
         self._why = why
         self._died = False
@@ -154,7 +154,8 @@ def test_a_database_of_which_nobody_knows_whether_it_was_written_is_put_back(
         place.change()
         before = place.files()
         vault = session._engine.vault
-        session._engine.vault = replace(vault, fs=_DyingAfterwards(vault.fs, _died()))
+        fs = _DyingAfterwards(LocalFilesystem(), _died())
+        session._engine.vault = replace(vault, fs=fs, databases=fs)
         if best_effort:
             outcome = session.restore_checkpoint(first, best_effort=True)
             assert [problem.path for problem in outcome.skipped] == [b"app.db"]
@@ -175,8 +176,8 @@ def test_a_restore_that_is_interrupted_while_a_database_is_written_puts_it_back(
         place.change()
         before = place.files()
         vault = session._engine.vault
-        fs = _DyingAfterwards(vault.fs, KeyboardInterrupt())
-        session._engine.vault = replace(vault, fs=fs)
+        fs = _DyingAfterwards(LocalFilesystem(), KeyboardInterrupt())
+        session._engine.vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(KeyboardInterrupt):
             session.restore(first)
         session._engine.vault = vault
@@ -235,7 +236,7 @@ database_process.serve()
 class _Stopping(InterceptedFilesystem):
     """The process that writes the first database is stopped, and never goes on by itself."""
 
-    def __init__(self, inner: Filesystem, program: str, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, inner: Disk, program: str, patch: pytest.MonkeyPatch) -> None:
         super().__init__(inner)
         self._program = program
         self._patch = patch
@@ -259,8 +260,8 @@ def test_a_process_that_somebody_has_stopped_is_ended_and_everything_put_back(
         first = session.checkpoint("one")
         place.change()
         vault = session._engine.vault
-        fs = _Stopping(vault.fs, _STOPPED[when], monkeypatch)
-        session._engine.vault = replace(vault, fs=fs)
+        fs = _Stopping(LocalFilesystem(), _STOPPED[when], monkeypatch)
+        session._engine.vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(RestoreFailed, match="was stopped, and has been ended") as failed:
             session.restore(first)
         assert "everything was put back as it was" in failed.value.message

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import RestoreConflict
-from holdfast.ports.filesystem import Filesystem
-from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
+from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
 from tests.support.database_writer import OBEDIENT, make_database, state_of, tell
 
 pytestmark = pytest.mark.requirement("DB-1")
@@ -31,7 +31,7 @@ def workspace(tmp_path: Path) -> Path:
 class _Ending(InterceptedFilesystem):
     """Somebody ends a transaction when the restore begins to wait for that."""
 
-    def __init__(self, inner: Filesystem, writer: subprocess.Popen[str]) -> None:
+    def __init__(self, inner: Disk, writer: subprocess.Popen[str]) -> None:
         super().__init__(inner)
         self._writer = writer
         self.waited = 0
@@ -73,8 +73,8 @@ def test_a_restore_waits_for_a_transaction_and_keeps_what_it_has_written(
     path = workspace / "app.db"
     with _in_a_transaction(path, mode) as (session, first, writer):
         vault = session._engine.vault
-        fs = _Ending(vault.fs, writer)
-        session._engine.vault = replace(vault, fs=fs)
+        fs = _Ending(LocalFilesystem(), writer)
+        session._engine.vault = replace(vault, fs=fs, databases=fs)
         session.restore(first)
         assert fs.waited >= 2
         assert state_of(path) == 1

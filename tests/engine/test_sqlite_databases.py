@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
-from holdfast.ports.filesystem import Filesystem
-from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
+from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
 from tests.support.composition import configure
 from tests.support.database_writer import OBEDIENT, hammering, make_database, state_of, tell
 from tests.support.tree_hash import describe, differences
@@ -238,8 +238,8 @@ def test_a_file_that_is_only_named_like_shared_memory_is_not_taken_for_it(worksp
         first = session.checkpoint("without notes")
         (workspace / "notes-shm").write_text("mine")
         vault = session._engine.vault
-        fs = _ComingBack(vault.fs, workspace / "notes-shm")
-        session._engine.vault = replace(vault, fs=fs)
+        fs = _ComingBack(LocalFilesystem(), workspace / "notes-shm")
+        session._engine.vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(RestoreFailed, match="still there"):
             session.restore(first)
         assert (workspace / "notes-shm").exists()
@@ -248,7 +248,7 @@ def test_a_file_that_is_only_named_like_shared_memory_is_not_taken_for_it(worksp
 class _ComingBack(InterceptedFilesystem):
     """Somebody writes the file again as soon as it was taken out."""
 
-    def __init__(self, inner: Filesystem, path: Path) -> None:
+    def __init__(self, inner: Disk, path: Path) -> None:
         super().__init__(inner)
         self._path = path
 
@@ -268,7 +268,7 @@ class _ComingBack(InterceptedFilesystem):
 class _Beginning(InterceptedFilesystem):
     """Somebody begins a transaction when the restore has planned, and is about to write."""
 
-    def __init__(self, inner: Filesystem, writer: subprocess.Popen[str]) -> None:
+    def __init__(self, inner: Disk, writer: subprocess.Popen[str]) -> None:
         super().__init__(inner)
         self._writer = writer
         self._begun = False
@@ -298,7 +298,8 @@ def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
             db.execute("UPDATE rows SET number=2")
             db.commit()
         vault = session._engine.vault
-        session._engine.vault = replace(vault, fs=_Beginning(vault.fs, writer))
+        fs = _Beginning(LocalFilesystem(), writer)
+        session._engine.vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(RestoreFailed, match="transaction of this database is under way"):
             session.restore(first)
         tell(writer, "commit")

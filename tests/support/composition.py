@@ -31,7 +31,7 @@ from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.clock import Clock
-from holdfast.ports.filesystem import Filesystem
+from holdfast.testing.intercepted_filesystem import Disk
 
 SESSION = SessionId("s")
 
@@ -83,7 +83,7 @@ class Composed:
 def composed(
     workspace: Path,
     *,
-    fs: Filesystem | None = None,
+    fs: Disk | None = None,
     clock: Clock | None = None,
     file_filter: Callable[[Path], bool] | None = None,
 ) -> Iterator[Composed]:
@@ -105,6 +105,7 @@ def composed(
         vault = Vault(
             workspace,
             store.workspace_id,
+            fs,
             fs,
             store.objects,
             store.catalog,

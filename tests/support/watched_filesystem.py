@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.ports.filesystem import Filesystem, StatNumbers
+from holdfast.ports.filesystem import StatNumbers
+from holdfast.testing.intercepted_filesystem import Disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ class WatchedFilesystem:
     def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:
         return self._inner.stat_numbers(told)
 
-    def as_port(self) -> Filesystem:
-        return cast("Filesystem", self)
+    def as_port(self) -> Disk:
+        return cast("Disk", self)
 
 
 def once(condition: Callable[[Call], bool], action: Callable[[], None]) -> Watch:

@@ -11,8 +11,8 @@ from holdfast.adapters.local.system import SystemClock
 from holdfast.adapters.local.watching.inotify import InotifyWatcher
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.engine.engine import Engine
-from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
+from holdfast.testing.intercepted_filesystem import Disk
 from tests.support.composition import Composed, composed, scan_from_nothing
 
 
@@ -57,7 +57,7 @@ class Watched:
 
 @contextmanager
 def watched(
-    workspace: Path, *, fs: Filesystem | None = None, watcher: Watcher | None = None
+    workspace: Path, *, fs: Disk | None = None, watcher: Watcher | None = None
 ) -> Iterator[Watched]:
     watcher = watcher or InotifyWatcher(SystemClock())
     try:

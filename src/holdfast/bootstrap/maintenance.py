@@ -69,6 +69,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
             directory,
             bench.place.workspace_id,
             fs,
+            fs,
             bench.objects,
             bench.catalog,
             bench.stat_cache,

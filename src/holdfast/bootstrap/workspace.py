@@ -211,6 +211,7 @@ def _vault(
         workspace,
         store.workspace_id,
         fs,
+        fs,
         store.objects,
         store.catalog,
         store.stat_cache,

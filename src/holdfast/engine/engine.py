@@ -68,7 +68,9 @@ class Engine:
         self._unsettled: tuple[Skipped, ...] | None = None
         """Edits and tools that were still running when a caller had waited for them."""
         cache = None if file_filter is not None else vault.stat_cache
-        self._scanner = Scanner(vault.fs, vault.objects, cache, vault.second_reader)
+        self._scanner = Scanner(
+            vault.fs, vault.objects, cache, vault.second_reader, vault.databases
+        )
 
     def for_environment(self, vault: Vault) -> Engine:
         """This engine for another caller: the same store and scanner, and the components and

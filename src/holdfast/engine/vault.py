@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import WorkspaceId
     from holdfast.ports.agent_tools import RunningTools, ToolLog
     from holdfast.ports.event_log import EventLog
+    from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.pack_maintenance import PackMaintenance
     from holdfast.ports.processes import Processes
     from holdfast.ports.reading_aid import SecondReader
@@ -69,6 +70,7 @@ class Vault:
     workspace: Path
     workspace_id: WorkspaceId
     fs: Filesystem
+    databases: LiveDatabases
     objects: ObjectStore
     catalog: Catalog
     stat_cache: StatCache

@@ -9,11 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
-
-if TYPE_CHECKING:
-    from holdfast.domain.database_jobs import DatabaseJob, Written
+from typing import Protocol, TypeAlias
 
 StatNumbers: TypeAlias = tuple[int, int, int, int, int]
 """inode, size, mtime_ns, ctime_ns, mode: what an unchanged file is recognised by."""
@@ -135,22 +131,6 @@ class Filesystem(Protocol):
     def expose_mapped_writes(self, fd: int) -> None:
         """From here on a write through a mapping changes the times of this file, as far as the
         file system can be brought to it."""
-        ...
-
-    def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        """While it is held, a SQLite database is not rewritten, and its log not begun anew. False
-        when that cannot be had. Closing a handle of the database may end it."""
-        ...
-
-    def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        """For the block nobody begins a transaction of a SQLite database with a rollback journal;
-        False when one does not end. True for any other file."""
-        ...
-
-    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
-        """Bring a live SQLite database to another state so that whoever uses it sees the old one or
-        the new one; after a crash at any point, too. `PerhapsWritten` means one of the two, any
-        other `OSError` the old one."""
         ...
 
     def list_xattrs(self, fd: int) -> list[str]:

@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from holdfast.ports.filesystem import Filesystem
-from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
+from holdfast.testing.intercepted_filesystem import Call, Disk, InterceptedFilesystem
 
 T = TypeVar("T")
 
@@ -55,7 +54,7 @@ class FaultyFilesystem(InterceptedFilesystem):
     """Injects `faults` by the number of the call. After a kill nothing reaches the disk any more,
     so that clean-up code of the killed work changes nothing."""
 
-    def __init__(self, inner: Filesystem, faults: Mapping[int, Fault]) -> None:
+    def __init__(self, inner: Disk, faults: Mapping[int, Fault]) -> None:
         super().__init__(inner)
         self._faults = dict(faults)
         self._lasting: Fail | None = None

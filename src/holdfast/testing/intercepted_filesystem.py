@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.ports.filesystem import Filesystem, StatNumbers
+from holdfast.ports.live_database import LiveDatabases
 
 T = TypeVar("T")
 
@@ -23,10 +24,15 @@ class Call:
     subject: bytes | int
 
 
-class InterceptedFilesystem:
-    """Hands each call to `around`; see `holdfast.ports.filesystem.Filesystem` for the members."""
+class Disk(Filesystem, LiveDatabases, Protocol):
+    """A file system, and the databases on it that other programs have open."""
 
-    def __init__(self, inner: Filesystem) -> None:
+
+class InterceptedFilesystem:
+    """Hands each call to `around`; see `holdfast.ports.filesystem.Filesystem` and
+    `holdfast.ports.live_database.LiveDatabases` for the members."""
+
+    def __init__(self, inner: Disk) -> None:
         self._inner = inner
         self.calls: list[Call] = []
 

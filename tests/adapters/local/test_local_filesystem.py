@@ -12,7 +12,8 @@ import pytest
 from holdfast.adapters.local import linux_calls
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.ports.filesystem import Filesystem
-from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
+from holdfast.ports.live_database import LiveDatabases
+from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
 
 
 @pytest.fixture(params=["the system's call", "without it"])
@@ -110,7 +111,8 @@ def test_everything_can_be_synced_and_free_space_be_asked(tmp_path: Path, direct
 
 
 def test_the_testing_kit_passes_every_member_of_the_port_on() -> None:
-    members = {name for name in vars(Filesystem) if not name.startswith("_")}
+    ports = (Filesystem, LiveDatabases)
+    members = {name for port in ports for name in vars(port) if not name.startswith("_")}
     assert members <= set(vars(InterceptedFilesystem))
-    fs: Filesystem = InterceptedFilesystem(LocalFilesystem())
+    fs: Disk = InterceptedFilesystem(LocalFilesystem())
     assert fs.may_chown() == (os.geteuid() == 0)

@@ -35,7 +35,8 @@ _F_SETSIG, _F_SETLEASE = getattr(fcntl, "F_SETSIG", -1), getattr(fcntl, "F_SETLE
 
 
 class LocalFilesystem:
-    """See `holdfast.ports.filesystem.Filesystem` for the contract of each member."""
+    """A `holdfast.ports.filesystem.Filesystem`, and the databases on it that others have open, see
+    `holdfast.ports.live_database.LiveDatabases`: these have the contract of each member."""
 
     open = staticmethod(os.open)
     close = staticmethod(os.close)

@@ -176,7 +176,7 @@ def _in_workspace(
     collecting = _Collecting(lost, writer)
     try:
         with vault.open_root() as root_fd:
-            scan = Scanner(vault.fs, vault.objects, None).scan(
+            scan = Scanner(vault.fs, vault.objects, None, databases=vault.databases).scan(
                 root_fd,
                 capture_policy(vault),
                 collecting,

@@ -22,6 +22,7 @@ from holdfast.engine.restore.progress import Displaced, RestoreProgress
 from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.live_database import LiveDatabases
 from holdfast.values.classes import dataclass, replace
 
 PATIENCE_S = 10.0
@@ -81,6 +82,7 @@ class DatabaseWriter:
     def __init__(
         self,
         fs: Filesystem,
+        databases: LiveDatabases,
         handles: DirectoryHandles,
         staging: Staging,
         done: RestoreProgress,
@@ -90,6 +92,7 @@ class DatabaseWriter:
         best_effort: bool,
     ) -> None:
         self._fs = fs
+        self._databases = databases
         self._handles = handles
         self._staging = staging
         self._done = done
@@ -117,7 +120,7 @@ class DatabaseWriter:
         # Known before it begins: somebody may interrupt it at any moment.
         self._done.undo.append(lambda: self._take_back(group, job, area, move_away))
         try:
-            written = self._fs.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
+            written = self._databases.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
         except OSError as error:
             if self._best_effort and isinstance(error, PerhapsWritten):
                 self._done.undo[-1]()  # what was restored so far stays
@@ -182,7 +185,7 @@ class DatabaseWriter:
         dir_fd = self._handles.open(parent(group.base))
         why = "other programs keep it locked, or it is no database any more"
         try:
-            written = self._fs.overwrite_database(back, dir_fd=dir_fd, area_fd=area)
+            written = self._databases.overwrite_database(back, dir_fd=dir_fd, area_fd=area)
             done = written.how in (Writing.EXACT, Writing.IN_USE)
         except OSError as error:
             done, why = False, error.strerror or str(error)

@@ -15,28 +15,32 @@ from holdfast.domain.restore.plan import UNDER_WAY, Step
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.vault import Vault
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.live_database import LiveDatabases
 
 _SMALLEST_PAGE_BYTES = 512
 
 
 @contextmanager
-def between_transactions(fs: Filesystem, step: Step, dir_fd: int, name: bytes) -> Iterator[None]:
+def between_transactions(
+    databases: LiveDatabases, step: Step, dir_fd: int, name: bytes
+) -> Iterator[None]:
     """For the file that a step displaces; an `OSError` when a transaction does not end."""
     size = step.before.size if isinstance(step.before, FileEntry) else 0
     if size == 0 or size % _SMALLEST_PAGE_BYTES:
         yield
         return
-    with fs.pause_database(name, dir_fd=dir_fd) as paused:
+    with databases.pause_database(name, dir_fd=dir_fd) as paused:
         if not paused:
             raise OSError(errno.EBUSY, UNDER_WAY)
         yield
 
 
 @contextmanager
-def rather_between_transactions(fs: Filesystem, dir_fd: int, name: bytes) -> Iterator[None]:
+def rather_between_transactions(
+    databases: LiveDatabases, dir_fd: int, name: bytes
+) -> Iterator[None]:
     """For taking a restore back, which has to go on in any case."""
-    with fs.pause_database(name, dir_fd=dir_fd):
+    with databases.pause_database(name, dir_fd=dir_fd):
         yield
 
 
@@ -49,12 +53,14 @@ def no_transaction(vault: Vault, paths: Sequence[bytes]) -> Iterator[bool]:
         DirectoryHandles(vault.fs, root_fd) as handles,
         ExitStack() as held,
     ):
-        yield all(_is_paused(vault.fs, handles, held, path) for path in paths)
+        yield all(_is_paused(vault.databases, handles, held, path) for path in paths)
 
 
-def _is_paused(fs: Filesystem, handles: DirectoryHandles, held: ExitStack, path: bytes) -> bool:
+def _is_paused(
+    databases: LiveDatabases, handles: DirectoryHandles, held: ExitStack, path: bytes
+) -> bool:
     try:
         dir_fd = handles.open(parent(path))
     except OSError:
         return True  # it has gone meanwhile, which the next look will tell
-    return held.enter_context(fs.pause_database(basename(path), dir_fd=dir_fd))
+    return held.enter_context(databases.pause_database(basename(path), dir_fd=dir_fd))

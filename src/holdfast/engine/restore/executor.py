@@ -47,6 +47,7 @@ from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.stored_objects import lost_to
 from holdfast.engine.vault import FULL
 from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.live_database import LiveDatabases
 from holdfast.ports.progress import NoProgress, TransferProgress
 
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -59,6 +60,7 @@ class Executor:
     def __init__(
         self,
         fs: Filesystem,
+        databases: LiveDatabases,
         handles: DirectoryHandles,
         staging: Staging,
         *,
@@ -75,9 +77,9 @@ class Executor:
         self._unusable: set[int] = set()
         self._late_modes: dict[bytes, int] = {}
         self.done = RestoreProgress()
-        self._moves = SlotMoves(fs, handles, self.done)
+        self._moves = SlotMoves(fs, databases, handles, self.done)
         self._databases = DatabaseWriter(
-            fs, handles, staging, self.done, saved, setid_mask, best_effort=best_effort
+            fs, databases, handles, staging, self.done, saved, setid_mask, best_effort=best_effort
         )
         self.progress: TransferProgress = NoProgress()
 

@@ -209,6 +209,7 @@ def carry_out(
         staging = Staging(vault.fs, vault.objects, handles, name, drop_setid=drop_setid)
         executor = Executor(
             vault.fs,
+            vault.databases,
             handles,
             staging,
             setid_mask=mode_mask,

@@ -24,6 +24,7 @@ from holdfast.engine.restore.database_moments import (
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.progress import Displaced, RestoreProgress
 from holdfast.ports.filesystem import SET_ASIDE, Filesystem
+from holdfast.ports.live_database import LiveDatabases
 
 Inode: TypeAlias = tuple[int, int]
 
@@ -31,8 +32,15 @@ Inode: TypeAlias = tuple[int, int]
 class SlotMoves:
     """Notes the ways back, and what somebody else put where something had to be returned."""
 
-    def __init__(self, fs: Filesystem, handles: DirectoryHandles, done: RestoreProgress) -> None:
+    def __init__(
+        self,
+        fs: Filesystem,
+        databases: LiveDatabases,
+        handles: DirectoryHandles,
+        done: RestoreProgress,
+    ) -> None:
         self._fs = fs
+        self._databases = databases
         self._handles = handles
         self._done = done
 
@@ -47,7 +55,7 @@ class SlotMoves:
         path, name, staged = step.path, basename(step.path), self._inode(area, slot)
         self.refuse_directory(path, dir_fd, name)
         self._done.undo.append(lambda: self._put_out(path, slot, area, staged))
-        with between_transactions(self._fs, step, dir_fd, name):
+        with between_transactions(self._databases, step, dir_fd, name):
             self._exchange(path, slot, dir_fd, area, staged)
 
     def take_out(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
@@ -55,7 +63,7 @@ class SlotMoves:
         path, name = step.path, basename(step.path)
         self.refuse_directory(path, dir_fd, name)
         self._done.undo.append(lambda: self._put_out(path, slot, area, None))
-        with between_transactions(self._fs, step, dir_fd, name):
+        with between_transactions(self._databases, step, dir_fd, name):
             self._take(path, slot, dir_fd, area)
 
     def move_away(self, path: bytes, slot: bytes, area: int) -> None:
@@ -63,7 +71,7 @@ class SlotMoves:
         dir_fd, name = self._handles.open(parent(path)), basename(path)
         with contextlib.suppress(FileNotFoundError):
             self.refuse_directory(path, dir_fd, name)
-            with rather_between_transactions(self._fs, dir_fd, name):
+            with rather_between_transactions(self._databases, dir_fd, name):
                 self._take(path, slot, dir_fd, area)
 
     def refuse_directory(self, path: bytes, dir_fd: int, name: bytes) -> None:
@@ -88,7 +96,7 @@ class SlotMoves:
             self._fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
         except FileExistsError:
             self.refuse_directory(path, dir_fd, name)
-            with rather_between_transactions(self._fs, dir_fd, name):
+            with rather_between_transactions(self._databases, dir_fd, name):
                 self._exchange(path, slot, dir_fd, area, None)
 
     def _exchange(

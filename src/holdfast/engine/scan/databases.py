@@ -14,10 +14,14 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from holdfast.domain.sqlite_files import HEADER, LOG, LOG_HEADER_BYTES
 from holdfast.ports.filesystem import Filesystem
 from holdfast.values.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from holdfast.ports.live_database import LiveDatabases
 
 _ATTEMPTS = 4
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -37,14 +41,18 @@ def is_database(fs: Filesystem, dir_fd: int, name: bytes) -> bool:
 
 def read_as_one(
     fs: Filesystem,
+    databases: LiveDatabases | None,
     dir_fd: int,
     name: bytes,
     read: Callable[[bytes], PartRead],
 ) -> bool:
-    """Call `read` for the database and then for its log, until both are of one state."""
+    """Call `read` for the database and then for its log, until both are of one state. Without
+    `databases` it cannot be held for that."""
     for attempt in range(_ATTEMPTS):
         with contextlib.ExitStack() as held:
-            is_held = attempt > 0 and held.enter_context(fs.hold_database(name, dir_fd=dir_fd))
+            is_held = False
+            if attempt > 0 and databases is not None:
+                is_held = held.enter_context(databases.hold_database(name, dir_fd=dir_fd))
             if _read_once(fs, dir_fd, name, read, is_held=is_held):
                 return True
     return False

@@ -14,6 +14,7 @@ with a repository, whose list of excluded paths lies outside of what is watched.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.paths import join
@@ -26,6 +27,9 @@ from holdfast.engine.scan.survey import VOLATILE
 from holdfast.engine.scan.walker import DEEP, DIRECTORY_FLAGS, Walker, allow_deep_recursion
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.watcher import ChangedPlaces
+
+if TYPE_CHECKING:
+    from holdfast.ports.live_database import LiveDatabases
 
 
 class HintIsNotEnough(Exception):
@@ -79,8 +83,11 @@ class HintedWalker(Walker):
         started_ns: int,
         visits: Visit,
         watch: Callable[[bytes, int], None],
+        databases: LiveDatabases | None,
     ) -> None:
-        super().__init__(fs, capture, policy, _nothing_else_known, started_ns, None, watch)
+        super().__init__(
+            fs, capture, policy, _nothing_else_known, started_ns, None, watch, databases
+        )
         self._visits = visits
         self._at = visits
         self.looked: list[tuple[DirectoryState | None, DirectoryState]] = []

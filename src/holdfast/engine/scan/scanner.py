@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.budgeted_capture import MeasuringCapture
     from holdfast.engine.scan.exempt_paths import ExemptPaths
     from holdfast.engine.scan.scan_meter import ScanMeter
+    from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.progress import ProgressRelay
     from holdfast.ports.reading_aid import SecondReader
     from holdfast.ports.watcher import WorkspaceWatch
@@ -126,8 +127,10 @@ class Scanner:
         objects: ObjectStore,
         cache: StatCache | None,
         second_reader: SecondReader | None = None,
+        databases: LiveDatabases | None = None,
     ) -> None:
         self.fs = fs
+        self.databases = databases
         self._second_reader = second_reader
         self.watch: WorkspaceWatch | None = None
         self.paranoid = False
@@ -247,7 +250,9 @@ class Scanner:
         self, root_fd: int, policy: CapturePolicy, capture: MeasuringCapture, *, started_ns: int
     ) -> None:
         """Let `capture` see every file that a scan now would read; nothing is read or kept."""
-        walker = Walker(self.fs, capture, policy, self._remembered, started_ns)
+        walker = Walker(
+            self.fs, capture, policy, self._remembered, started_ns, databases=self.databases
+        )
         walker.walk(root_fd, self._root or self._remembered(b""), None)
 
     def left_out(
@@ -258,7 +263,9 @@ class Scanner:
 
         self._use_generation(generation)
         capture = NothingRead(self.fs, started_ns)
-        walker = Walker(self.fs, capture, policy, self._remembered, started_ns)
+        walker = Walker(
+            self.fs, capture, policy, self._remembered, started_ns, databases=self.databases
+        )
         return annotate(walker.walk(root_fd, self._root or self._remembered(b""), None))[1]
 
     def _walker(
@@ -270,7 +277,8 @@ class Scanner:
     ) -> Walker:
         watch = self.watch.watch if self.watch is not None else None
         started_ns = request.started_ns
-        return Walker(self.fs, capture, request.policy, remembered, started_ns, meter, watch)
+        policy, databases = request.policy, self.databases
+        return Walker(self.fs, capture, policy, remembered, started_ns, meter, watch, databases)
 
     def _walked_with_aid(
         self, root_fd: int, request: ScanRequest, meter: ScanMeter | None
@@ -324,9 +332,9 @@ class Scanner:
             return ScanMeter(progress, "reading files", previous.files)
         counted = ScanMeter(progress, "counting files", None)
         capture = NothingRead(self.fs, started_ns)
-        Walker(self.fs, capture, policy, _nothing_known, started_ns, counted).walk(
-            root_fd, None, None
-        )
+        Walker(
+            self.fs, capture, policy, _nothing_known, started_ns, counted, databases=self.databases
+        ).walk(root_fd, None, None)
         return ScanMeter(progress, "reading files", counted.files)
 
     def remember(self, scan: Scan) -> None:

@@ -417,7 +417,8 @@ class Survey:
 
     def _read_database(self, base: bytes) -> None:
         """With its log, as one state; whatever a part of it says about itself does not count."""
-        if not read_as_one(self._fs, self._fd, base, partial(self._read_part, base)):
+        databases = self._walker.databases
+        if not read_as_one(self._fs, databases, self._fd, base, partial(self._read_part, base)):
             self._skip(base, SkipReason.UNSTABLE)
 
     def _read_part(self, base: bytes, name: bytes) -> PartRead:

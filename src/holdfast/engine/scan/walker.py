@@ -38,6 +38,7 @@ from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
+    from holdfast.ports.live_database import LiveDatabases
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 800
@@ -67,8 +68,10 @@ class Walker:
         started_ns: int,
         meter: ScanMeter | None = None,
         watch: Callable[[bytes, int], None] | None = None,
+        databases: LiveDatabases | None = None,
     ) -> None:
         self.fs = fs
+        self.databases = databases
         self.meter = meter
         self._watch = watch
         self.capture = capture

@@ -69,6 +69,7 @@ def _by_hint(
         request.started_ns,
         plan_visits(previous, places, (*scanner.restless, *exceptions)),
         watch.watch,
+        scanner.databases,
     )
     root = walker.walk(root_fd, previous, None)
     walker.require_same_links()
