@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.settings.schema import Settings
     from holdfast.engine.vault import Vault
-    from holdfast.ports.agent_states import AgentStates
     from holdfast.ports.component import Component
+    from holdfast.ports.component_notes import AgentStates
     from holdfast.ports.objects import ObjectWriter
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
@@ -85,7 +85,7 @@ def components_of(
     with_nested = settings.git_nested == "on"
 
     def git() -> Component:
-        from holdfast.adapters.local.note_files import StoredNestedRepositories
+        from holdfast.adapters.local.component_notes import StoredNestedRepositories
         from holdfast.components.git.component import GitComponent
 
         noted = StoredNestedRepositories(store.notes)
@@ -119,7 +119,7 @@ def components_of(
         return WorktreesComponent(environment, files=settings.worktree_files)
 
     def external() -> Component:
-        from holdfast.adapters.local.note_files import StoredExternalPaths
+        from holdfast.adapters.local.component_notes import StoredExternalPaths
         from holdfast.components.external.component import ExternalComponent
 
         return ExternalComponent(
@@ -154,7 +154,7 @@ def components_of(
 
 
 def stored_agent_states(store: LocalStore) -> AgentStates:
-    from holdfast.adapters.local.note_files import StoredAgentStates
+    from holdfast.adapters.local.component_notes import StoredAgentStates
 
     return StoredAgentStates(store.notes)
 

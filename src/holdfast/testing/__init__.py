@@ -9,5 +9,8 @@ the subclass:
             return MyObjects(place)
 
 Each test gets an empty directory `tmp_path`, as pytest gives it, and hands it to `open_store` or
-`open_catalog` as the place where your adapter may keep whatever it needs.
+`open_catalog` as the place where your adapter may keep whatever it needs. A suite whose name begins
+with `Durable` also opens the adapter again and expects to find everything.
+
+The smallest adapters that keep the contracts are in `holdfast.adapters.memory`.
 """

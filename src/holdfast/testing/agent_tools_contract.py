@@ -114,10 +114,3 @@ class ToolLogContract:
         log.unchanged("c", 7)
         log.unchanged("d", 8)
         assert log.looks() == [(7, "c"), (8, "d")]
-
-    def test_nothing_is_raised_where_nothing_can_be_written(self, tmp_path: Path) -> None:
-        log = self.open_log(tmp_path / "missing")
-        self.begin(log, "a", 1)
-        log.end("a", 2)
-        assert log.calls() == []
-        assert log.looks() == []

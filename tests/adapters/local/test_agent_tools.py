@@ -55,3 +55,10 @@ class TestLocalRunningTools(RunningToolsContract):
 class TestLocalToolLog(ToolLogContract):
     def open_log(self, store: Path) -> ToolLog:
         return LocalToolLog(store)
+
+    def test_nothing_is_raised_where_nothing_can_be_written(self, tmp_path: Path) -> None:
+        log = self.open_log(tmp_path / "missing")
+        self.begin(log, "a", 1)
+        log.end("a", 2)
+        assert log.calls() == []
+        assert log.looks() == []

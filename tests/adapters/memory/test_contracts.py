@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pytest
 
+from holdfast.adapters.memory.agent_tools import MemoryRunningTools, MemoryToolLog
 from holdfast.adapters.memory.catalog import MemoryCatalog
 from holdfast.adapters.memory.event_log import MemoryEventLog
 from holdfast.adapters.memory.objects import MemoryObjectStore, MemoryPackMaintenance
@@ -17,6 +18,7 @@ from holdfast.adapters.memory.stat_cache import MemoryStatCache
 from holdfast.adapters.memory.store import MemoryStore, MemoryStoreState
 from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.agent_tools import RunningTools, ToolLog
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.event_log import EventLog
 from holdfast.ports.objects import ObjectStore
@@ -26,6 +28,7 @@ from holdfast.ports.search import SearchIndex
 from holdfast.ports.space import SpaceMeter
 from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.story import Story
+from holdfast.testing.agent_tools_contract import RunningToolsContract, ToolLogContract
 from holdfast.testing.catalog_contract import CatalogContract
 from holdfast.testing.event_log_contract import EventLogContract
 from holdfast.testing.object_store_contract import ObjectStoreContract
@@ -133,3 +136,21 @@ class TestMemorySpaceMeter(_Store, SpaceMeterContract):
 @pytest.mark.requirement("ST-3")
 class TestMemoryStoreFiles(_Store, StoreFilesContract):
     pass
+
+
+@pytest.mark.requirement("SE-12")
+class TestMemoryRunningTools(RunningToolsContract):
+    stranger, own = "stranger", "own"
+    _tools: ClassVar[dict[Path, MemoryRunningTools]] = {}
+
+    def open_tools(self, store: Path) -> RunningTools:
+        made = MemoryRunningTools(lambda owner: owner == self.stranger)
+        return self._tools.setdefault(store, made)
+
+
+@pytest.mark.requirement("SE-12")
+class TestMemoryToolLog(ToolLogContract):
+    _logs: ClassVar[dict[Path, MemoryToolLog]] = {}
+
+    def open_log(self, store: Path) -> ToolLog:
+        return self._logs.setdefault(store, MemoryToolLog())

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, RunningTool, name_digest
 
 
 class MemoryRunningTools:
-    """An owner counts as alive: no process is looked for."""
+    """`is_other` tells whether an owner lives and this process is no part of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_other: Callable[[str], bool] = bool) -> None:
         self._running: dict[str, RunningTool] = {}
+        self._is_other = is_other
 
     def begin(self, key: str, *, owner: str, session: str, tool: str, now_ns: int) -> None:
         self._running[key] = RunningTool(key, now_ns, owner, session, tool, False)
@@ -32,7 +33,9 @@ class MemoryRunningTools:
 
     def of_others(self, now_ns: int) -> list[RunningTool]:
         return [
-            call for call in self._running.values() if 0 <= now_ns - call.since_ns < LONGEST_CALL_NS
+            call
+            for call in self._running.values()
+            if 0 <= now_ns - call.since_ns < LONGEST_CALL_NS and self._is_other(call.owner)
         ]
 
 

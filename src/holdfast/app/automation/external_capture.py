@@ -62,7 +62,7 @@ class Outside:
         if "external" not in vault.settings.components:
             self.not_captured = dict.fromkeys(self.named, "external files are not captured")
             return
-        from holdfast.adapters.local.note_files import StoredExternalPaths
+        from holdfast.adapters.local.component_notes import StoredExternalPaths
         from holdfast.domain.errors import HoldfastError
         from holdfast.domain.paths import to_text
 

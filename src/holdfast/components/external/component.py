@@ -27,7 +27,7 @@ from holdfast.ports.component import (
 if TYPE_CHECKING:
     from holdfast.components.external.named_paths import Looking
     from holdfast.components.external.restore import Restoring
-    from holdfast.ports.external_paths import ExternalPaths
+    from holdfast.ports.component_notes import ExternalPaths
 
 NAME = "external"
 _SHOWN = 20

@@ -43,7 +43,7 @@ from holdfast.ports.component import (
     ContentSink,
     Intended,
 )
-from holdfast.ports.nested_repositories import NestedRepositories
+from holdfast.ports.component_notes import NestedRepositories
 
 
 @dataclass(slots=True)

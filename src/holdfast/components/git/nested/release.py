@@ -10,7 +10,7 @@ from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.nested.places import Places, git_at
 from holdfast.components.git.repository import Repository, find_repository
 from holdfast.domain.paths import from_text, to_text
-from holdfast.ports.nested_repositories import NestedRepositories
+from holdfast.ports.component_notes import NestedRepositories
 
 
 def owned_in_nested(

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Protocol
 
 from holdfast.adapters.local.layout import AGENT_STATES, EXTERNAL_PATHS, NESTED_REPOSITORIES
-from holdfast.adapters.local.store_notes import StoreNotes
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.external_paths import MOST_NAMES
 from holdfast.domain.paths import from_text, is_within, to_text
-from holdfast.ports.agent_states import AgentStatesBySession
+from holdfast.ports.component_notes import AgentStatesBySession
+
+
+class Notes(Protocol):
+    """Small files of a store by their names, such as `StoreNotes` has them."""
+
+    def exists(self, name: str) -> bool: ...
+
+    def read(self, name: str) -> bytes | None: ...
+
+    def write(self, name: str, data: bytes) -> None: ...
 
 
 class StoredAgentStates:
-    """See `holdfast.ports.agent_states.AgentStates`."""
+    """See `holdfast.ports.component_notes.AgentStates`."""
 
-    def __init__(self, notes: StoreNotes) -> None:
+    def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
     def exist(self) -> bool:
@@ -46,9 +56,9 @@ class StoredAgentStates:
 
 
 class StoredExternalPaths:
-    """See `holdfast.ports.external_paths.ExternalPaths`."""
+    """See `holdfast.ports.component_notes.ExternalPaths`."""
 
-    def __init__(self, notes: StoreNotes) -> None:
+    def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
     def exist(self) -> bool:
@@ -88,9 +98,9 @@ class StoredExternalPaths:
 
 
 class StoredNestedRepositories:
-    """See `holdfast.ports.nested_repositories.NestedRepositories`."""
+    """See `holdfast.ports.component_notes.NestedRepositories`."""
 
-    def __init__(self, notes: StoreNotes) -> None:
+    def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
     def load(self) -> list[bytes]:
