@@ -1,6 +1,6 @@
 """Which directory is the workspace of a directory, asked before one is open (CP-16)."""
 
-from holdfast.bootstrap.project_directory import require_project
+from holdfast.bootstrap.project_directory import require_project, why_no_project
 from holdfast.bootstrap.stores import nearest_workspace
 from holdfast.bootstrap.workspace_choice import (
     holds_repositories,
@@ -18,6 +18,7 @@ __all__ = [
     "nearest_workspace",
     "repository_top",
     "require_project",
+    "why_no_project",
     "workspace_around",
     "workspace_for",
 ]

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from holdfast.interfaces.agent_setup import installation
-from holdfast.interfaces.agent_setup.hooks_edit import PLUGIN_PROGRAM
 from holdfast.interfaces.agent_setup.shipped_files import plugin_files, skills, start_policies
 from holdfast.interfaces.agents import AGENTS, agent_named
-from holdfast.interfaces.agents.agent import Locations
+from holdfast.interfaces.agents.agent import PLUGIN_PROGRAM, Locations
 from holdfast.interfaces.cli.verbs import VERBS
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import recorded

@@ -28,13 +28,6 @@ from holdfast.interfaces.agent_setup.mcp_server_edit import called_by
 from holdfast.interfaces.agents.agent import Entries
 from holdfast.values.classes import dataclass
 
-PLUGIN_PROGRAM = (
-    "for i in 1 2 3 4 5 6 7 8 9 10; do command -v holdfast >/dev/null && break; sleep 0.2; done; "
-    "holdfast"
-)
-"""The program in a plug-in, which has to find it by name: an upgrade takes it away for a moment. If
-it stays away, the shell says so, and the agent shows that."""
-
 
 def is_ours(command: Any, agent: str) -> bool:
     """Whether a command is one that `install` wrote, of this version or another, and nothing else:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from holdfast.bootstrap.locations import holdfast_home
+from holdfast.api.stores import holdfast_home
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.agent_setup.file_changes import (
     installed_program,

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from holdfast.domain.errors import Refused
+from holdfast.interfaces.agents import every_agent
 from holdfast.interfaces.agents.agent import Agent, Locations, SettingsFile
 
 _SIGNS = ("// holdfast: ", "# holdfast: ", "<!-- a skill of holdfast")
@@ -89,17 +90,15 @@ def start_policies() -> dict[str, str]:
 
 
 def plugin_files() -> dict[str, bytes]:
-    """The plug-in directory: every file by its path in it."""
-    found: dict[str, bytes] = {}
-    waiting: list[tuple[str, Path]] = [("", _shipped().joinpath("plugin"))]
-    while waiting:
-        prefix, place = waiting.pop()
-        for entry in place.iterdir():
-            path = f"{prefix}{entry.name}"
-            if entry.is_dir():
-                waiting.append((path + "/", entry))
-            else:
-                found[path] = entry.read_bytes()
+    """The plug-in directory, for every agent that has plug-ins: every file by its path in it."""
+    import json
+
+    folder = _shipped() / "plugin"
+    shared = [path for path in folder.rglob("*") if path.is_file()]
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in shared}
+    for agent in every_agent():
+        for path, said in agent.plugin_files().items():
+            found[path] = (json.dumps(said, indent=2) + "\n").encode()
     return dict(sorted(found.items()))
 
 

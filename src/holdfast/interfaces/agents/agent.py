@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast import __version__
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
 
 if TYPE_CHECKING:
@@ -27,6 +28,20 @@ if TYPE_CHECKING:
 SCOPES = ("project", "user")
 HOOK_SECONDS = 120
 END_SECONDS = 3
+PLUGIN_MANIFEST: Mapping[str, Any] = {
+    "name": "holdfast",
+    "version": __version__,
+    "description": "Saves the whole workspace before every edit, command and message, and takes "
+    "it back exactly",
+    "license": "Apache-2.0",
+    "keywords": ["checkpoint", "undo", "rollback"],
+}
+PLUGIN_PROGRAM = (
+    "for i in 1 2 3 4 5 6 7 8 9 10; do command -v holdfast >/dev/null && break; sleep 0.2; done; "
+    "holdfast"
+)
+"""The program in a plug-in, which has to find it by name: an upgrade takes it away for a moment. If
+it stays away, the shell says so, and the agent shows that."""
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 Entries = dict[str, list[dict[str, Any]]]
@@ -105,7 +120,6 @@ class Agent:
     hooks_run_by_others = False
     server_project_variable = ""
     server_session_variable = ""
-    has_plugin = False
     own_file_marks: tuple[str, ...] = ()
     """What tells an edited file of ours, besides the usual signs."""
 
@@ -164,6 +178,11 @@ class Agent:
     def own_skills(self, scope: str, at: Locations) -> Path | None:
         """Where it looks for skills; None for the directory that most agents share."""
         return None
+
+    def plugin_files(self) -> dict[str, Any]:
+        """What it reads in the directory of our plug-in, as JSON by path; nothing if it has no
+        plug-ins."""
+        return {}
 
     def plugin_record(self, at: Locations) -> Path | None:
         """The file in which it notes that our plug-in is installed."""

@@ -21,6 +21,8 @@ from holdfast.domain.agent_events import EventKind, ToolKind
 from holdfast.interfaces.agents.agent import (
     END_SECONDS,
     HOOK_SECONDS,
+    PLUGIN_MANIFEST,
+    PLUGIN_PROGRAM,
     Agent,
     Entries,
     Locations,
@@ -64,7 +66,6 @@ class ClaudeCode(Agent):
     hooks_run_by_others = True
     server_project_variable = "CLAUDE_PROJECT_DIR"
     server_session_variable = "CLAUDE_CODE_SESSION_ID"
-    has_plugin = True
 
     def is_sender(self, payload: Mapping[str, Any]) -> bool:
         return "prompt_id" in payload
@@ -94,6 +95,22 @@ class ClaudeCode(Agent):
 
     def own_skills(self, scope: str, at: Locations) -> Path:
         return _settings(scope, at) / "skills"
+
+    def plugin_files(self) -> dict[str, Any]:
+        """A directory with a plug-in in it is a marketplace too."""
+        manifest = {**PLUGIN_MANIFEST, "author": {"name": "Holdfast"}}
+        listed = {"name": "holdfast", "source": "./", "description": manifest["description"]}
+        hooks = self.hook_entries(PLUGIN_PROGRAM)
+        return {
+            ".claude-plugin/plugin.json": manifest,
+            ".claude-plugin/marketplace.json": {
+                "name": "holdfast",
+                "owner": {"name": "Holdfast"},
+                "metadata": {"description": "Checkpoints for coding agents"},
+                "plugins": [listed],
+            },
+            "hooks/hooks.json": {"description": "Checkpoints before every change", "hooks": hooks},
+        }
 
     def plugin_record(self, at: Locations) -> Path:
         return _settings("user", at) / "plugins" / "installed_plugins.json"

@@ -24,6 +24,8 @@ from holdfast.domain.agent_events import EventKind, ToolKind
 from holdfast.interfaces.agents.agent import (
     END_SECONDS,
     HOOK_SECONDS,
+    PLUGIN_MANIFEST,
+    PLUGIN_PROGRAM,
     Agent,
     Entries,
     Locations,
@@ -69,7 +71,6 @@ class Codex(Agent):
         "Edit": ToolKind.EDIT,
     }
     carries = frozenset({EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL})
-    has_plugin = True
 
     def may_be_sender(self, payload: Mapping[str, Any]) -> bool:
         return "turn_id" in payload and "prompt_id" not in payload
@@ -96,6 +97,22 @@ class Codex(Agent):
 
     def server(self, program: str) -> Server:
         return Server("mcp_servers", super().server(program).entry, toml=True)
+
+    def plugin_files(self) -> dict[str, Any]:
+        hooks = self.hook_entries(PLUGIN_PROGRAM)
+        return {
+            ".codex-plugin/plugin.json": {
+                **PLUGIN_MANIFEST,
+                "skills": "./skills/",
+                "hooks": "./hooks/codex-hooks.json",
+                "mcpServers": "./.mcp.json",
+                "interface": {"displayName": "Holdfast"},
+            },
+            "hooks/codex-hooks.json": {
+                "description": "Checkpoints before every change",
+                "hooks": hooks,
+            },
+        }
 
     def plugin_record(self, at: Locations) -> Path:
         return _settings("user", at) / "config.toml"

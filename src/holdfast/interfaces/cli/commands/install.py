@@ -25,7 +25,7 @@ _LEFT = 3
 
 
 def configure(parser: Parser) -> None:
-    with_plugins = " and ".join(agent.title for agent in every_agent() if agent.has_plugin)
+    with_plugins = " and ".join(agent.title for agent in every_agent() if agent.plugin_files())
     parser.usage = "holdfast install AGENT [--project | --user] [--mcp] [--skills] [--dry-run]"
     parser.description = f"""\
 Write the hooks that save the workspace before an agent changes it into the settings of AGENT:
@@ -214,8 +214,8 @@ def _show_remains(invocation: Invocation) -> None:
 def _plugin(invocation: Invocation, agent: str) -> int:
     from holdfast.interfaces.agent_setup.shipped_files import write_plugin
 
-    if not agent_named(agent).has_plugin:
-        others = " and ".join(one.name for one in every_agent() if one.has_plugin)
+    if not agent_named(agent).plugin_files():
+        others = " and ".join(one.name for one in every_agent() if one.plugin_files())
         raise UsageError(f"plug-ins are for {others}")
     target = invocation.directory / Path(invocation.options.plugin).expanduser()
     written = write_plugin(target, dry_run=invocation.options.dry_run)
