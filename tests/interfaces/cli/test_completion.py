@@ -116,7 +116,9 @@ def test_bash_completes_in_the_workspace_and_session_of_the_command_line(
 
 @pytest.mark.requirement("CL-1")
 def test_bash_completes_settings_and_leaves_free_text_alone(bash: Bash) -> None:
-    assert bash.offers("config", "") == ["list", "get", "set", "unset"]
+    assert bash.offers("config", "") == ["list", "get", "set", "unset", "edit", "trust"]
+    assert bash.offers("key", "") == ["list", "add", "change", "remove"]
+    assert bash.offers("sessions", "") == ["rename", "end", "archive", "delete"]
     assert bash.offers("config", "set", "inc") == ["include"]
     assert bash.offers("checkpoint", "") == []
     assert bash.offers("checkpoint", "x", "--name", "") == []

@@ -21,7 +21,7 @@ from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
 from holdfast.interfaces.cli.wording import size
 
 ANSWERS = True
-_FORMS = {
+ACTIONS = {
     "list": "",
     "get": " KEY",
     "set": " KEY VALUE",
@@ -63,10 +63,10 @@ examples:
 
 def run(invocation: Invocation) -> int:
     action, *words = invocation.all_words or ["list"]
-    if action not in _FORMS:
+    if action not in ACTIONS:
         raise UsageError(
             f"config does not know {action!r}",
-            hint="use: " + ", ".join(f"config {name}{form}" for name, form in _FORMS.items()),
+            hint="use: " + ", ".join(f"config {name}{form}" for name, form in ACTIONS.items()),
         )
     _require_words(action, words)
     options = invocation.options
@@ -91,13 +91,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _require_words(action: str, words: list[str]) -> None:
-    least = _FORMS[action].count(" ") if action != "edit" else 0
+    least = ACTIONS[action].count(" ") if action != "edit" else 0
     if len(words) >= least and (len(words) == least or action == "set"):
         return
-    missing = _FORMS[action].split()[len(words) :]
+    missing = ACTIONS[action].split()[len(words) :]
     wrong = f"{' and '.join(missing)} missing" if missing else f"unexpected {words[least]!r}"
     raise UsageError(
-        f"config {action}: {wrong}", hint=f"use: holdfast config {action}{_FORMS[action]}"
+        f"config {action}: {wrong}", hint=f"use: holdfast config {action}{ACTIONS[action]}"
     )
 
 

@@ -14,7 +14,7 @@ from holdfast.interfaces.cli.passphrases import (
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
 ANSWERS = True
-_ACTIONS = {"list": 0, "add": 0, "change": 0, "remove": 1}
+ACTIONS = {"list": 0, "add": 0, "change": 0, "remove": 1}
 
 
 def configure(parser: Parser) -> None:
@@ -43,7 +43,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     action, *words = invocation.all_words or ["list"]
-    if action not in _ACTIONS or len(words) != _ACTIONS[action]:
+    if action not in ACTIONS or len(words) != ACTIONS[action]:
         raise UsageError(
             f"key does not take {' '.join([action, *words])!r}",
             hint="use: key list, key add, key change, key remove ID",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.domain.sessions import Session
 
 ANSWERS = True
-_ACTIONS = {"rename": 2, "end": 1, "archive": 1, "delete": 1}
+ACTIONS = {"rename": 2, "end": 1, "archive": 1, "delete": 1}
 _DONE = {"rename": "Renamed", "end": "Ended", "archive": "Archived", "delete": "Deleted"}
 
 
@@ -50,7 +50,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     words = invocation.all_words
-    if words and (words[0] not in _ACTIONS or len(words) != 1 + _ACTIONS[words[0]]):
+    if words and (words[0] not in ACTIONS or len(words) != 1 + ACTIONS[words[0]]):
         raise UsageError(
             f"sessions does not take {' '.join(words)!r}",
             hint="use: sessions, sessions rename S TITLE, sessions end S, sessions archive S, "

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.domain.settings.schema import KEYS
 from holdfast.interfaces.agents import AGENTS
-from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb, value_branches, word_branches
-
-_ACTIONS = ("list", "get", "set", "unset")
+from holdfast.interfaces.cli.completion.grammar import (
+    SHELLS,
+    Verb,
+    action_branches,
+    value_branches,
+    word_branches,
+)
 
 _SCRIPT = r"""# holdfast: completion for bash. Made by: holdfast completion bash
 
@@ -42,6 +46,13 @@ _holdfast_value() {
 _holdfast_word() {
     case "$1 $2 $3" in
 @WORDS@
+    esac
+}
+
+# The first words that a verb takes.
+_holdfast_actions() {
+    case "$1" in
+@ACTIONS@
     esac
 }
 
@@ -87,9 +98,7 @@ _holdfast() {
     fi
     case $kind in
         verb) _holdfast_take < <(compgen -W '@VERBS@' -- "$cur") ;;
-        action) _holdfast_take < <(compgen -W '@ACTIONS@' -- "$cur") ;;
-        session-action) _holdfast_take < <(compgen -W 'rename end archive delete' -- "$cur") ;;
-        key-action) _holdfast_take < <(compgen -W 'list add change remove' -- "$cur") ;;
+        action) _holdfast_take < <(compgen -W "$(_holdfast_actions "$verb")" -- "$cur") ;;
         setting) _holdfast_take < <(compgen -W '@SETTINGS@' -- "$cur") ;;
         shell) _holdfast_take < <(compgen -W '@SHELLS@' -- "$cur") ;;
         agent) _holdfast_take < <(compgen -W '@AGENTS@' -- "$cur") ;;
@@ -123,7 +132,7 @@ def script(verbs: Sequence[Verb]) -> str:
         "@WORDS@": "\n".join(word_branches(verbs)),
         "@OPTIONS@": "\n".join(_options(verbs)),
         "@VERBS@": " ".join(verb.name for verb in verbs),
-        "@ACTIONS@": " ".join(_ACTIONS),
+        "@ACTIONS@": "\n".join(action_branches(verbs)),
         "@SETTINGS@": " ".join(KEYS),
         "@SHELLS@": " ".join(SHELLS),
         "@AGENTS@": " ".join(AGENTS),

@@ -125,11 +125,7 @@ def _word(verb: Verb, number: int, kind: Kind) -> Iterator[str]:
     if kind is Kind.CHECKPOINT:
         yield f"{begin} -k -a '(__holdfast_list checkpoints)'"
     elif kind is Kind.ACTION:
-        yield f"{begin} -a 'list get set unset'"
-    elif kind is Kind.KEY_ACTION:
-        yield f"{begin} -a 'list add change remove'"
-    elif kind is Kind.SESSION_ACTION:
-        yield f"{begin} -a 'rename end archive delete'"
+        yield f"{begin} -a '{' '.join(verb.actions)}'"
     elif kind is Kind.SESSION:
         yield f"{begin} -k -a '(__holdfast_list sessions)'"
     elif kind is Kind.SETTING:

@@ -28,8 +28,6 @@ class Kind(StrEnum):
     PATH = "paths"
     DIRECTORY = "directory"
     ACTION = "action"
-    KEY_ACTION = "key-action"
-    SESSION_ACTION = "session-action"
     SETTING = "setting"
     SHELL = "shell"
     AGENT = "agent"
@@ -55,8 +53,8 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "FILE[:LINE]": (Kind.PATH,),
     "FILE REF": (Kind.PATH, Kind.CHECKPOINT),
     "PATH|REF": (Kind.PATH,),
-    "KEY ACTION": (Kind.KEY_ACTION,),
-    "ACTION SESSION": (Kind.SESSION_ACTION, Kind.SESSION),
+    "KEY ACTION": (Kind.ACTION,),
+    "ACTION SESSION": (Kind.ACTION, Kind.SESSION),
     "DIR": (Kind.DIRECTORY,),
 }
 # Behind `--` a difference has paths; elsewhere words mean the same there.
@@ -82,6 +80,7 @@ class Verb:
     options: tuple[Option, ...]
     words: tuple[Kind, ...] = ()
     behind_dashes: Kind = Kind.NOTHING
+    actions: tuple[str, ...] = ()
 
     @property
     def repeats(self) -> bool:
@@ -104,6 +103,7 @@ def _verb(name: str, text: str) -> Verb:
         tuple(_options(actions)),
         WORDS[metavar],
         BEHIND_DASHES.get(metavar, Kind.NOTHING),
+        tuple(getattr(module, "ACTIONS", ())),
     )
 
 
@@ -134,3 +134,10 @@ def word_branches(verbs: Sequence[Verb]) -> Iterator[str]:
         for number, kind in enumerate(verb.words):
             rest = "*" if verb.repeats and number == len(verb.words) - 1 else f"'{number} '*"
             yield f"        '{verb.name} '{rest}) echo {kind.value} ;;"
+
+
+def action_branches(verbs: Sequence[Verb]) -> Iterator[str]:
+    """By verb: the first words that it takes."""
+    for verb in verbs:
+        if verb.actions:
+            yield f"        {verb.name}) echo {' '.join(verb.actions)} ;;"

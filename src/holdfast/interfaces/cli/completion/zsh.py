@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.domain.settings.schema import HELP
 from holdfast.interfaces.agents import AGENTS
-from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb, value_branches, word_branches
+from holdfast.interfaces.cli.completion.grammar import (
+    SHELLS,
+    Verb,
+    action_branches,
+    value_branches,
+    word_branches,
+)
 
 _SCRIPT = r"""#compdef holdfast
 # holdfast: completion for zsh. Made by: holdfast completion zsh
@@ -29,6 +35,12 @@ _holdfast_value() {
 _holdfast_word() {
     case "$1 $2 $3" in
 @WORDS@
+    esac
+}
+
+_holdfast_actions() {
+    case "$1" in
+@ACTIONS@
     esac
 }
 
@@ -77,11 +89,7 @@ _holdfast() {
 @VERBS@
             )
             _describe -t commands command found ;;
-        action)
-            found=('list:every setting' 'get:one setting' 'set:change it' 'unset:take it back')
-            _describe action found ;;
-        session-action) compadd rename end archive delete ;;
-        key-action) compadd list add change remove ;;
+        action) compadd $(_holdfast_actions "$verb") ;;
         setting)
             found=(
 @SETTINGS@
@@ -128,6 +136,7 @@ def script(verbs: Sequence[Verb]) -> str:
     for mark, text in {
         "@VALUES@": "\n".join(value_branches(verbs)),
         "@WORDS@": "\n".join(word_branches(verbs)),
+        "@ACTIONS@": "\n".join(action_branches(verbs)),
         "@OPTIONS@": "\n".join(_options(verbs)),
         "@VERBS@": "\n".join(f"                {_pair(v.name, v.help)}" for v in verbs),
         "@SETTINGS@": "\n".join(f"                {_pair(k, HELP[k])}" for k in HELP),
