@@ -11,6 +11,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import engine_of
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("SE-6")
@@ -99,7 +100,7 @@ def test_an_edit_that_removed_its_own_files_leaves_no_directory_either(workspace
         with pytest.raises(Broken):
             _failing(session, ["tmp/one/a"], work)
         assert describe(workspace) == before
-        found = run_checks(session.opened.engine.vault, data=True, progress=NoProgress())
+        found = run_checks(engine_of(session).vault, data=True, progress=NoProgress())
         assert list(found) == []
 
 

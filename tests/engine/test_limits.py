@@ -21,6 +21,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import engine_of
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill, noise
 from tests.support.tree_hash import describe
@@ -43,7 +44,7 @@ def test_a_save_that_would_fill_the_disk_leaves_out_what_does_not_fit(
 ) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("small")
-        space = session.opened.engine.vault.space
+        space = engine_of(session).vault.space
         monkeypatch.setattr(type(space), "free_bytes", lambda _: DISK_RESERVE_BYTES + 1_000_000)
         fill(workspace / "large", noise(3_000_000))
         fill(workspace / "file", b"2")
@@ -119,7 +120,7 @@ def test_on_a_full_disk_a_restore_works_that_needs_no_room_and_another_is_refuse
         first = session.checkpoint("first")
         fill(workspace / "file", b"2")
         session.checkpoint("second")
-        space = session.opened.engine.vault.space
+        space = engine_of(session).vault.space
         monkeypatch.setattr(type(space), "free_bytes", lambda _: DISK_RESERVE_BYTES + 500_000)
         session.restore(first)
         assert (workspace / "file").read_bytes() == b"1"

@@ -16,6 +16,7 @@ from holdfast import SessionCheckpointer, start_session
 from holdfast.adapters.local.story.sqlite import SqliteStory
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Message
+from tests.behind_the_api import engine_of
 
 pytestmark = pytest.mark.requirement("RB-10")
 
@@ -110,7 +111,7 @@ def test_a_record_from_before_paths_were_kept_still_says_that_something_was_sele
         (workspace / "a.txt").write_text("1")
         (workspace / "unsaved.txt").write_text("still here")
         session.restore_checkpoint(first, paths=["a.txt"])
-        vault = session.opened.engine.vault
+        vault = engine_of(session).vault
         record = vault.catalog.history(SessionId("s"), limit=1, records=True)[0]
         older = replace(record, intent=replace(record.intent, tool_calls=()))
         with vault.lock.hold(), vault.catalog.transaction() as transaction:

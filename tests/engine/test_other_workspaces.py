@@ -11,6 +11,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.engine.stored_objects import list_entries
+from tests.behind_the_api import engine_of
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
@@ -48,7 +49,7 @@ def clone_below(root: Path, name: str = "vendor/lib") -> Path:
 
 
 def skips(session: SessionCheckpointer) -> dict[bytes, SkipReason]:
-    return {s.path: s.reason for s in session.opened.engine.look().skipped}
+    return {s.path: s.reason for s in engine_of(session).look().skipped}
 
 
 @pytest.mark.requirement("GT-5")

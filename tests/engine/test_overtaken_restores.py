@@ -9,6 +9,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Refused, UnknownReference
 from holdfast.domain.ids import SessionId
+from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
 SESSION = SessionId("s")
@@ -28,7 +29,7 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_not_restored(workspace: Path
         first = session.checkpoint("first", name="first")
         fill(workspace / "file", b"two")
         session.checkpoint("second")
-        engine, others = session.opened.engine, two.opened.engine
+        engine, others = engine_of(session), engine_of(two)
         request = engine.restore_request(SESSION, "first")
         others.delete(SESSION, others.resolve(SESSION, first))
         with pytest.raises(UnknownReference, match="first was deleted meanwhile") as refused:
@@ -44,7 +45,7 @@ def test_an_undo_that_somebody_else_has_done_meanwhile_is_not_done_again(workspa
         first = session.checkpoint("first")
         fill(workspace / "file", b"two")
         session.restore(first)
-        engine = session.opened.engine
+        engine = engine_of(session)
         undo = engine.undo_request(SESSION)
         two.undo()
         with pytest.raises(Refused, match="came in between; nothing was undone"):
@@ -65,9 +66,9 @@ def test_a_checkpoint_is_restored_as_it_is_when_the_restore_begins(workspace: Pa
     with SessionCheckpointer(workspace, "s") as session, SessionCheckpointer(workspace, "s") as two:
         first = session.checkpoint("first")
         fill(workspace / "other", b"two")
-        request = session.opened.engine.restore_request(SESSION, first)
+        request = engine_of(session).restore_request(SESSION, first)
         fill(workspace / "file", b"present")
         two.purge_paths("file", force=True)
-        session.opened.engine.restore(request)
+        engine_of(session).restore(request)
         assert (workspace / "file").read_bytes() == b"present"
         assert (workspace / "other").read_bytes() == b"one"

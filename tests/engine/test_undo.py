@@ -11,6 +11,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.errors import NotFound, NothingToUndo, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.restore.plan import StepType
+from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe, differences
 
@@ -260,7 +261,7 @@ def test_what_a_trigger_finds_as_it_should_be_leaves_no_record(workspace: Path) 
     with SessionCheckpointer(workspace, "s") as session:
         fill(workspace / "file", b"1")
         first = session.checkpoint("first")
-        engine = session.opened.engine
+        engine = engine_of(session)
         request = engine.restore_request(SessionId("s"), first, only_changes=True)
         assert not engine.restore(request).recorded
         fill(workspace / "file", b"2")

@@ -16,6 +16,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import StoreDamaged, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.engine.sessions.overview import AGENT_PROCESS
+from tests.behind_the_api import engine_of
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
 
@@ -142,7 +143,7 @@ def test_a_project_cannot_say_what_outside_of_it_is_read(workspace: Path) -> Non
         "\n".join(f"{key} = {json.dumps(value)}" for key, value in config.items())
     )
     with SessionCheckpointer(workspace, "s") as session:
-        assert session.opened.engine.vault.settings.agent_state == ()
+        assert session.opened.settings.effective.agent_state == ()
     held_back = project_settings(workspace, os.environ).held_back
     assert held_back == {"agent_state": "agent_state is not taken from a project"}
 
@@ -178,7 +179,7 @@ def test_a_session_whose_agent_is_gone_is_not_called_open(tmp_path: Path) -> Non
         first = session.checkpoint("before")
         fill(workspace / "file", b"2")
         start_session(workspace, "theirs", agent="codex").close()
-        story = session.opened.engine.vault.story
+        story = engine_of(session).vault.story
         story.set_fact(SessionId("theirs"), AGENT_PROCESS, "4194304 1", expected=None)
         assert not any("theirs" in text for text in session.plan_restore(first).warnings)
 

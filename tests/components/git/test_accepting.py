@@ -200,7 +200,7 @@ def test_ignored_paths_are_left_out_and_listed(place: Path) -> None:
     git(place, "add", "-f", "tracked.log")
     git(place, "commit", "-qm", "tracked although ignored")
     with SessionCheckpointer(place, "s") as session:
-        session.opened.engine.set_setting("include", ["*.log", "secret/**"])
+        session.opened.settings.set("include", ["*.log", "secret/**"])
     with SessionCheckpointer(place, "s") as session:
         session.checkpoint("how it began")
         write(place / "run.log", "noise\n")

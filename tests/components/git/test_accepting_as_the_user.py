@@ -213,7 +213,7 @@ def test_a_workspace_below_the_top_commits_its_own_paths_by_the_rules_above(plac
     write(place / ".gitignore", "*.tmp\n")
     commit(place, "part/inside.txt", "inside\n")
     with SessionCheckpointer(place / "part", "s") as session:
-        session.opened.engine.set_setting("include", ["*.tmp"])
+        session.opened.settings.set("include", ["*.tmp"])
     with SessionCheckpointer(place / "part", "s") as session:
         session.checkpoint("how it began")
         write(place / "part/inside.txt", "changed\n")

@@ -92,7 +92,7 @@ def test_what_is_in_the_way_of_a_reference_is_told_by_git(tmp_path: Path) -> Non
 def test_a_state_that_the_store_has_no_room_for_keeps_nothing_alive(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     with SessionCheckpointer(place, "s") as session:
-        session.opened.engine.set_setting("component_max_size", 10)
+        session.opened.settings.set("component_max_size", 10)
     with SessionCheckpointer(place, "s") as session:
         outcome = session.save_checkpoint("why")
         assert "component_max_size" in outcome.degraded[0]

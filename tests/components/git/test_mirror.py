@@ -9,6 +9,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.ids import SessionId
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import engine_of, store_of
 from tests.components.git.accepted_work import files
 from tests.components.git.mirrored_work import BRANCH, ids, names, others, trailer
 from tests.components.git.repositories import (
@@ -140,7 +141,7 @@ def test_it_can_be_turned_on_later_and_built_again_with_the_same_commits(place: 
         told = names(place)
         git(place, "branch", "-q", "-D", BRANCH)
         git(place, "update-ref", "-d", f"refs/{BRANCH}/session_1")
-        one.opened.engine.cleanup(NoProgress())
+        engine_of(one).cleanup(NoProgress())
     assert git(place, "rev-parse", BRANCH) == tip
     assert names(place) == told
 
@@ -202,7 +203,7 @@ def test_an_ignored_file_that_a_tool_named_stays_out(place: Path) -> None:
     configure(place, mirror=True)
     write(place / ".env", "SECRET=1\n")
     with SessionCheckpointer(place, "s") as session:
-        store = session.opened.store
+        store = store_of(session)
         with store.hold():
             store.set_named_paths([b".env"])
         made = session.checkpoint("with a secret")

@@ -12,6 +12,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.intent import make_intent
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import engine_of
 from tests.components.git.mirrored_work import BRANCH, ids, trailer
 from tests.components.git.repositories import (
     commit,
@@ -93,12 +94,12 @@ def test_a_save_does_not_wait_for_more_than_its_share(
     monkeypatch.setattr("holdfast.engine.git.mirror._PATIENCE_NS", 0)
     with SessionCheckpointer(place, "s") as session:
         for expected in range(1, 8):
-            outcome = session.opened.engine.save(
-                session.opened.engine.vault.catalog.sessions()[0].id, make_intent("more")
+            outcome = engine_of(session).save(
+                session.opened.sessions.all()[0].id, make_intent("more")
             )
             assert len(ids(place)) == expected, "one more each time"
             assert "not complete yet" in outcome.warnings[0]
-        session.opened.engine.cleanup(NoProgress())
+        engine_of(session).cleanup(NoProgress())
     assert len(ids(place)) == 13
 
 

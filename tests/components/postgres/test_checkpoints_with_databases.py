@@ -133,7 +133,7 @@ def test_a_url_is_no_setting_and_is_not_repeated(workspace: Path) -> None:
         assert list(files_with(opened.store.directory, b"s3cret")) == []
     (workspace / ".holdfast/config.toml").write_text('postgres = ["DATABASE_URL"]\n')
     with SessionCheckpointer(workspace, "s") as session:
-        assert session.opened.engine.vault.settings.postgres == ("HOLDFAST_POSTGRES_URL",)
+        assert session.opened.settings.effective.postgres == ("HOLDFAST_POSTGRES_URL",)
     held_back = project_settings(workspace, os.environ).held_back
     assert held_back == {"postgres": "postgres is not taken from a project"}
 

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
+from tests.behind_the_api import engine_of
 from tests.components.git.repositories import commit, git, with_history, write
 from tests.components.worktrees.scenes import with_worktrees, worktree_files, worktrees_picture
 from tests.interfaces.cli.command_line import CommandLine
@@ -118,7 +119,7 @@ def test_automatic_checkpoints_know_of_worktrees_without_their_files(place: Path
     from holdfast.engine.components.manifests import state_of
 
     with SessionCheckpointer(place, "s") as session:
-        engine = session.opened.engine
+        engine = engine_of(session)
         for kind, with_files in ((Kind.MANUAL, True), (Kind.TOOL, False), (Kind.RISKY, True)):
             write(place / "code.txt", f"{kind}\n")
             made = engine.save(SessionId("s"), make_intent("why"), kind=kind).checkpoint

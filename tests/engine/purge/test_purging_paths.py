@@ -17,6 +17,7 @@ from holdfast.domain.purges import Trace
 from holdfast.domain.sessions import Session
 from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import store_of
 from tests.support.hostile_trees import fill, noise
 from tests.support.raw_search import places_of, unpacked
 from tests.support.tree_hash import describe
@@ -90,7 +91,7 @@ def test_an_ignored_file_that_was_purged_is_not_captured_again(workspace: Path) 
     fill(workspace / ".gitignore", b".env\n")
     fill(workspace / ".env", SECRETS[0])
     with SessionCheckpointer(workspace, "one") as session:
-        store = session.opened.store
+        store = store_of(session)
         with store.hold():
             store.set_named_paths([b".env", b"other"])
         session.checkpoint("with the secret")

@@ -12,6 +12,7 @@ from holdfast.domain.diff.line_origins import LineState
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import ToolCall, make_intent
 from holdfast.domain.tool_calls import Likelihood, likelihood
+from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("BX-1")
@@ -22,7 +23,7 @@ def _hooked(
 ) -> str:
     """A checkpoint as the hooks of an agent make it around a tool call."""
     calls = [{"tool": tool, **call}] if tool else []
-    saved = session.opened.engine.save(
+    saved = engine_of(session).save(
         SessionId("agent"),
         make_intent(reason, tool_calls=calls),
         kind=Kind.TOOL,
@@ -104,7 +105,7 @@ def test_a_call_is_not_blamed_for_what_a_dropped_checkpoint_had(
     dropped = _hooked(session, "Before Bash b", "Bash", "u2")
     fill(app, b"one\ntwo\n")
     session.checkpoint("two is there")
-    engine = session.opened.engine
+    engine = engine_of(session)
     engine.delete(SessionId("agent"), engine.resolve(SessionId("agent"), dropped))
     (origin,) = (line.origin for line in session.why("src/app.py", 2).lines)
     assert (origin.reasoning, origin.tool_calls) == ("two is there", ())

@@ -25,6 +25,7 @@ from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.why import versions
 from holdfast.engine.why.why import why
+from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("BX-1")
@@ -222,7 +223,7 @@ def test_a_version_that_is_damaged_ends_the_search_and_is_named(
     session.checkpoint("how it began")
     fill(app, b"one\ntwo\n")
     session.checkpoint("two")
-    vault = session.opened.engine.vault
+    vault = engine_of(session).vault
     whole = vault.objects.read
     began = vault.catalog.first_checkpoint(SessionId("agent"))
     assert began is not None
@@ -252,7 +253,7 @@ def test_a_history_that_is_too_long_is_looked_at_in_part(
     for number in range(6):
         fill(app, b"one\n%d\n" % number)
         session.checkpoint(f"step {number}")
-    vault = session.opened.engine.vault
+    vault = engine_of(session).vault
     told = why(vault, SessionId("agent"), b"src/app.py", most_versions=4)
     old, new = (line.origin for line in told.lines)
     assert (old.state, new.state) == (LineState.OLDER, LineState.WRITTEN)
@@ -269,7 +270,7 @@ def test_only_the_trees_on_the_way_are_loaded_and_each_once(
     for number in range(20):
         fill(workspace / "beside-0" / "file", b"%d" % number)
         session.checkpoint(f"step {number}")
-    vault = session.opened.engine.vault
+    vault = engine_of(session).vault
     read: list[object] = []
 
     class Counting:

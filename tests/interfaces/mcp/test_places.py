@@ -201,7 +201,7 @@ def test_a_session_that_is_not_there_is_an_error_that_names_the_near_ones_and_ma
         assert result.is_error
         assert "did you mean: refactor" in text_of(result)
     with SessionCheckpointer(workspace, "refactor") as session:
-        known = session.opened.engine.vault.catalog.sessions()
+        known = session.opened.sessions.all()
     assert [one.id for one in known] == ["refactor"]
 
 

@@ -21,6 +21,7 @@ from holdfast.interfaces.tools.definitions import TOOLS
 from holdfast.interfaces.tools.maintenance import CleanedUp
 from holdfast.interfaces.tools.restore_result import Restored
 from holdfast.tools import ToolHandlers
+from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("CP-10")
@@ -280,7 +281,7 @@ def test_a_failure_that_nobody_foresaw_is_told_without_its_stack(
     def fail(*_: object) -> None:
         raise RuntimeError("wires\ncrossed")
 
-    monkeypatch.setattr(type(session.opened.engine), "statistics", fail)
+    monkeypatch.setattr(type(engine_of(session)), "statistics", fail)
     result = tools.call("checkpoint_stats", {})
     assert not result.success
     assert "RuntimeError: wires\\x0acrossed" in result.output

@@ -299,7 +299,7 @@ def test_statistics_are_told(tools: ToolHandlers, session: SessionCheckpointer) 
 def test_a_cleanup_is_previewed_then_done(
     tools: ToolHandlers, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.opened.engine.set_setting("retention", {"manual": {"most": 1}})
+    session.opened.settings.set("retention", {"manual": {"most": 1}})
     with SessionCheckpointer(session.workspace, "agent") as fresh:
         tools = ToolHandlers(fresh)
         for number in range(5):
