@@ -14,7 +14,7 @@ class HoldfastWatched(Holdfast):
 
     def prepare(self, tree: Path) -> None:
         # Imported here: the other tools can be measured where Holdfast is not installed.
-        from holdfast.app.automation.watched_workspace import open_watcher
+        from holdfast.api.automation import open_watcher
 
         super().prepare(tree)
         self._watcher = open_watcher()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from holdfast.domain.ignore.defaults import (
     CACHEDIR_TAG_SIGNATURE,
     DEFAULT_RULES,
     cache_marker,
-    is_cachedir_tag,
 )
 from holdfast.domain.ignore.rules import (
     IgnoreRule,
@@ -21,6 +21,7 @@ from holdfast.domain.ignore.rules import (
     RuleLayer,
     RuleStack,
     parse_rules,
+    precedence_of,
 )
 from tests.domain.ignore_workspaces import FREE_PATTERNS, PATHS
 
@@ -207,10 +208,32 @@ def test_the_guide_names_every_built_in_rule() -> None:
 
 
 @pytest.mark.requirement("CP-12")
+@pytest.mark.parametrize(
+    ("source", "base", "kind"),
+    [
+        ("default", b"", Precedence.DEFAULT),
+        ("setting 'ignore'", b"", Precedence.SETTING),
+        (".holdfastignore", b"a/b", Precedence.HOLDFASTIGNORE),
+        (".gitignore", b"a", None),
+        (".git/info/exclude", b"", None),
+    ],
+)
+def test_the_kind_of_a_rule_is_told_by_its_description(
+    source: str, base: bytes, kind: Precedence | None
+) -> None:
+    line = 3 if "ignore" in source and "setting" not in source else 0
+    rule = IgnoreRule(b"a: .holdfastignore:1: b", source, base, line, negated=False)
+    assert precedence_of(rule.describe()) is kind
+
+
+@pytest.mark.requirement("CP-12")
 def test_a_marker_tells_a_cache_from_a_source_directory() -> None:
-    assert cache_marker([b"debug", b"CACHEDIR.TAG"]) == b"CACHEDIR.TAG"
-    assert cache_marker({b"bin", b"lib", b"pyvenv.cfg"}) == b"pyvenv.cfg"
-    assert cache_marker([b"main.rs", b"cachedir.tag", b"pyvenv.cfg.in"]) is None
-    assert is_cachedir_tag(CACHEDIR_TAG_SIGNATURE + b"\n# made by a tool\n")
-    assert not is_cachedir_tag(b"notes about " + CACHEDIR_TAG_SIGNATURE)
-    assert not is_cachedir_tag(CACHEDIR_TAG_SIGNATURE[:-1])
+    def marker(names: Collection[bytes], tag: bytes = b"") -> bytes | None:
+        return cache_marker(names, {b"CACHEDIR.TAG": tag}.get)
+
+    tagged = [b"debug", b"CACHEDIR.TAG"]
+    assert marker(tagged, CACHEDIR_TAG_SIGNATURE + b"\n# made by a tool\n") == b"CACHEDIR.TAG"
+    assert marker(tagged, b"notes about " + CACHEDIR_TAG_SIGNATURE) is None
+    assert marker(tagged, CACHEDIR_TAG_SIGNATURE[:-1]) is None
+    assert marker({b"bin", b"lib", b"pyvenv.cfg"}) == b"pyvenv.cfg"
+    assert marker([b"main.rs", b"cachedir.tag", b"pyvenv.cfg.in"]) is None

@@ -19,7 +19,7 @@ from holdfast.adapters.local.processes import agent_above, own_line
 from holdfast.adapters.local.running_tools import LocalRunningTools
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
-from holdfast.interfaces.hooks.handling import handle_in
+from holdfast.interfaces.hooks.automation import event_handler
 from holdfast.interfaces.tools.save import Created
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, RunningTool
 from holdfast.tools import ToolHandlers
@@ -83,7 +83,7 @@ def _send(workspace: Path, agent: Agent, kind: EventKind, use: str | None = "use
         process=agent.hook,
     )
     with open_workspace(workspace, create=True) as opened:
-        reply = handle_in(opened, event)
+        reply = event_handler(os.environ).handle_in(opened, event)
         for session in opened.engine.vault.catalog.sessions():
             found = opened.engine.vault.catalog.checkpoint(session.id, str(reply.checkpoint))
             if found is not None:

@@ -67,7 +67,6 @@ FACILITIES = {
 # The edge: module or package, and what it may use.
 EDGES = {
     "__main__.py": {"environment"},
-    "app/automation": {"environment", "clock"},
     "bootstrap": {"environment"},
     "interfaces/agent_setup": {"environment", "clock"},
     "interfaces/cli": {"environment", "terminal", "clock"},

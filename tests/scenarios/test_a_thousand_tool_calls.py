@@ -11,8 +11,8 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.hooks.handling import handle
 from holdfast.ports.progress import NoProgress
+from tests.support.agent_events import handle
 from tests.support.clocks import pass_days
 from tests.support.tree_hash import Node, describe, differences
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.app.automation.watched_workspace import open_watcher
+from holdfast.api.automation import open_watcher
 from holdfast.interfaces.daemon.client import NoDaemon, ask
 from holdfast.interfaces.daemon.handlers import Handler
 from holdfast.interfaces.daemon.listening import listen

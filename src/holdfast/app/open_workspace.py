@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.engine import Engine
@@ -12,6 +13,7 @@ from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.local_store import LocalStore
+    from holdfast.engine.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,29 @@ class GatheredSettings:
     problems: tuple[SettingProblem, ...]
 
 
+class Composition(Protocol):
+    """How `bootstrap` put a workspace together, for when the world around it has changed."""
+
+    def gather_settings(
+        self, stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str]
+    ) -> GatheredSettings: ...
+
+    def vault_for(self, vault: Vault, environment: Mapping[str, str]) -> Vault:
+        """The same vault with components that see another environment."""
+        ...
+
+    def restore_marker(self, workspace: Path) -> None:
+        """Write the marker of the workspace again where it is gone: `git clean -fdx` removes it."""
+        ...
+
+
 class OpenWorkspace:
     """A workspace with its store open. Close it, or use it as a context.
 
-    `setting_problems` are settings that cannot be used. `recovered` tells that an interrupted
-    restore was put right on the way. `news` is what there is to say about the store, for whoever
-    opened it to pass on. `environment` is that of whoever it works for, which need not be this
-    process: programs are started with it.
+    `setting_problems` are settings that cannot be used. `recovered`: opening it finished or rolled
+    back an interrupted restore. `news` is what opening it has to report about the store.
+    `environment` is that of the caller, which need not be this process: programs are started with
+    it.
     """
 
     def __init__(
@@ -46,7 +64,7 @@ class OpenWorkspace:
         store: LocalStore,
         settings: GatheredSettings,
         environment: Mapping[str, str],
-        gather: Callable[[Mapping[str, str], Path, Mapping[str, str]], GatheredSettings],
+        composition: Composition,
         *,
         news: tuple[str, ...] = (),
     ) -> None:
@@ -57,7 +75,7 @@ class OpenWorkspace:
         self.setting_problems = settings.problems
         self.environment = environment
         self.recovered = False
-        self._gather = gather
+        self._composition = composition
 
     def is_current(self, environment: Mapping[str, str] | None = None) -> bool:
         """Whether opening it again would give the same store and settings. Ask before each use of a
@@ -66,17 +84,27 @@ class OpenWorkspace:
         if self.store.was_replaced():
             return False
         vault = self.engine.vault
-        found = self._gather(
+        found = self._composition.gather_settings(
             vault.catalog.settings(), vault.workspace, environment or self.environment
         )
         same = make_settings(found.values) == vault.settings
         return same and found.problems == self.setting_problems
 
+    def restore_marker(self) -> None:
+        self._composition.restore_marker(self.engine.vault.workspace)
+
     def with_engine(self, engine: Engine) -> OpenWorkspace:
         """The same workspace, worked on by another engine of it. Its news go along."""
-        other = OpenWorkspace.__new__(OpenWorkspace)
-        other.__dict__.update(self.__dict__, engine=engine)
+        other = copy(self)
+        other.engine = engine
         self.news = ()
+        return other
+
+    def for_caller(self, environment: Mapping[str, str]) -> OpenWorkspace:
+        """The same open workspace for a caller with another environment."""
+        vault = self._composition.vault_for(self.engine.vault, environment)
+        other = self.with_engine(self.engine.for_environment(vault))
+        other.environment = environment
         return other
 
     def close(self) -> None:

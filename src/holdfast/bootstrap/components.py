@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.adapters.local.local_store import LocalStore
-    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.settings.schema import Settings
     from holdfast.engine.vault import Vault
     from holdfast.ports.component import Component
@@ -63,17 +62,6 @@ def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) 
 
     components = components_of(vault, environment, store)
     return replace(vault, components=components, open_repository=repository)
-
-
-def in_environment(opened: OpenWorkspace, environment: Mapping[str, str]) -> OpenWorkspace:
-    """The same open workspace for a caller with another environment: its components and programs
-    run with that one."""
-    engine = opened.engine
-    other = opened.with_engine(
-        engine.for_environment(with_parts(engine.vault, environment, opened.store))
-    )
-    other.environment = environment
-    return other
 
 
 def components_of(

@@ -13,7 +13,6 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.private_files import require_own_place
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.adapters.local.system import RandomIds
-from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.bootstrap.project_directory import refusal_reason
 from holdfast.domain.errors import (
@@ -86,9 +85,8 @@ def former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLayout
     return None if layout is None else identity.former(layout)
 
 
-def tie_again(opened: OpenWorkspace) -> None:
-    """Write the marker again where it is gone: `git clean -fdx` takes it away."""
-    workspace, layout = opened.engine.vault.workspace, StoreLayout(opened.store.directory)
+def restore_marker(workspace: Path, layout: StoreLayout) -> None:
+    """Write the marker again where it is gone: `git clean -fdx` removes it."""
     if os.path.lexists(workspace / ".holdfast" / MARKER_NAME):
         return
     with store_trouble("being tied to its workspace"):

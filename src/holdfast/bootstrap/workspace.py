@@ -17,13 +17,13 @@ from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.private_files import require_own_place
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.system import RandomIds, SystemClock
-from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.app.open_workspace import GatheredSettings, OpenWorkspace
 from holdfast.bootstrap.components import LocalSecondReader, with_parts
 from holdfast.bootstrap.keys import chosen_secret, require_encrypted, unlock_store
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.bootstrap.project_directory import require_project
 from holdfast.bootstrap.settings import gather_settings
-from holdfast.bootstrap.stores import find_store, make_home, make_store
+from holdfast.bootstrap.stores import find_store, make_home, make_store, restore_marker
 from holdfast.domain.errors import (
     HoldfastError,
     NothingSaved,
@@ -149,7 +149,25 @@ def _put_together(
         store.patience_s = settings.hook_lock_timeout
     vault = _vault(directory, fs, store, clock, settings, environment)
     engine = Engine(vault, file_filter=file_filter)
-    return OpenWorkspace(engine, store, gathered, environment, gather_settings, news=news)
+    return OpenWorkspace(engine, store, gathered, environment, _Composition(store), news=news)
+
+
+class _Composition:
+    """See `holdfast.app.open_workspace.Composition`."""
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+
+    def gather_settings(
+        self, stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str]
+    ) -> GatheredSettings:
+        return gather_settings(stored, workspace, environment)
+
+    def vault_for(self, vault: Vault, environment: Mapping[str, str]) -> Vault:
+        return with_parts(vault, environment, self._store)
+
+    def restore_marker(self, workspace: Path) -> None:
+        restore_marker(workspace, StoreLayout(self._store.directory))
 
 
 def _spare_repositories(store: LocalStore, directory: Path) -> bool:

@@ -9,8 +9,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from holdfast.domain.ids import SessionId
     from holdfast.domain.transcript_messages import MessageOf
 
@@ -76,6 +74,12 @@ class AgentEvent(NamedTuple):
         return self.kind is not EventKind.OTHER
 
     @property
+    def begins(self) -> bool:
+        """Whether the agent may be about to change something: a workspace without a store gets
+        one, and a session is active from here on."""
+        return self.kind in (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
+
+    @property
     def must_wait(self) -> bool:
         """The agent goes on only when this is done: a state is saved before it changes, and after
         a failure it may be taken back. The end of a turn may be the one event whose answer is
@@ -84,12 +88,7 @@ class AgentEvent(NamedTuple):
             return self.failure is not None
         if self.kind is EventKind.TURN_END:
             return self.carries
-        return self.kind in (
-            EventKind.SESSION_START,
-            EventKind.MESSAGE,
-            EventKind.BEFORE_TOOL,
-            EventKind.COMPACT,
-        )
+        return self.begins or self.kind is EventKind.COMPACT
 
     def only_asking(self) -> AgentEvent:
         """The same event, just to learn what the agent has to be told."""
@@ -116,16 +115,14 @@ class NoticeClaim(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What came of an event. `context` is for the agent to read; `claim` and `notices` are what of
-    it has to be noted as told, once it is. `then` is what is left to do without the lock, before
-    the answer is given; what it returns is to be told too."""
+    """What came of an event. `context` is for the agent to read. `claim` and `notices` have to be
+    noted as delivered once the agent has the answer."""
 
     checkpoint: str | None = None
     deduplicated: bool = False
     context: tuple[str, ...] = ()
     claim: NoticeClaim | None = None
     notices: tuple[Notice, ...] = ()
-    then: Callable[[], tuple[Notice, ...]] | None = None
 
     @property
     def text(self) -> str:

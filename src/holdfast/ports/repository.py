@@ -112,8 +112,26 @@ class MirrorOutcome:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MainBranches:
+    """`tips`: the commit of each main branch; `current`: the one of HEAD, if it is one of them;
+    `under_way`: a merge into it has begun and not ended."""
+
+    tips: Mapping[str, str]
+    current: str | None
+    under_way: bool
+
+
 class WorkRepository(Protocol):
     """The repository that a workspace belongs to."""
+
+    def main_branches(self, workspace: Path, names: Sequence[str]) -> MainBranches | None:
+        """None where there is no repository, or none that can be read. Starts no process."""
+        ...
+
+    def merged_into(self, workspace: Path, branch: str, *, since: str, tip: str) -> str | None:
+        """What was merged into a branch between two commits, in words; None for nothing."""
+        ...
 
     def is_unborn(self, workspace: Path) -> bool:
         """Whether the present branch has no commit yet; `Refused` when there is no repository."""

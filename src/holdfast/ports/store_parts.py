@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from holdfast.ports.agent_tools import RunningTools, ToolLog
+    from holdfast.ports.component_notes import ExternalPaths
     from holdfast.ports.event_log import EventLog
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
@@ -40,3 +41,6 @@ class StoreParts(Protocol):
 
     @property
     def tool_log(self) -> ToolLog: ...
+
+    @property
+    def external_paths(self) -> ExternalPaths: ...

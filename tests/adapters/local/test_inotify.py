@@ -19,8 +19,7 @@ from holdfast.adapters.local.watching.inotify import OVERFLOWED, InotifyWatcher,
 from holdfast.adapters.local.watching.inotify_calls import OVERFLOW, Event, parse_events
 from holdfast.adapters.local.watching.inotify_watch import InotifyWatch
 from holdfast.adapters.local.watching.mounts import Mount, mounts_around, parse_mounts
-from holdfast.adapters.local.watching.no_watcher import NoWatcher
-from holdfast.ports.watcher import ChangedPlaces, Doubt
+from holdfast.ports.watcher import ChangedPlaces, Doubt, NoWatcher
 from tests.support.hostile_trees import fill
 from tests.support.real_mounts import can_mount, mounted
 from tests.support.watched_workspaces import watched

@@ -15,14 +15,13 @@ import pytest
 
 from holdfast.adapters.local.system import SystemClock
 from holdfast.adapters.local.watching.inotify import InotifyWatcher
-from holdfast.adapters.local.watching.no_watcher import NoWatcher
 from holdfast.adapters.local.watching.watchfiles_watch import (
     UNPROVEN,
     WatchfilesWatch,
     WatchfilesWatcher,
 )
-from holdfast.app.automation.watched_workspace import open_watcher
-from holdfast.ports.watcher import Watcher
+from holdfast.api.automation import open_watcher
+from holdfast.ports.watcher import NoWatcher, Watcher
 from holdfast.testing.watcher_contract import TellingWatcherContract, WatcherContract, make_tree
 
 pytestmark = pytest.mark.requirement("AU-6")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -13,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.no_watcher import NoWatcher
 from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
-from holdfast.app.automation.watched_workspace import WatchedWorkspace, open_watcher, trigger_rules
+from holdfast.api.automation import open_watcher, trigger_rules, watch_workspace
+from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import HoldfastError, StoreReadOnly
 from holdfast.domain.ids import SessionId
 from holdfast.domain.settings.schema import Settings
 from holdfast.domain.triggers import SECOND_NS, TriggerRules
-from holdfast.ports.watcher import ChangedPlaces, Watcher
+from holdfast.ports.watcher import ChangedPlaces, NoWatcher, Watcher
 from holdfast.values.classes import replace
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
@@ -41,7 +42,7 @@ def watching(
 ) -> Iterator[tuple[WatchedWorkspace, threading.Event]]:
     happened = threading.Event()
     watcher = watcher or open_watcher()
-    watched = WatchedWorkspace(workspace, watcher, listener=happened.set, rules=rules)
+    watched = watch_workspace(workspace, watcher, os.environ, listener=happened.set, rules=rules)
     try:
         yield watched, happened
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.errors import WorkspaceRefused
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.hooks.handling import handle
-from holdfast.interfaces.hooks.protection_notices import settle
+from holdfast.interfaces.hooks.automation import event_handler
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.agent_events import handle
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill, noise
 
@@ -48,7 +49,7 @@ def test_at_a_full_budget_edits_are_saved_and_the_session_is_told_once_what_is_n
         assert reply.checkpoint is not None
         saved.append(reply.checkpoint)
         told += [notice.code for notice in reply.notices]
-        settle(event, reply.notices)
+        event_handler(os.environ).notices.note_delivered(event, reply.notices)
     assert told == ["without:no room in the disk budget"]
     assert len(set(saved)) == 6
     cli = CommandLine(project)

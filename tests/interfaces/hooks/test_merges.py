@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.automation.watched_workspace import WatchedWorkspace, open_watcher
+from holdfast.api.automation import open_watcher, watch_workspace
+from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.triggers import TriggerRules
-from holdfast.interfaces.hooks.handling import handle_in
+from holdfast.interfaces.hooks.automation import event_handler
 from tests.components.git.repositories import commit, git
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.daemon_calls import after, send, told, tool_call
@@ -83,7 +84,7 @@ def test_a_watched_workspace_keeps_a_merge_when_its_files_have_come_to_rest(
     happened = threading.Event()
     watcher = open_watcher()
     rules = TriggerRules(files=0, interval_ns=0, merges=True)
-    watched = WatchedWorkspace(merging, watcher, listener=happened.set, rules=rules)
+    watched = watch_workspace(merging, watcher, os.environ, listener=happened.set, rules=rules)
     now = datetime.now().astimezone()
     try:
         watched.begin(SessionId("s1"))
@@ -115,7 +116,7 @@ def test_git_is_asked_with_the_environment_of_the_agent(
     wrapper.chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     watcher = open_watcher()
-    watched = WatchedWorkspace(merging, watcher, listener=lambda: None)
+    watched = watch_workspace(merging, watcher, os.environ, listener=lambda: None)
     try:
         for use in ("t1", "t2"):
             event = AgentEvent(
@@ -130,7 +131,7 @@ def test_git_is_asked_with_the_environment_of_the_agent(
                 cwd=str(merging),
             )
             with watched.worked_on(environment) as opened:
-                handle_in(opened, event)
+                event_handler(os.environ).handle_in(opened, event)
             git(merging, "merge", "-q", "feature")
     finally:
         watched.close()

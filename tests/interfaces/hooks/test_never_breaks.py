@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.app.automation.problem_log import MOST_BYTES, NAME
 from holdfast.domain.agent_events import EventKind
 from holdfast.interfaces.agents import AGENTS, agent_named
-from holdfast.interfaces.hooks.problems import MOST_BYTES, NAME, problems_of
+from holdfast.interfaces.hooks.automation import problem_log
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded
 
@@ -232,7 +233,7 @@ def test_lines_of_the_log_that_are_damaged_are_passed_over(
     from datetime import UTC, datetime
 
     (holdfast_home / NAME).write_text('{"at": 1}\n[]\nnot json\n{"at": "2026-01-01", "x": 2}\n')
-    assert problems_of(project, datetime.min.replace(tzinfo=UTC)) == []
+    assert problem_log(os.environ).problems_of(project, datetime.min.replace(tzinfo=UTC)) == []
 
 
 def test_a_hook_that_is_told_to_end_is_a_yes_and_tells_what_it_left(

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.app.automation.problem_log import MOST_BYTES, NAME
 from holdfast.domain.errors import NoSpace
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
-from holdfast.interfaces.hooks.problems import MOST_BYTES, NAME, log_files, note_missed, problems_of
+from holdfast.interfaces.hooks.automation import problem_log
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded
 from tests.support.daemons import daemon_here, runtime_directory
@@ -88,7 +89,7 @@ def test_with_a_home_that_is_read_only_the_agent_goes_on_and_status_tells(
     answer = call_hook(agent, recorded(agent, project, "rm -rf src")[3], project)
     assert answer.status == 0
     assert "not protected" in answer.err
-    (log,) = log_files()
+    (log,) = problem_log(os.environ).files()
     assert log.parent == second_place
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     told = cli("status")
@@ -111,10 +112,12 @@ def test_a_log_of_another_home_is_not_told_here(
     blocked = tmp_path / "file"
     blocked.write_text("no directory")
     monkeypatch.setenv("HOLDFAST_HOME", str(blocked / "home"))
-    note_missed(project, "s", NoSpace("no room"))
-    assert [each.message for each in problems_of(project, EVER)] == ["no room"]
+    problem_log(os.environ).note_missed(project, "s", NoSpace("no room"))
+    assert [each.message for each in problem_log(os.environ).problems_of(project, EVER)] == [
+        "no room"
+    ]
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "other"))
-    assert problems_of(project, EVER) == []
+    assert problem_log(os.environ).problems_of(project, EVER) == []
 
 
 def test_a_second_place_that_others_can_enter_is_neither_written_nor_read(
@@ -127,13 +130,13 @@ def test_a_second_place_that_others_can_enter_is_neither_written_nor_read(
     blocked = tmp_path / "file"
     blocked.write_text("no directory")
     monkeypatch.setenv("HOLDFAST_HOME", str(blocked / "home"))
-    note_missed(project, "s", NoSpace("no room"))
+    problem_log(os.environ).note_missed(project, "s", NoSpace("no room"))
     second_place.chmod(0o755)
     monkeypatch.setattr(
         "holdfast.interfaces.daemon.address.candidate_directories", lambda _: [str(second_place)]
     )
-    assert problems_of(project, EVER) == []
-    note_missed(project, "s", NoSpace("still none"))
+    assert problem_log(os.environ).problems_of(project, EVER) == []
+    problem_log(os.environ).note_missed(project, "s", NoSpace("still none"))
     assert "not protected: still none" in capsys.readouterr().err
 
 
@@ -141,8 +144,10 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_next(
     project: Path, holdfast_home: Path
 ) -> None:
     (holdfast_home / NAME).write_text('{"at": "2026-01-0')
-    note_missed(project, "s", NoSpace("no room"))
-    assert [each.message for each in problems_of(project, EVER)] == ["no room"]
+    problem_log(os.environ).note_missed(project, "s", NoSpace("no room"))
+    assert [each.message for each in problem_log(os.environ).problems_of(project, EVER)] == [
+        "no room"
+    ]
 
 
 def test_the_second_log_is_bounded_too(
@@ -151,12 +156,14 @@ def test_the_second_log_is_bounded_too(
     blocked = tmp_path / "file"
     blocked.write_text("no directory")
     monkeypatch.setenv("HOLDFAST_HOME", str(blocked / "home"))
-    note_missed(project, "s", NoSpace("first"))
-    (log,) = log_files()
+    problem_log(os.environ).note_missed(project, "s", NoSpace("first"))
+    (log,) = problem_log(os.environ).files()
     log.write_bytes(b"x" * (MOST_BYTES + 1))
-    note_missed(project, "s", NoSpace("no room"))
+    problem_log(os.environ).note_missed(project, "s", NoSpace("no room"))
     assert log.stat().st_size < 2_000
-    assert [each.message for each in problems_of(project, EVER)] == ["no room"]
+    assert [each.message for each in problem_log(os.environ).problems_of(project, EVER)] == [
+        "no room"
+    ]
 
 
 def test_a_workspace_is_found_in_the_log_whatever_links_the_agent_came_along(
@@ -178,7 +185,7 @@ def test_an_automatic_checkpoint_that_cannot_be_made_is_told_once(
 ) -> None:
     cli.save()
     for _ in range(3):
-        note_missed(project, "cli", NoSpace("no room"))
+        problem_log(os.environ).note_missed(project, "cli", NoSpace("no room"))
     (told,) = cli.json("status")["unprotected"]
     assert (told["agent"], told["event"]) == ("daemon", "automatic checkpoint")
 

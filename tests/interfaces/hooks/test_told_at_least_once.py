@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.hooks.problems import NAME
+from holdfast.app.automation.problem_log import NAME
 from tests.interfaces.cli.command_line import CommandLine, command
 from tests.interfaces.hooks.daemon_calls import tool_call
 from tests.interfaces.hooks.hook_process import call_hook

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.app.automation.session_notices import NAME
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
-from holdfast.interfaces.hooks.protection_notices import NAME
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded
 from tests.support.daemons import runtime_directory

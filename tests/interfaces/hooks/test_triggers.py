@@ -289,8 +289,8 @@ def test_what_comes_after_a_command_is_not_taken_for_its_doing(
     """The answer to an event after a tool does not wait: when it is dealt with, the next tool may
     have begun."""
     from holdfast.interfaces.agents import agent_named
-    from holdfast.interfaces.hooks.handling import handle
     from holdfast.interfaces.hooks.normaliser import normalise
+    from tests.support.agent_events import handle
 
     events = recorded("claude-code", project, "make a")
     _send(project, events[3])

@@ -28,6 +28,7 @@ from holdfast.ports.filesystem import Filesystem
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
     from holdfast.ports.agent_tools import RunningTools, ToolLog
+    from holdfast.ports.component_notes import ExternalPaths
     from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
@@ -132,6 +133,12 @@ class StorePlace:
         from holdfast.adapters.local.tool_log import LocalToolLog  # no save needs it
 
         return LocalToolLog(self._layout.directory)
+
+    @property
+    def external_paths(self) -> ExternalPaths:
+        from holdfast.adapters.local.component_notes import StoredExternalPaths
+
+        return StoredExternalPaths(self.notes)
 
     @property
     def directory(self) -> Path:

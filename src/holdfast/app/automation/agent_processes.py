@@ -1,7 +1,7 @@
 """The processes of agents that sessions belong to, so that a session ends with its agent.
 
-An agent that is killed says nothing at its end. The process above a hook is taken for the agent's
-once a second event has come from it: a helper that lives for one event is not.
+An agent that is killed reports no end. The process above a hook counts as the agent's once a second
+event has come from it, because some agents start a helper process for each event.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.processes import agent_above, is_alive
 from holdfast.domain.ids import SessionId
-from holdfast.domain.sessions import SessionStatus
 
 if TYPE_CHECKING:
-    from holdfast.app.automation.watched_workspace import WatchedWorkspace
+    from holdfast.ports.processes import Processes
 
 
 class AgentProcesses:
     """By workspace and session; of this daemon's life only."""
 
-    def __init__(self) -> None:
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
         self._lock = threading.Lock()
         self._known: dict[tuple[Path, SessionId], tuple[str, bool]] = {}
 
     def seen(self, workspace: Path, session: SessionId, hook: int) -> None:
         """An event came from the process `hook`."""
-        agent = agent_above(hook) if hook else None
+        agent = self._processes.agent_above(hook) if hook else None
         if agent is None:
             return
         with self._lock:
@@ -39,22 +38,13 @@ class AgentProcesses:
         """The sessions whose agent is not there any more."""
         with self._lock:
             known = [(key, *told) for key, told in self._known.items() if key[0] == workspace]
-        return [key[1] for key, agent, is_sure in known if is_sure and not is_alive(agent)]
+        return [
+            key[1]
+            for key, agent, is_sure in known
+            if is_sure and not self._processes.is_alive(agent)
+        ]
 
     def forget(self, workspace: Path, sessions: Sequence[SessionId]) -> None:
         with self._lock:
             for session in sessions:
                 self._known.pop((workspace, session), None)
-
-
-def end_sessions(workspace: WatchedWorkspace, sessions: Sequence[SessionId]) -> None:
-    """Those that are still active; `Busy` when somebody else is at work."""
-    vault = workspace.opened.engine.vault
-    with vault.lock.hold(wait=False):
-        for name in sessions:
-            session = vault.catalog.session(name)
-            if session is not None and session.status is SessionStatus.ACTIVE:
-                with vault.catalog.transaction() as transaction:
-                    transaction.set_session_status(name, SessionStatus.ENDED)
-            if workspace.session == name:
-                workspace.session = None

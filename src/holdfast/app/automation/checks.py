@@ -1,9 +1,9 @@
-"""The user's own check of what a tool left: a command, run after it, within a time limit.
+"""The user's own check after a tool call: a command, run within a time limit (AU-5).
 
-It runs in the workspace with what the agent's environment has, without a shell unless the setting
-names one, without a terminal, and as a group of processes that ends with it when the time is over.
-Only a command that ran and failed counts as a failure. One that could not be started, or did not
-finish, says nothing about the work: that is told, and nothing is taken back.
+It runs in the workspace with the agent's environment, without a shell unless the setting names one,
+without a terminal, and as a process group that is killed when the time is over. Only a command that
+ran and failed counts as a failure. One that could not be started, or did not finish, says nothing
+about the work: that is reported, and nothing is restored.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ import contextlib
 import os
 import select
 import signal
-import subprocess
-import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from holdfast.bootstrap.locations import holdfast_home
-from holdfast.domain.agent_events import AgentEvent, EventKind
+from holdfast.app.automation.agent_sessions import find_session
+from holdfast.app.automation.auto_restore import restore_to
+from holdfast.app.automation.event_dedupe import EventDedupe
+from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.domain.masking import masked
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from holdfast.app.automation.problem_log import ProblemLog
+    from holdfast.app.open_workspace import OpenWorkspace
 
 FLAG = "check-commands"
 _TAIL_BYTES = 2_000
@@ -49,17 +55,42 @@ class CheckResult(NamedTuple):
         return f"exit status {self.status}"
 
 
-def may_be_checked(event: AgentEvent, environment: Mapping[str, str]) -> bool:
-    """Whether the answer to an event may have to wait for a check: some workspace of the user's
-    has one. Which, is not known without opening it."""
-    if event.kind is not EventKind.AFTER_TOOL:
-        return False
-    return (holdfast_home(environment) / FLAG).exists()
+def check_after_tool(
+    opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str, problems: ProblemLog
+) -> Reply:
+    """Run the check, without the lock. A failure is reported or, if the settings say so, the
+    workspace goes back to the checkpoint `before` the call."""
+    settings = opened.engine.vault.settings
+    command = settings.check_command
+    try:
+        result = run_check(command, opened.engine.vault.workspace, settings.check_timeout)
+    except CheckNotRun as error:
+        problems.note_problem(event.agent, event, error)
+        return reply._replace(context=(*reply.context, f"{error}."))
+    if result.status == 0:
+        return reply
+    failed = f"the check {shown(command)} failed after {event.tool} ({result.failure})"
+    text = f"{failed[0].upper()}{failed[1:]}."
+    if settings.restore_on_failure == "on":
+        with opened.engine.vault.lock.hold():
+            session = find_session(opened, event)
+            if session is None or EventDedupe.of(opened).overtaken(event):
+                text += " Nothing was taken back, because work has gone on meanwhile."
+            else:
+                why = f"to before {event.tool}, because {failed}"
+                text = restore_to(opened, session, before, why).text or text
+    ended = (f"What it printed last:\n{result.tail}",) if result.tail else ()
+    return reply._replace(context=(*reply.context, text, *ended))
 
 
-def remember_checks(environment: Mapping[str, str]) -> None:
+def may_be_checked(home: Path) -> bool:
+    """Whether some workspace of the user has a check. Which one is not known without opening it."""
+    return (home / FLAG).exists()
+
+
+def remember_checks(home: Path) -> None:
     """Noted before a tool runs, for the event after it."""
-    flag = holdfast_home(environment) / FLAG
+    flag = home / FLAG
     if not flag.exists():
         with contextlib.suppress(OSError):
             os.close(os.open(flag, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -72,6 +103,9 @@ def shown(command: Sequence[str]) -> str:
 
 def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> CheckResult:
     """`CheckNotRun` when it could not be started or did not finish."""
+    import subprocess  # late: most hooks run no check
+    import tempfile
+
     process: subprocess.Popen[bytes] | None = None
     with tempfile.TemporaryFile() as output, _sign_of_life() as (alive, held):
         try:

@@ -1,30 +1,29 @@
-"""Which events were dealt with of late, so that the same one counts once.
+"""Recent events, so that an event that is delivered twice counts once.
 
 Two settings files of one agent, or two agents that read one file, deliver an event twice, at the
-same time. Who comes second finds the first one's note, under the store's lock. Notes are hints:
-they live in one small file of the store, without content (keys are digests), and may be lost.
+same time. The second delivery finds the note of the first, under the store's lock. Notes are hints
+in one small file of the store. They hold digests only, and may be lost.
 
-An id of a tool call is not trusted to be unique for ever, since some agents count the calls of each
-answer anew: a note holds for some seconds only, and not beyond the end of the call, nor beyond the
-beginning of another one with the same id.
+Some agents number the tool calls of each answer from one again, so an id is not unique for ever. A
+note holds for some seconds. It ends with the call, or when another call with the same id begins.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
-import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from holdfast.app.automation.json_notes import read_json, write_json
 from holdfast.domain.agent_events import AgentEvent, EventKind
+
+if TYPE_CHECKING:
+    from holdfast.app.open_workspace import OpenWorkspace
 
 NAME = "hook-events"
 _MOST = 64
 _HOLDS_NS = 10 * 1_000_000_000
 _TYPED_AGAIN_NS = 2 * 1_000_000_000
-_LARGEST = 64 << 10
 
 
 class EventDedupe:
@@ -34,6 +33,11 @@ class EventDedupe:
         self._path = directory / NAME
         self._now_ns = now_ns
         self._notes = _read(self._path)
+
+    @classmethod
+    def of(cls, opened: OpenWorkspace) -> EventDedupe:
+        """The notes as they are now."""
+        return cls(opened.engine.vault.files.directory, opened.engine.vault.clock.now_ns())
 
     def seen(self, event: AgentEvent) -> str | None:
         """The checkpoint that the same event led to a moment ago; empty if it led to none."""
@@ -110,7 +114,7 @@ class EventDedupe:
         for name in self._notes:
             kept = list(self._notes[name].items())[-_MOST:]
             self._notes[name] = dict(kept)
-        _write(self._path, self._notes)
+        write_json(self._path, self._notes)
 
 
 def _key(event: AgentEvent) -> str | None:
@@ -144,26 +148,12 @@ def _digest(*parts: str) -> str:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    empty: dict[str, dict[str, Any]] = {"events": {}, "before": {}, "uses": {}, "said": {}}
+    notes = read_json(path)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            notes = json.loads(file.read(_LARGEST))
         events = {str(k): [str(v[0]), int(v[1]), str(v[2])] for k, v in notes["events"].items()}
         before = {str(k): int(v) for k, v in notes["before"].items()}
         uses = {str(k): str(v) for k, v in notes["uses"].items()}
         said = {str(k): [str(v[0]), int(v[1])] for k, v in notes["said"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        return empty
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return {"events": {}, "before": {}, "uses": {}, "said": {}}
     return {"events": events, "before": before, "uses": uses, "said": said}
-
-
-def _write(path: Path, notes: dict[str, dict[str, Any]]) -> None:
-    """Whole or not at all; not synced, since nothing depends on it."""
-    fresh = path.with_name(f".{NAME}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with contextlib.suppress(OSError):
-        fd = os.open(fresh, flags, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(json.dumps(notes).encode())
-        os.replace(fresh, path)

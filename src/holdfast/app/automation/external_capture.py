@@ -28,7 +28,7 @@ _SHOWN = 5
 _SQLITE = b"SQLite format 3\0"
 
 
-class Outside:
+class ExternalCapture:
     """`named` are the paths as a person in the workspace finds them, each with where it leads;
     `captured` is all that the checkpoint is to hold for this call, `not_captured` says of which
     nothing is kept, and why."""
@@ -39,6 +39,7 @@ class Outside:
         self._opened = opened
         self._is_risky = risk is not None and risk.grade.word == "risky"
         self._workspace = str(opened.engine.vault.workspace)
+        self._home = opened.environment.get("HOME")
         base = event.cwd or self._workspace
         named = {} if risk is None else dict(zip(risk.outside, risk.places, strict=True))
         for path in event.paths:
@@ -62,18 +63,17 @@ class Outside:
         if "external" not in vault.settings.components:
             self.not_captured = dict.fromkeys(self.named, "external files are not captured")
             return
-        from holdfast.adapters.local.component_notes import StoredExternalPaths
         from holdfast.domain.errors import HoldfastError
         from holdfast.domain.paths import to_text
 
         try:
             if self._found:
-                StoredExternalPaths(self._opened.store.notes).add(list(self._found))
+                vault.parts.external_paths.add(list(self._found))
                 self.captured = [to_text(path) for path in self._found]
         except HoldfastError as error:  # the files of the workspace are saved all the same
             self.not_captured |= dict.fromkeys(self.named, error.message)
 
-    def said(self, outcome: SaveOutcome) -> tuple[str, ...]:
+    def messages(self, outcome: SaveOutcome) -> tuple[str, ...]:
         """What the agent is told: that something it is about to change will not come back."""
         lost = [
             text.removeprefix(OUTSIDE_NOT_KEPT)
@@ -96,7 +96,7 @@ class Outside:
         from holdfast.domain.external_paths import NotFollowed
 
         try:
-            found = [one for one in _real_places(place) if not self._is_inside(one)]
+            found = [one for one in _real_places(place, self._home) if not self._is_inside(one)]
             encoded = dict.fromkeys(os.fsencode(one) for one in found)
         except (NotFollowed, OSError, ValueError) as error:
             if self._is_inside(place) or self._is_inside(_by_links(place)):
@@ -112,7 +112,7 @@ class Outside:
         from holdfast.domain.external_paths import NotFollowed, is_installed
 
         try:
-            for one in _real_places(place):
+            for one in _real_places(place, self._home):
                 writable = os.access(one, os.W_OK) or os.access(os.path.dirname(one), os.W_OK)
                 if writable and not self._is_inside(one) and not is_installed(one):
                     self._found[os.fsencode(one)] = None
@@ -131,11 +131,10 @@ def _by_links(place: str) -> str:
         return place
 
 
-def _real_places(place: str) -> list[str]:
+def _real_places(place: str, home: str | None) -> list[str]:
     """Where a path leads; `NotFollowed` when nobody can tell, or when it is the system's."""
     from holdfast.domain.external_paths import at_home, followed, require_kept
 
-    home = os.environ.get("HOME")
     path = followed(place, home)
     literal = at_home(place, home)
     if path != literal and "\0" not in literal and os.path.lexists(literal):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-class NamedIgnored:
+class IgnoredCapture:
     """The ignored files that a tool names."""
 
     def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
@@ -66,7 +66,7 @@ class NamedIgnored:
             )
             self._trouble = (trouble,)
 
-    def said(self, saved: Checkpoint) -> tuple[str, ...]:
+    def messages(self, saved: Checkpoint) -> tuple[str, ...]:
         """What the agent is told: which of them the checkpoint holds that was made now, and which
         files the tool is going to make."""
         written = _candidates(self._opened, self._event, None) if self._new else ()
@@ -88,7 +88,7 @@ class NamedIgnored:
         )
 
 
-def made_ignored(
+def created_ignored(
     opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None, before: Checkpoint
 ) -> tuple[str, ...]:
     """What is told after a command: which named files it made. `before` was saved before it."""
@@ -134,14 +134,12 @@ def _candidates(
     from holdfast.domain.external_paths import by_home
     from holdfast.domain.shell.working_directory import join
 
-    workspace = str(opened.engine.vault.workspace)
+    workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
     base = event.cwd or workspace
     places = [(join(base, path), True) for path in event.paths]
     if risk is not None:
-        places += [
-            (place, True) for place in (*risk.inside, *by_home(risk.places, os.environ.get("HOME")))
-        ]
-        handed = by_home(risk.handed, os.environ.get("HOME"))
+        places += [(place, True) for place in (*risk.inside, *by_home(risk.places, home))]
+        handed = by_home(risk.handed, home)
         places += [(place, False) for place in (*risk.mentioned, *handed)]
     found: dict[bytes, bool] = {}
     for place, changes in places:

@@ -1,10 +1,10 @@
 """Ignored files that a command deletes without naming them: `rm -rf *`, `git clean -fdx`.
 
-    what the command empties → what a scan leaves out there by the user's rules → the files in it
+    directories that the command empties → paths in them that git's rules leave out → their files
 
-Not meant: what built-in rules leave out, because a tool makes it again, and what the user's own
-rules for Holdfast leave out. Bounded: the smallest files come first, and of what does not fit there
-is something to tell.
+Files that built-in rules leave out do not count, because a tool makes them again. Neither do those
+that the user's own rules for Holdfast leave out. Bounded: the smallest files come first, and the
+agent is told about those that do not fit.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.ignore.defaults import (
-    CACHEDIR_TAG,
     cache_marker,
-    is_cachedir_tag,
     is_made_by_tools,
 )
+from holdfast.domain.ignore.rules import precedence_of
 from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY, is_within, join
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ MOST_FILES = 1_000
 MOST_BYTES = 64 << 20
 _MOST_LOOKED_AT = 20_000
 _PATTERN_LETTERS = frozenset("*?[{$`")
-_NOT_MEANT = ("default: ", "setting 'ignore'")
 
 
 class EmptiedFiles(NamedTuple):
@@ -47,7 +46,7 @@ class EmptiedFiles(NamedTuple):
 def emptied_files(opened: OpenWorkspace, risk: Assessment | None) -> EmptiedFiles:
     """Called with the lock held."""
     workspace = str(opened.engine.vault.workspace)
-    trees = [] if risk is None else list(_trees_inside(risk.emptied, workspace))
+    trees = [] if risk is None else list(_trees_inside(opened, risk.emptied))
     if not trees:
         return EmptiedFiles()
 
@@ -58,7 +57,7 @@ def emptied_files(opened: OpenWorkspace, risk: Assessment | None) -> EmptiedFile
         return any(is_within(path, top) or is_within(top, path) for top, _ in trees)
 
     top = os.fsencode(workspace)
-    ignored = chain.from_iterable(_files(top, path) for path in _left_out_by_user(opened, concerns))
+    ignored = chain.from_iterable(_files(top, path) for path in _left_out_by_git(opened, concerns))
     sizes = [(size, path) for size, path in islice(ignored, _MOST_LOOKED_AT) if takes(path)]
     return _fitting(sorted(sizes), more=next(ignored, None) is not None)
 
@@ -76,13 +75,13 @@ def _fitting(sizes: list[tuple[int, bytes]], *, more: bool) -> EmptiedFiles:
 
 
 def _trees_inside(
-    trees: tuple[EmptiedTree, ...], workspace: str
+    opened: OpenWorkspace, trees: tuple[EmptiedTree, ...]
 ) -> Iterator[tuple[bytes, EmptiedTree]]:
     """Those that are directories of the workspace, each with its path there. One above the
     workspace takes all of it."""
     from holdfast.domain.external_paths import NotFollowed, followed
 
-    home = os.environ.get("HOME")
+    workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
     for tree in trees:
         try:
             place = followed(tree.place, home)
@@ -102,15 +101,13 @@ def _trees_inside(
                 yield top, tree
 
 
-def _left_out_by_user(opened: OpenWorkspace, concerns: Callable[[bytes], bool]) -> Iterator[bytes]:
+def _left_out_by_git(opened: OpenWorkspace, concerns: Callable[[bytes], bool]) -> Iterator[bytes]:
     from holdfast.domain.checkpoints import SkipReason
 
     for skip in opened.engine.left_out():
-        if skip.reason is not SkipReason.IGNORED or not concerns(skip.path):
-            continue
-        if skip.detail.startswith(_NOT_MEANT) or ".holdfastignore" in skip.detail:
-            continue
-        yield skip.path
+        by_git = skip.reason is SkipReason.IGNORED and precedence_of(skip.detail) is None
+        if by_git and concerns(skip.path):
+            yield skip.path
 
 
 def _files(workspace: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
@@ -126,7 +123,7 @@ def _files(workspace: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
                 continue
             if is_directory:
                 names = os.listdir(place)
-                if not _is_cache(place, names):
+                if cache_marker(names, partial(_first_bytes, place)) is None:
                     own = (GIT_DIRECTORY, MARKER_DIRECTORY)
                     waiting += [join(one, name) for name in sorted(names) if name not in own]
             elif stat.S_ISREG(status.st_mode):
@@ -137,16 +134,13 @@ def _files(workspace: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
             continue
 
 
-def _is_cache(place: bytes, names: list[bytes]) -> bool:
-    marker = cache_marker(names)
-    if marker != CACHEDIR_TAG:
-        return marker is not None
+def _first_bytes(directory: bytes, name: bytes) -> bytes | None:
     try:
-        fd = os.open(join(place, marker), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = os.open(join(directory, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return False
+        return None
     try:
-        return is_cachedir_tag(os.read(fd, 64))
+        return os.read(fd, 64)
     finally:
         os.close(fd)
 

@@ -11,14 +11,12 @@ of what is lost.
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.app.automation.agent_sessions import ensure_session
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, Notice
 from holdfast.domain.checkpoints import Kind, Position, SkipReason
 from holdfast.domain.errors import HoldfastError
@@ -26,24 +24,27 @@ from holdfast.domain.errors import HoldfastError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from holdfast.app.automation.host import Host
     from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.outcomes import SaveOutcome
     from holdfast.domain.risk.assessment import Assessment
 
-_LONGEST_S = 20.0
+_LONGEST_NS = 20 * 1_000_000_000
 """An agent gives up on its hook in the end: what is not saved by then is told."""
 _SHOWN = 5
 _GIT_FILE_BYTES = 4096
 
 
-def reached_below(
-    opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None, outcome: SaveOutcome
+def reached_projects(
+    host: Host,
+    opened: OpenWorkspace,
+    event: AgentEvent,
+    risk: Assessment | None,
+    outcome: SaveOutcome,
 ) -> tuple[Path, ...]:
     """Called once the workspace is saved, because that is how it is known what it leaves out."""
-    from holdfast.bootstrap.workspace_choice import own_project
-
     workspace = opened.engine.vault.workspace
-    changed = list(_changed(event, risk, str(workspace)))
+    changed = list(_changed(opened, event, risk))
     touched = [*changed, *_mentioned(risk)]
     if not touched:
         return ()
@@ -55,23 +56,23 @@ def reached_below(
         above = Path(place)
         while not os.path.isdir(above) and above != above.parent:
             above = above.parent
-        own = own_project(workspace, above) if workspace in above.parents else None
+        own = host.own_project(workspace, above) if workspace in above.parents else None
         if own is not None:
             found[own] = None
     return tuple(sorted(found))
 
 
-def save_below(
-    event: AgentEvent, projects: tuple[Path, ...], intent: SnapshotIntent, kind: Kind
+def save_projects(
+    host: Host, event: AgentEvent, projects: tuple[Path, ...], intent: SnapshotIntent, kind: Kind
 ) -> tuple[Notice, ...]:
     """Save each, without the lock of the workspace around it; what there is to tell."""
-    until = time.monotonic() + _LONGEST_S
+    until_ns = host.clock.monotonic_ns() + _LONGEST_NS
     notices, lost = [], []
     for project in projects:
         try:
-            if time.monotonic() > until:
+            if host.clock.monotonic_ns() > until_ns:
                 raise HoldfastError("it took too long")
-            _save(project, event, intent, kind)
+            _save(host, project, event, intent, kind)
         except (HoldfastError, OSError) as error:
             lost.append(f"{project}: {getattr(error, 'message', None) or error}")
             continue
@@ -88,15 +89,9 @@ def save_below(
     return tuple(notices)
 
 
-def _save(project: Path, event: AgentEvent, intent: SnapshotIntent, kind: Kind) -> None:
-    with open_workspace(
-        project,
-        create=True,
-        protect=True,
-        spare_repositories=True,
-        purpose=f"holdfast hook {event.agent}",
-        for_hook=True,
-    ) as found:
+def _save(host: Host, project: Path, event: AgentEvent, intent: SnapshotIntent, kind: Kind) -> None:
+    purpose = f"holdfast hook {event.agent}"
+    with host.open_workspace(project, create=True, purpose=purpose) as found:
         opened = found.with_engine(found.engine.for_hooks().having_waited())
         with opened.engine.vault.lock.hold():
             session = ensure_session(opened, event).session
@@ -104,15 +99,16 @@ def _save(project: Path, event: AgentEvent, intent: SnapshotIntent, kind: Kind) 
             opened.engine.save(session.id, intent, kind=kind, position=position)
 
 
-def _changed(event: AgentEvent, risk: Assessment | None, workspace: str) -> Iterator[str]:
+def _changed(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> Iterator[str]:
     """The places that the tool changes, each without what only a shell can expand."""
     from holdfast.domain.external_paths import by_home
     from holdfast.domain.shell.working_directory import join
 
+    workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
     named = [join(event.cwd or workspace, path) for path in event.paths]
     if risk is not None:
         named += [*risk.inside, *risk.places]
-    yield from _real(by_home(named, os.environ.get("HOME")))
+    yield from _real(by_home(named, home))
 
 
 def _mentioned(risk: Assessment | None) -> Iterator[str]:

@@ -23,7 +23,7 @@ _WORDS = {"edit": "edits", "shell": "commands"}
 _MORE = " Later files like this are not reported here. To list them: holdfast status --skipped"
 
 
-def turned_off(trigger: str) -> Notice:
+def trigger_off_notice(trigger: str) -> Notice:
     """The user's own setting; an agent that does not know would promise too much."""
     what = (
         f"no checkpoint is made before {_WORDS[trigger]}, because the setting auto_{trigger} is off"
@@ -36,14 +36,14 @@ def turned_off(trigger: str) -> Notice:
     )
 
 
-def not_applied(problem: SettingProblem) -> Notice:
+def setting_notice(problem: SettingProblem) -> Notice:
     """A setting with a mistake in it; everything else goes on."""
     said = f"Holdfast: {problem.finding}. The other settings apply, and checkpoints are made"
     way = f"To correct it: {problem.cure}"
     return Notice(f"setting:{problem.finding}", f"{said}. Tell the user. {way}", f"{said}. {way}")
 
 
-def without_notices(outcome: SaveOutcome) -> tuple[Notice, ...]:
+def skip_notices(outcome: SaveOutcome) -> tuple[Notice, ...]:
     """One for each reason: paths that could not be saved, and parts that were not taken in. Files
     outside are told with the call that names them."""
     found: dict[str, tuple[int, str]] = {}

@@ -1,33 +1,30 @@
 """Workspaces under watch: opened once, kept open, and saved at the cost of what changed.
 
-What is kept open is looked at again before each use: another store, other settings or another
-directory in the workspace's place make it be opened anew. So every operation gives the result that
-it gives in a process of its own.
+Before each use, `is_current` tells whether the workspace has to be opened again, because its store,
+its settings or its directory is another one now. So every operation gives the same result as in a
+process of its own.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 
-from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.no_watcher import NoWatch, NoWatcher
+from holdfast.app.automation.agent_sessions import find_session
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.bootstrap.components import in_environment
-from holdfast.bootstrap.stores import tie_again
-from holdfast.bootstrap.workspace import open_workspace
+from holdfast.domain.agent_events import AgentEvent, EventKind
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.errors import WorkspaceMissing
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
+from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.settings.schema import Settings
 from holdfast.domain.triggers import (
     SECOND_NS,
@@ -39,31 +36,12 @@ from holdfast.domain.triggers import (
     enough,
     wait_ns,
 )
-from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
+from holdfast.engine.retention.schedule import is_cleanup_due
+from holdfast.ports.agent_tools import LONGEST_CALL_NS
+from holdfast.ports.watcher import NoWatch, Watcher, WatchStatus, WorkspaceWatch
 
 _LOOK_UNWATCHED_EVERY_NS = 60 * SECOND_NS
 _LONGEST_WAIT_NS = 60 * SECOND_NS
-
-
-def open_watcher() -> Watcher:
-    """The watcher of this system, or one that says why there is none."""
-    if sys.platform != "linux":
-        return _watcher_elsewhere()
-    from holdfast.adapters.local.watching.inotify import InotifyWatcher
-
-    try:
-        return InotifyWatcher(SystemClock())
-    except OSError as error:
-        return NoWatcher(f"watching failed: {error.strerror}")
-
-
-def _watcher_elsewhere() -> Watcher:
-    from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
-
-    try:
-        return WatchfilesWatcher(SystemClock())
-    except ImportError:
-        return NoWatcher("watching needs a package here: pip install 'holdfast[watch]'")
 
 
 def trigger_rules(settings: Settings) -> TriggerRules:
@@ -81,27 +59,18 @@ class WatchedWorkspace:
 
     def __init__(
         self,
-        workspace: Path,
+        opened: OpenWorkspace,
         watcher: Watcher,
         *,
-        environment: Mapping[str, str] | None = None,
         listener: Callable[[], None] | None = None,
-        opened: OpenWorkspace | None = None,
         rules: TriggerRules | None = None,
     ) -> None:
-        """`opened` is a workspace that is open already; `rules` win over the settings."""
-        self._environment = os.environ if environment is None else environment
+        """`opened` is closed with this; `rules` win over the settings."""
         self._lock = threading.RLock()
-        self._clock = SystemClock()
         self.session: SessionId | None = None
-        self.opened = opened or open_workspace(
-            workspace,
-            create=True,
-            spare_repositories=True,
-            environment=self._environment,
-            purpose="holdfast daemon",
-        )
-        vault = self.opened.engine.vault
+        self.opened = self._for_caller = opened
+        vault = opened.engine.vault
+        self._clock = vault.clock
         self.workspace = vault.workspace
         self.rules = rules or trigger_rules(vault.settings)
         self._identity = _identity(self.workspace)
@@ -114,7 +83,7 @@ class WatchedWorkspace:
         self.last_used_ns = self._interval_ns = self._looked_ns = self._clock.monotonic_ns()
         self._branch_looked_ns, self._merge_under_way = self.last_used_ns, False
         self._looked_at = self._tool_until_ns = 0
-        local = datetime.now().astimezone()
+        local = datetime.fromtimestamp(self._clock.now_ns() / 1e9).astimezone()
         end = self.rules.end_of_day
         # Opened in the evening: that day's end is past.
         self._ended_day = day_of(local) if end is not None and local.time() >= end else None
@@ -123,9 +92,9 @@ class WatchedWorkspace:
         """Whether opening it again would give the same workspace, store and settings."""
         if _identity(self.workspace) != self._identity:
             return False
-        if not self.opened.is_current(self._environment):
+        if not self.opened.is_current():
             return False
-        tie_again(self.opened)
+        self.opened.restore_marker()
         return True
 
     def save(
@@ -139,7 +108,7 @@ class WatchedWorkspace:
     ) -> SaveOutcome:
         # Others wait for this workspace meanwhile, the hook that tells of a tool's end among them.
         with self._lock:
-            outcome = self.opened.engine.for_hooks().save(
+            outcome = self._for_caller.engine.for_hooks().save(
                 session, intent, kind=kind, position=position or Position(), reuse=reuse
             )
             self._interval_ns = self.last_used_ns = self._clock.monotonic_ns()
@@ -148,22 +117,48 @@ class WatchedWorkspace:
 
     @contextmanager
     def worked_on(self, environment: Mapping[str, str]) -> Iterator[OpenWorkspace]:
-        """For a hook event of a program with this environment; it counts as a save."""
+        """For a hook event of a program with this environment; it counts as a save. Automatic
+        checkpoints see the environment of the last caller, too."""
         with self._lock:
             store, settings = self.opened.store, self.opened.engine.vault.settings
-            self.opened = in_environment(self.opened, environment)
+            self._for_caller = self.opened.for_caller(environment)
             store.patience_s = settings.hook_lock_timeout
             try:
-                yield self.opened
+                yield self._for_caller
             finally:
                 store.patience_s = None
                 self._interval_ns = self.last_used_ns = self._clock.monotonic_ns()
                 self._looked_at = 0
 
-    def tool_runs(self, *, until_ns: int) -> None:
-        """A tool of an agent is at work, with checkpoints of its own before and after: until then,
-        on the clock that does not go back, what it changes is no reason for another."""
-        self._tool_until_ns = until_ns
+    def note_event(self, event: AgentEvent) -> SessionId | None:
+        """An agent's event was handled here. The session, if the agent is at work in it from now
+        on: automatic checkpoints go there. A tool has checkpoints of its own before and after, so
+        until it ends its changes are no reason for another."""
+        runs = event.kind is EventKind.BEFORE_TOOL
+        self._tool_until_ns = self._clock.monotonic_ns() + LONGEST_CALL_NS if runs else 0
+        session = find_session(self.opened, event)
+        if session is not None and event.begins:
+            self.session = session.id
+            return session.id
+        if event.kind is EventKind.SESSION_END and session and session.id == self.session:
+            self.session = None  # else another agent is still at work here
+        return None
+
+    def end_sessions(self, sessions: Sequence[SessionId]) -> None:
+        """Those that are still active; `Busy` when another process is at work."""
+        vault = self.opened.engine.vault
+        with vault.lock.hold(wait=False):
+            for name in sessions:
+                session = vault.catalog.session(name)
+                if session is not None and session.status is SessionStatus.ACTIVE:
+                    with vault.catalog.transaction() as transaction:
+                        transaction.set_session_status(name, SessionStatus.ENDED)
+                if self.session == name:
+                    self.session = None
+
+    @property
+    def is_cleanup_due(self) -> bool:
+        return is_cleanup_due(self.opened.engine.vault)
 
     def status(self) -> WatchStatus:
         return self.watch.status()
@@ -206,11 +201,22 @@ class WatchedWorkspace:
         """From now on automatic checkpoints go to this session; what it lacks is kept at once."""
         with self._lock:
             self.session = session
-            self.opened.engine.recover(required=False)  # refused where nothing could be saved later
+            self._for_caller.engine.recover(
+                required=False
+            )  # refused where nothing could be saved later
             if self._last(session, Kind.INITIAL) is None:
                 made = self.save(session, make_intent("Watching begins"), kind=Kind.INITIAL)
                 return self.keep_merge(session) or made
             return self.keep_merge(session) or self._save_if_changed(session, Kind.INTERVAL)
+
+    def attach(self, session: SessionId) -> None:
+        """From now on automatic checkpoints go to this session; nothing is saved yet, except a
+        merge."""
+        with self._lock:
+            self.session = session
+            self._for_caller.engine.recover(required=False)  # refused where no save is possible
+            self._for_caller.engine.look()
+            self.keep_merge(session)
 
     def finish(self) -> SaveOutcome | None:
         """Keep what has changed since the last checkpoint, as when an interval is over."""
@@ -225,7 +231,7 @@ class WatchedWorkspace:
 
         with self._lock:
             now_ns = self._branch_looked_ns = self._clock.monotonic_ns()
-            look = keep_merge(self.opened, session)
+            look = keep_merge(self._for_caller, session)
             self._merge_under_way = look.under_way
             if look.kept is not None:
                 self._interval_ns = self.last_used_ns = now_ns
@@ -233,7 +239,7 @@ class WatchedWorkspace:
             return look.kept
 
     def _save_if_changed(self, session: SessionId, kind: Kind) -> SaveOutcome | None:
-        engine = self.opened.engine
+        engine = self._for_caller.engine
         before = self._last(session, kind)
         scan = engine.look()
         if before is not None and scan.tree == before.tree:

@@ -11,28 +11,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.components.git.plain_files import opened
 from holdfast.components.git.references import BrokenReference, read_head, read_reference
 from holdfast.components.git.repository import Repository, find_repository
 from holdfast.domain.git.merges import Unclear, merged_since, read_moves
+from holdfast.ports.repository import MainBranches
 
 _BRANCHES = b"refs/heads/"
 _LOG_BYTES = 64 << 10
 _ASKED_S = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class MainBranches:
-    """`tips`: where each main branch stands; `current`: the one of HEAD, if it is one of them;
-    `under_way`: a merge into it has begun and not ended."""
-
-    repository: Repository
-    tips: Mapping[str, str]
-    current: str | None
-    under_way: bool
 
 
 def main_branches(workspace: Path, names: Sequence[str]) -> MainBranches | None:
@@ -52,18 +41,20 @@ def main_branches(workspace: Path, names: Sequence[str]) -> MainBranches | None:
         return None
     current = wanted.get(head.ref or b"")
     under_way = current is not None and os.path.exists(repository.own(b"MERGE_HEAD"))
-    return MainBranches(repository, tips, current if current in tips else None, under_way)
+    return MainBranches(tips, current if current in tips else None, under_way)
 
 
-def gained(
-    found: MainBranches, branch: str, known: str, environment: Mapping[str, str]
+def merged_into(
+    workspace: Path, branch: str, known: str, tip: str, environment: Mapping[str, str]
 ) -> str | None:
-    """What was merged into a branch that stood on `known`, in words; None for nothing."""
-    tip = found.tips[branch]
+    """What was merged into a branch between the commits `known` and `tip`, in words."""
+    repository = find_repository(workspace)
+    if repository is None:
+        return None
     ref = _BRANCHES + branch.encode("utf-8", "surrogateescape")
-    merged = merged_since(read_moves(_end_of(found.repository.shared(b"logs", ref))), known, tip)
+    merged = merged_since(read_moves(_end_of(repository.shared(b"logs", ref))), known, tip)
     if isinstance(merged, Unclear):
-        merged = _asked(found.repository, ref, known, tip, environment)
+        merged = _asked(repository, ref, known, tip, environment)
     return None if merged is None else f"{merged} into {branch}"
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.ports.repository import (
         CommitWish,
         HandOver,
+        MainBranches,
         MirroredHistory,
         MirrorOutcome,
         MirrorPlace,
@@ -38,6 +39,16 @@ class GitWork:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
+
+    def main_branches(self, workspace: Path, names: Sequence[str]) -> MainBranches | None:
+        from holdfast.components.git.merges import main_branches
+
+        return main_branches(workspace, names)
+
+    def merged_into(self, workspace: Path, branch: str, *, since: str, tip: str) -> str | None:
+        from holdfast.components.git.merges import merged_into
+
+        return merged_into(workspace, branch, since, tip, self._environment)
 
     def is_unborn(self, workspace: Path) -> bool:
         from holdfast.components.git.accept import named_trouble, require_repository

@@ -11,7 +11,7 @@ someone wrote.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from holdfast.domain.ignore.rules import Precedence, RuleLayer, RuleStack, parse_rules
 
@@ -93,21 +93,17 @@ def is_made_by_tools(path: bytes, *, is_directory: bool) -> bool:
     )
 
 
-def cache_marker(names: Collection[bytes]) -> bytes | None:
+def cache_marker(names: Collection[bytes], read: Callable[[bytes], bytes | None]) -> bytes | None:
     """The name that marks a directory with these names as a cache, if there is one.
 
-    For `CACHEDIR.TAG` the file's first bytes decide: ask `is_cachedir_tag`. The root of the
-    workspace is never a cache, nor is a directory that a rule of the user brings back. A virtual
-    environment that was made inside a directory of sources leaves it one: then other names than
-    those of an environment stand beside its marker.
+    `read` gives the first bytes of a file in it: they tell a real `CACHEDIR.TAG` from another file
+    of that name. The root of the workspace is never a cache, nor is a directory that a rule of the
+    user brings back. A directory of sources in which a virtual environment was made is none either:
+    it has other names beside the marker than those of an environment.
     """
     if CACHEDIR_TAG in names:
-        return CACHEDIR_TAG
+        tag = read(CACHEDIR_TAG) or b""
+        return CACHEDIR_TAG if tag.startswith(CACHEDIR_TAG_SIGNATURE) else None
     if VIRTUALENV_MARKER in names and VIRTUALENV_NAMES.issuperset(names):
         return VIRTUALENV_MARKER
     return None
-
-
-def is_cachedir_tag(first_bytes: bytes) -> bool:
-    """Whether a `CACHEDIR.TAG` that starts so is one, and not just a file of that name."""
-    return first_bytes.startswith(CACHEDIR_TAG_SIGNATURE)

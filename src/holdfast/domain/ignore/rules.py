@@ -56,6 +56,17 @@ class IgnoreRule:
         return f"{directory}{self.source}{line}: {_printable(self.pattern)}"
 
 
+def precedence_of(description: str) -> Precedence | None:
+    """The kind of the rule that `IgnoreRule.describe` describes, as reports keep it; None for a
+    rule of git, or for a path that is ignored with a directory above it."""
+    if description.startswith("default: "):
+        return Precedence.DEFAULT
+    if description.startswith("setting 'ignore'"):
+        return Precedence.SETTING
+    file = description.partition(": ")[0].rpartition("/")[2].rpartition(":")[0]
+    return Precedence.HOLDFASTIGNORE if file == ".holdfastignore" else None
+
+
 @dataclass(frozen=True, slots=True)
 class RuleLayer:
     """The rules of one ignore file, in order. Made by `parse_rules`."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.ignore.rules import Precedence, precedence_of
 from holdfast.domain.paths import to_text
 from holdfast.engine.vault import Vault
 
 MOST_NAMED = 5_000
-_BUILT_IN = "default: "
 
 
 def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[bytes, str]:
@@ -45,6 +45,6 @@ def _ignored(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[bytes, str]
             rule = rules.rule(path)
         except OSError:  # it cannot be reached: nobody captures it
             continue
-        if rule is not None and (changes or not rule.startswith(_BUILT_IN)):
+        if rule is not None and (changes or precedence_of(rule) is not Precedence.DEFAULT):
             found[path] = rule
     return found

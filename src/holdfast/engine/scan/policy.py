@@ -20,7 +20,6 @@ from holdfast.domain.ignore.defaults import (
     CACHEDIR_TAG,
     DEFAULT_RULES,
     cache_marker,
-    is_cachedir_tag,
 )
 from holdfast.domain.ignore.includes import IncludePatterns
 from holdfast.domain.ignore.rules import Precedence, RuleLayer, RuleStack, parse_rules
@@ -133,10 +132,8 @@ class CapturePolicy:
         verdict = Verdict(parent.mode)
         if parent.mode is not Mode.NORMAL or not path or not self._use_defaults:
             return verdict
-        marker = cache_marker(names)
+        marker = cache_marker(names, read)
         if marker is None:
-            return verdict
-        if marker == CACHEDIR_TAG and not is_cachedir_tag(read(marker) or b""):
             return verdict
         rule = parent.stack.decide(path, True)
         if rule is not None and rule.negated:

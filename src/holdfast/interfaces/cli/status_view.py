@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -37,9 +38,9 @@ from holdfast.interfaces.cli.wording import ago, count, iso, percent, size
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
+    from holdfast.api.automation import Problem
     from holdfast.api.health import LastCleanup, WorkspaceStatus
     from holdfast.interfaces.agent_setup.protection import Protection
-    from holdfast.interfaces.hooks.problems import Problem
 
 _MOST_LINES = 20
 _NAMED = 3
@@ -428,7 +429,7 @@ def _show_problems(
 ) -> None:
     if not problems:
         return
-    from holdfast.interfaces.hooks.problems import log_files
+    from holdfast.interfaces.hooks.automation import problem_log
 
     last = problems[-1]
     colour = YELLOW if last.saved else RED
@@ -443,7 +444,7 @@ def _show_problems(
     )
     _fact(terminal, label, terminal.paint(words, colour))
     terminal.line(f"  {reason}")
-    logs = ", ".join(visible(str(log)) for log in log_files())
+    logs = ", ".join(visible(str(log)) for log in problem_log(os.environ).files())
     terminal.line(terminal.paint(f"  (all of them: {logs})", DIM))
 
 

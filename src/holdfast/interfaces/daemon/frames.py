@@ -6,11 +6,13 @@ anything is read; a peer that stops in the middle is given up when the time is o
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import struct
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from holdfast.interfaces.daemon import packed
@@ -92,3 +94,24 @@ def _exactly(
             raise BadFrame("the connection ended in the middle of a message")
         parts += part
     return bytes(parts)
+
+
+def pack_answer(answer: Mapping[str, Any]) -> bytes:
+    """The answer to a hook. With `settle` in it, the hook has to confirm the delivery."""
+    result = answer.get("answer")
+    if isinstance(result, dict):
+        word = packed.DONE if result.get("settle") is None else packed.TELL
+        return packed.pack(word, str(result["text"]).encode())
+    reason = str(answer.get("refused") or answer.get("error"))
+    if answer.get("retired"):
+        reason = f"retired: {reason}"
+    return packed.pack(packed.NOT_DONE, reason.encode("utf-8", "replace"))
+
+
+def receive_confirmation(connection: socket.socket) -> bool:
+    """Whether the hook says that the agent has the text; otherwise it ends without a word."""
+    expected, said = packed.pack(packed.TOLD, b""), b""
+    with contextlib.suppress(OSError):
+        while len(said) < len(expected) and (part := connection.recv(len(expected) - len(said))):
+            said += part
+    return said == expected

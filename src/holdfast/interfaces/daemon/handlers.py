@@ -1,29 +1,27 @@
-"""What the daemon can be asked, by name: a table that other parts add to.
+"""The requests that the daemon answers, by name.
 
-A handler gets the daemon and the arguments of the request and returns what is answered. What it
-raises of the error family is told to the client as it is; anything else makes the client do the
-work itself.
+A handler gets the daemon and the arguments of the request, and returns the answer. An error of the
+error family is passed on to the client as it is. Any other makes the client do the work itself.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast import __version__
-from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.checkpoints import Kind, Position
-from holdfast.domain.errors import Refused, StoreDamaged, UsageError
+from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
 from holdfast.domain.outcomes import SaveOutcome
-from holdfast.ports.watcher import WatchStatus
+from holdfast.interfaces.daemon.hook_events import answer_hook
 
 if TYPE_CHECKING:
+    from holdfast.api.automation import WatchedWorkspace, WatchStatus
     from holdfast.interfaces.daemon.server import Daemon
 
-T = TypeVar("T")
 Handler: TypeAlias = "Callable[[Daemon, Arguments], dict[str, Any]]"
 
 
@@ -137,7 +135,7 @@ def checkpoint(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         outcome = workspace.save(session, intent, kind=kind, position=position, reuse=reuse)
         return saved_as_data(outcome) | {"watch": watch_as_data(workspace.status())}
 
-    return with_workspace(daemon, path, save)
+    return daemon.workspaces.work_in(path, save)
 
 
 def watch(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
@@ -145,15 +143,10 @@ def watch(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     session = session_id(arguments.text("session"))
 
     def begin(workspace: WatchedWorkspace) -> dict[str, Any]:
-        workspace.session = session
-        workspace.opened.engine.recover(
-            required=False
-        )  # refused where nothing could be saved later
-        workspace.opened.engine.look()
-        workspace.keep_merge(session)
+        workspace.attach(session)
         return described(workspace)
 
-    return with_workspace(daemon, arguments.directory("workspace"), begin)
+    return daemon.workspaces.work_in(arguments.directory("workspace"), begin)
 
 
 def release(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
@@ -165,30 +158,6 @@ def release(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
 def stop(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     daemon.end()
     return {"pid": os.getpid()}
-
-
-def hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
-    """Deal with an event of an agent as its hook's process would."""
-    from holdfast.interfaces.daemon.hook_events import answer_hook
-
-    return answer_hook(daemon, arguments)
-
-
-def with_workspace(daemon: Daemon, path: str, work: Callable[[WatchedWorkspace], T]) -> T:
-    """What was kept open may have become useless in a way that only the work itself finds out (a
-    store that was repaired, or removed): then once more with it opened afresh."""
-    known = {str(workspace.workspace) for workspace in daemon.workspaces.all()}
-    try:
-        with daemon.workspaces.use(path) as workspace:
-            answer = work(workspace)
-            daemon.triggers_changed()
-            return answer
-    except (Refused, StoreDamaged):
-        if os.path.realpath(path) not in known:
-            raise
-    daemon.workspaces.discard(path)
-    with daemon.workspaces.use(path) as workspace:
-        return work(workspace)
 
 
 def _kind(name: object) -> Kind:
@@ -224,5 +193,5 @@ HANDLERS: dict[str, Handler] = {
     "watch": watch,
     "release": release,
     "stop": stop,
-    "hook": hook,
+    "hook": answer_hook,
 }

@@ -87,7 +87,7 @@ def listen(environment: Mapping[str, str]) -> Listener:
 
 
 def _is_on_a_network(path: str) -> bool:
-    from holdfast.adapters.local.filesystem_kind import is_on_a_network
+    from holdfast.api.automation import is_on_a_network
 
     return is_on_a_network(Path(path).parent)
 

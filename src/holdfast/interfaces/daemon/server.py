@@ -23,24 +23,24 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
-from holdfast.adapters.local.linux_calls import give_memory_back
-from holdfast.app.automation.agent_processes import AgentProcesses, end_sessions
-from holdfast.app.automation.watched_workspace import WatchedWorkspace
+from holdfast.api.automation import clean_up, give_memory_back
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
-from holdfast.engine.retention.schedule import is_cleanup_due
-from holdfast.interfaces.daemon import frames
+from holdfast.interfaces.daemon import frames, packed
 from holdfast.interfaces.daemon.address import surroundings
-from holdfast.interfaces.daemon.client import peer_user
+from holdfast.interfaces.daemon.client import peer_process, peer_user
 from holdfast.interfaces.daemon.code_on_disk import CodeOnDisk
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
-from holdfast.interfaces.daemon.hook_events import NotHere, answer_packed
+from holdfast.interfaces.daemon.hook_events import NotHere
 from holdfast.interfaces.daemon.listening import Listener
 from holdfast.interfaces.daemon.workspaces import Workspaces
+from holdfast.interfaces.hooks.automation import event_handler
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
-from holdfast.ports.watcher import Watcher
+
+if TYPE_CHECKING:
+    from holdfast.api.automation import WatchedWorkspace, Watcher
 
 MOST_CONNECTIONS = 64
 _CONNECTION_IDLE_S = 30.0
@@ -91,7 +91,7 @@ class Daemon:
         self._nobody = threading.Condition(self._lock)
         self._waiting: set[socket.socket] = set()
         self._code = CodeOnDisk()
-        self.agents = AgentProcesses()
+        self.automation = event_handler(environment)
 
     def uptime_s(self) -> float:
         return round(time.monotonic() - self._started, 3)
@@ -170,7 +170,7 @@ class Daemon:
                     return  # the timer is at work: the next look is soon enough
                 try:
                     workspace.rest()
-                    if is_cleanup_due(workspace.opened.engine.vault):
+                    if workspace.is_cleanup_due:
                         self.go_on(partial(self._clean_up, workspace.workspace))
                 except Exception:  # a store that is damaged or gone is the next request's to tell
                     log(traceback.format_exc())
@@ -179,25 +179,21 @@ class Daemon:
 
     def _clean_up(self, workspace: Path) -> None:
         """With the store opened once more: requests that come meanwhile get their turn."""
-        from holdfast.bootstrap.workspace import open_workspace
-        from holdfast.ports.progress import NoProgress
-
         try:
-            with open_workspace(workspace, create=False, environment=self._environment) as opened:
-                opened.engine.cleanup(NoProgress(), asked=False)
+            clean_up(workspace, self._environment)
         except HoldfastError as error:
             log(f"{workspace}: not cleaned up: {error}")
 
     def end_gone_sessions(self) -> None:
         """Those whose agent ended without a word, as one that was killed does."""
         for workspace in self.workspaces.all():
-            gone = self.agents.gone(workspace.workspace)
+            gone = self.automation.agents.gone(workspace.workspace)
             with self.workspaces.if_free(workspace) as free:
                 if not free or not gone:
                     continue
                 try:
-                    end_sessions(workspace, gone)
-                    self.agents.forget(workspace.workspace, gone)
+                    workspace.end_sessions(gone)
+                    self.automation.agents.forget(workspace.workspace, gone)
                 except HoldfastError as error:  # the next look is soon enough
                     log(f"{workspace.workspace}: a session was not ended: {error}")
 
@@ -240,7 +236,7 @@ class Daemon:
                     if message is None:
                         return
                     if message.get("packed"):
-                        answer_packed(connection, message, self._answer)
+                        self._serve_hook(connection, message)
                     else:
                         frames.send(connection, self._answer(message), _ANSWER_TAKEN_S)
         except (OSError, frames.BadFrame) as error:
@@ -250,6 +246,24 @@ class Daemon:
             log(traceback.format_exc())
         finally:
             self._one_less()
+
+    def _serve_hook(self, connection: socket.socket, message: dict[str, Any]) -> None:
+        """Tell the hook at once that the daemon is alive, then the answer."""
+        connection.settimeout(_ANSWER_TAKEN_S)
+        connection.sendall(packed.pack(packed.ACCEPTED, b""))
+        message["arguments"]["process"] = peer_process(connection)
+        answer = self._answer(message)
+        result = answer.get("answer")
+        settle = result["settle"] if isinstance(result, dict) else None
+        delivered = False
+        try:
+            connection.settimeout(_ANSWER_TAKEN_S)
+            connection.sendall(frames.pack_answer(answer))
+            if settle is not None:
+                delivered = frames.receive_confirmation(connection)
+        finally:
+            if settle is not None:
+                settle(delivered)
 
     def go_on(self, work: Callable[[], None]) -> None:
         """Do something that nobody waits for; ending waits for it as for a request."""
@@ -356,13 +370,11 @@ class Daemon:
         except Exception as error:  # others are finished all the same
             self._missed(workspace, error)
 
-    @staticmethod
-    def _missed(workspace: WatchedWorkspace, error: Exception) -> None:
+    def _missed(self, workspace: WatchedWorkspace, error: Exception) -> None:
         """Nobody waited for it, so that the log and `status` have to tell."""
-        from holdfast.interfaces.hooks.problems import note_missed
-
         log(f"{workspace.workspace}: no automatic checkpoint: {error}")
-        note_missed(workspace.workspace, workspace.session or "", error)
+        problems = self.automation.problems
+        problems.note_missed(workspace.workspace, workspace.session or "", error)
 
 
 def is_newer(one: str, other: str) -> bool:

@@ -8,12 +8,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.app.automation.watched_workspace import WatchedWorkspace
-from holdfast.domain.errors import HoldfastError
-from holdfast.ports.watcher import Watcher
+from holdfast.api.automation import watch_workspace
+from holdfast.domain.errors import HoldfastError, Refused, StoreDamaged
+
+if TYPE_CHECKING:
+    from holdfast.api.automation import WatchedWorkspace, Watcher
 
 MOST_OPEN = 32
+
+T = TypeVar("T")
 
 
 class _Place:
@@ -57,6 +62,23 @@ class Workspaces:
             yield self._current(place, key)
         self._make_room()
 
+    def work_in(self, path: str, work: Callable[[WatchedWorkspace], T]) -> T:
+        """Do the work in a workspace. One that was kept open may have become useless in a way that
+        only the work itself finds out, as when its store was repaired or removed: then the work is
+        done once more with it opened afresh."""
+        known = {str(workspace.workspace) for workspace in self.all()}
+        try:
+            with self.use(path) as workspace:
+                answer = work(workspace)
+                self._listener()
+                return answer
+        except (Refused, StoreDamaged):
+            if os.path.realpath(path) not in known:
+                raise
+        self.discard(path)
+        with self.use(path) as workspace:
+            return work(workspace)
+
     def discard(self, path: str) -> None:
         """What is kept of it is of no use any more."""
         with self._lock:
@@ -76,8 +98,8 @@ class Workspaces:
                 self._close(place)
                 raise
             self._close(place)
-        place.workspace = WatchedWorkspace(
-            Path(key), self._watcher, environment=self._environment, listener=self._listener
+        place.workspace = watch_workspace(
+            Path(key), self._watcher, self._environment, listener=self._listener
         )
         place.workspace.session = session
         place.workspace.opened.engine.cleans_up = False  # nobody is to wait for that

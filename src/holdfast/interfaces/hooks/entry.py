@@ -13,13 +13,17 @@ import io
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, BinaryIO
 
 from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.interfaces.agents.agent import Agent
-from holdfast.interfaces.hooks.calls import event_of, plain_answer, read_call
+from holdfast.interfaces.hooks.automation import event_handler, problem_log
+from holdfast.interfaces.hooks.calls import Call, event_of, plain_answer, read_call
 from holdfast.interfaces.hooks.payloads import parse_payload, read_payload
+
+if TYPE_CHECKING:
+    from holdfast.api.automation import EventHandler, OpenedForEvent
 
 
 def answer(
@@ -30,74 +34,96 @@ def answer(
     begin_daemon: bool = False,
 ) -> int:
     """Run the hook; always 0. In its own process it may go on after it has answered. `taken` is the
-    beginning of the input, if somebody has read it. With `begin_daemon` there is one the next
-    time, unless the settings say otherwise."""
+    beginning of the input, if it was read already. With `begin_daemon` there is one the next time,
+    unless the settings say otherwise."""
     call = read_call(arguments)
-    agent = call.agent
     event: AgentEvent | None = None
     known: Agent | None = None
     answered = False
     try:
         payload = read_payload(_Rest(taken, _input()))
         event, known = event_of(call, payload, os.environ, time.time_ns())
-        agent = event.agent
         if not event.is_known:
-            reply = Reply()
-        elif not own_process or _must_wait(event):
-            reply = _deliver(event, begin_daemon)
-        else:
-            reply = _deliver(event.only_asking()) if event.carries else Reply()
             answered = True
-            _tell(event, known, reply, own_process)
-            _go_on_alone(event, begin_daemon)
-        if not answered:
-            answered = True
-            _tell(event, known, reply, own_process)
+            _write(known.render(event, Reply()), own_process)
+            return 0
+        handler = event_handler(os.environ)
+        workspace = handler.workspace_for(event)
+        handled = handler.handle_event(event, workspace, can_continue=own_process)
+        if handled.afterwards is None and begin_daemon and workspace.allows_daemon:
+            _begin_daemon()
+        answered = True
+        delivered = _write(known.render(event, handled.reply), own_process)
+        handler.settle(event, workspace, handled.reply, delivered=delivered)
+        if handled.afterwards is not None:
+            _continue_alone(handler, workspace, event, handled.afterwards, begin_daemon)
     except BaseException as error:  # the agent goes on, whatever it is
-        _note(agent, event, error)
-        if not answered:
-            _tell_of_failure(event, known, agent, error, own_process)
+        if answered:
+            _note(event.agent if event else call.agent, event, error)
+        else:
+            _answer_failure(call, event, known, error, own_process)
     return 0
 
 
-def _must_wait(event: AgentEvent) -> bool:
-    if event.must_wait:
-        return True
-    from holdfast.app.automation.checks import may_be_checked
-
-    return may_be_checked(event, os.environ)
-
-
 def answer_without_work(arguments: Sequence[str], taken: bytes, error: BaseException) -> None:
-    """Say yes to the agent, and write down that nothing was done, and why."""
+    """Say yes to the agent, and log that nothing was done, and why."""
     call = read_call(arguments)
-    agent = call.agent
     event: AgentEvent | None = None
     known: Agent | None = None
     try:
         event, known = event_of(call, parse_payload(taken), os.environ, time.time_ns())
-        agent = event.agent
     except Exception:  # what the event was about stays unknown
         event = None
-    if event is None or event.is_known:
-        _note(agent, event, error)
-    _tell_of_failure(event, known, agent, error, own_process=True)
+    _answer_failure(call, event, known, error, own_process=True)
 
 
-def _deliver(event: AgentEvent, begin_daemon: bool = False) -> Reply:
-    from holdfast.interfaces.hooks.delivery import deliver
-
-    return deliver(event, begin_daemon=begin_daemon)
+def _answer_failure(
+    call: Call,
+    event: AgentEvent | None,
+    known: Agent | None,
+    error: BaseException,
+    own_process: bool,
+) -> None:
+    """The agent goes on, and is told that nothing was saved."""
+    agent = event.agent if event is not None else call.agent
+    if event is None or known is None or not event.is_known:
+        if event is None or event.is_known:
+            _note(agent, event, error)
+        _write(plain_answer(known, agent, event), own_process)
+        return
+    answered = False
+    try:
+        handler = event_handler(os.environ)
+        reply = handler.failed(event, error)
+        text = known.render(event, reply)
+        answered = True
+        delivered = _write(text, own_process)
+        handler.settle(event, handler.workspace_for(event), reply, delivered=delivered)
+    except Exception as failed:
+        _note(agent, event, failed)
+        if not answered:
+            _write(plain_answer(known, agent, event), own_process)
 
 
 def _note(agent: str, event: AgentEvent | None, error: BaseException) -> None:
-    from holdfast.interfaces.hooks.problems import note_problem  # hardly ever needed
-
-    note_problem(agent, event, error)
+    problem_log(os.environ).note_problem(agent, event, error)
 
 
-def _go_on_alone(event: AgentEvent, begin_daemon: bool) -> None:
-    """Deal with an event in a process that the agent does not wait for."""
+def _begin_daemon() -> None:
+    """For the next event: an agent never waits until a daemon is there."""
+    from holdfast.interfaces.daemon.client import begin_daemon
+
+    begin_daemon(os.environ)
+
+
+def _continue_alone(
+    handler: EventHandler,
+    workspace: OpenedForEvent,
+    event: AgentEvent,
+    work: Callable[[], object],
+    begin_daemon: bool,
+) -> None:
+    """Finish the event in a process that the agent does not wait for."""
     try:
         child = os.fork()
     except OSError:
@@ -110,9 +136,11 @@ def _go_on_alone(event: AgentEvent, begin_daemon: bool) -> None:
         for number in (0, 1, 2):
             os.dup2(nowhere, number)
     try:
-        _deliver(event, begin_daemon)
+        work()
+        if begin_daemon and workspace.allows_daemon:
+            _begin_daemon()
     except BaseException as error:
-        _note(event.agent, event, error)
+        handler.problems.note_problem(event.agent, event, error)
     finally:
         os._exit(0)
 
@@ -138,40 +166,8 @@ def _input() -> BinaryIO:
     return io.BytesIO(stream.read().encode("utf-8", "surrogateescape"))
 
 
-def _tell(event: AgentEvent, known: Agent, reply: Reply, own_process: bool) -> None:
-    told = _say(known.render(event, reply), own_process)
-    if reply.claim is not None:
-        from holdfast.bootstrap.event_workspace import workspace_of
-        from holdfast.interfaces.hooks.telling import settle_in
-
-        settle_in(event, workspace_of(event), reply.claim, told=told)
-    if reply.notices and told:
-        from holdfast.interfaces.hooks.protection_notices import settle
-
-        settle(event, reply.notices)
-
-
-def _tell_of_failure(
-    event: AgentEvent | None,
-    known: Agent | None,
-    agent: str,
-    error: BaseException,
-    own_process: bool,
-) -> None:
-    """The agent goes on, and is told that nothing was saved."""
-    try:
-        if event is not None and known is not None and event.is_known:
-            from holdfast.interfaces.hooks.protection_notices import of_failure
-
-            _tell(event, known, of_failure(event, error), own_process)
-            return
-    except Exception as failed:
-        _note(agent, event, failed)
-    _say(plain_answer(known, agent, event), own_process)
-
-
-def _say(text: str, own_process: bool) -> bool:
-    """An answer that nobody takes is no reason to fail; whether it was taken."""
+def _write(text: str, own_process: bool) -> bool:
+    """Whether the agent took the answer. One that it does not take is no reason to fail."""
     data = (text + "\n" if text else "").encode()
     try:
         if not own_process:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -42,7 +43,7 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     from holdfast.domain.findings import Gravity, Symptom
     from holdfast.interfaces.agent_setup.installation import examine_servers
     from holdfast.interfaces.agent_setup.protection import protections
-    from holdfast.interfaces.hooks.problems import log_files, problems_of
+    from holdfast.interfaces.hooks.automation import problem_log
 
     workspace = _workspace(invocation.directory.absolute())
     installed = protections(workspace, _last_events(workspace), now=invocation.now)
@@ -59,10 +60,13 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     for server in examine_servers(workspace):
         gravity = Gravity.FINE if server.cure is None else Gravity.WARNING
         yield Symptom(f"{server.agent} MCP ({server.scope})", gravity, server.finding, server.cure)
-    problems = problems_of(workspace, invocation.now - timedelta(days=1))
+    hooks_log = problem_log(os.environ)
+    problems = hooks_log.problems_of(workspace, invocation.now - timedelta(days=1))
     if problems:
         finding = f"{count(len(problems), 'event')} could not be saved: {problems[-1].message}"
-        yield Symptom("hooks", Gravity.WARNING, finding, "see " + ", ".join(map(str, log_files())))
+        yield Symptom(
+            "hooks", Gravity.WARNING, finding, "see " + ", ".join(map(str, hooks_log.files()))
+        )
 
 
 def _tried(one: Protection, workspace: Path) -> Protection:

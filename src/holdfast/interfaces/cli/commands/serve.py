@@ -36,7 +36,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     invocation.at_most(0)
-    from holdfast.app.automation.watched_workspace import open_watcher
+    from holdfast.api.automation import open_watcher
     from holdfast.interfaces.daemon.address import NoPlace
     from holdfast.interfaces.daemon.listening import AlreadyRunning, listen
     from holdfast.interfaces.daemon.server import Daemon, bound_log

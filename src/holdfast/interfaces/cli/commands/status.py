@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -13,11 +14,11 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.api.automation import Problem
     from holdfast.api.workspace import Workspace
     from holdfast.domain.sessions import Session
     from holdfast.interfaces.agent_setup.protection import Protection
     from holdfast.interfaces.cli.status_view import Status
-    from holdfast.interfaces.hooks.problems import Problem
 
 ANSWERS = True
 AGENT_WARNING = False
@@ -164,6 +165,6 @@ def _watch(workspace: Path) -> dict[str, Any] | None:
 
 def _problems(invocation: Invocation, workspace: Path) -> tuple[Problem, ...]:
     """What hooks could not save or record here in the last day."""
-    from holdfast.interfaces.hooks.problems import problems_of
+    from holdfast.interfaces.hooks.automation import problem_log
 
-    return tuple(problems_of(workspace, invocation.now - timedelta(days=1)))
+    return tuple(problem_log(os.environ).problems_of(workspace, invocation.now - timedelta(days=1)))

@@ -14,7 +14,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
 if TYPE_CHECKING:
-    from holdfast.app.automation.watched_workspace import WatchedWorkspace
+    from holdfast.api.automation import WatchedWorkspace
     from holdfast.domain.outcomes import SaveOutcome
     from holdfast.domain.triggers import TriggerRules
 
@@ -52,11 +52,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _watch(invocation: Invocation, stop: GracefulStop) -> int:
-    from holdfast.app.automation.watched_workspace import (
-        WatchedWorkspace,
-        open_watcher,
-        trigger_rules,
-    )
+    from holdfast.api.automation import open_watcher, trigger_rules, watch_opened
 
     opened = invocation.open(create=True)
     happened = threading.Event()
@@ -65,9 +61,7 @@ def _watch(invocation: Invocation, stop: GracefulStop) -> int:
         vault = opened.engine.vault
         rules = _asked(invocation, trigger_rules(vault.settings))
         session = invocation.session(opened, create=True)
-        workspace = WatchedWorkspace(
-            vault.workspace, watcher, opened=opened.opened, listener=happened.set, rules=rules
-        )
+        workspace = watch_opened(opened.opened, watcher, listener=happened.set, rules=rules)
     except BaseException:
         opened.close()
         watcher.close()

@@ -1,0 +1,118 @@
+"""The door for hooks, the daemon and `holdfast watch`: agent events and watched workspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.bootstrap.automation_host import LocalHost
+from holdfast.bootstrap.automation_host import give_memory_back as give_memory_back
+from holdfast.bootstrap.automation_host import is_on_a_network as is_on_a_network
+
+if TYPE_CHECKING:
+    from holdfast.app.automation.event_handler import EventHandler as EventHandler
+    from holdfast.app.automation.event_handler import EventWorkspace as EventWorkspace
+    from holdfast.app.automation.event_handler import OpenedForEvent as OpenedForEvent
+    from holdfast.app.automation.host import Fallback as Fallback
+    from holdfast.app.automation.problem_log import Problem as Problem
+    from holdfast.app.automation.problem_log import ProblemLog as ProblemLog
+    from holdfast.app.automation.watched_workspace import WatchedWorkspace as WatchedWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace as OpenWorkspace
+    from holdfast.domain.agent_events import AgentEvent
+    from holdfast.domain.settings.schema import Settings
+    from holdfast.domain.triggers import TriggerRules
+    from holdfast.ports.watcher import Watcher as Watcher
+    from holdfast.ports.watcher import WatchStatus as WatchStatus
+
+
+def event_handler(environment: Mapping[str, str], fallback: Fallback) -> EventHandler:
+    """Handles the events of agents. `fallback` is for when the stores cannot be written."""
+    from holdfast.app.automation.event_handler import EventHandler
+
+    return EventHandler(LocalHost(environment, fallback))
+
+
+def problem_log(environment: Mapping[str, str], fallback: Fallback) -> ProblemLog:
+    """Events that could not be handled."""
+    from holdfast.app.automation.problem_log import ProblemLog
+
+    return ProblemLog(LocalHost(environment, fallback))
+
+
+def open_watcher() -> Watcher:
+    """The watcher of this system, or one that says why there is none."""
+    from holdfast.bootstrap.watchers import open_watcher
+
+    return open_watcher()
+
+
+def watch_workspace(
+    workspace: Path,
+    watcher: Watcher,
+    environment: Mapping[str, str],
+    *,
+    listener: Callable[[], None] | None = None,
+    rules: TriggerRules | None = None,
+) -> WatchedWorkspace:
+    """Open a workspace and keep it open under watch; a store is created if there is none.
+    `listener` is called when files have changed; `rules` win over the settings."""
+    from holdfast.bootstrap.workspace import open_workspace
+
+    opened = open_workspace(
+        workspace,
+        create=True,
+        spare_repositories=True,
+        environment=environment,
+        purpose="holdfast daemon",
+    )
+    return watch_opened(opened, watcher, listener=listener, rules=rules)
+
+
+def watch_opened(
+    opened: OpenWorkspace,
+    watcher: Watcher,
+    *,
+    listener: Callable[[], None] | None = None,
+    rules: TriggerRules | None = None,
+) -> WatchedWorkspace:
+    """The same for a workspace that is open already."""
+    from holdfast.app.automation.watched_workspace import WatchedWorkspace
+
+    return WatchedWorkspace(opened, watcher, listener=listener, rules=rules)
+
+
+def trigger_rules(settings: Settings) -> TriggerRules:
+    """When automatic checkpoints are due, by the settings."""
+    from holdfast.app.automation.watched_workspace import trigger_rules
+
+    return trigger_rules(settings)
+
+
+def clean_up(workspace: Path, environment: Mapping[str, str]) -> None:
+    """The daily cleanup, with the store opened once more."""
+    from holdfast.bootstrap.workspace import open_workspace
+    from holdfast.ports.progress import NoProgress
+
+    with open_workspace(workspace, create=False, environment=environment) as opened:
+        opened.engine.cleanup(NoProgress(), asked=False)
+
+
+def is_checked(opened: OpenWorkspace, event: AgentEvent) -> bool:
+    """Whether the user wants the result of this tool call to be checked."""
+    from holdfast.app.automation.event_handler import is_checked
+
+    return is_checked(opened, event)
+
+
+def needs_hook_process(workspace: WatchedWorkspace) -> str | None:
+    """Why the events of a workspace have to be handled in the hook's own process, if they must."""
+    from holdfast.bootstrap.components import BUILT_IN
+
+    settings = workspace.opened.engine.vault.settings
+    if settings.daemon == "off":
+        return "the settings turn it off"
+    foreign = [name for name in settings.components if name not in BUILT_IN]
+    if foreign:
+        return f"{foreign[0]} is a plug-in, which may need the environment of the hook"
+    return None

@@ -1,0 +1,420 @@
+"""What is done about an agent's event: save before a change, look after it, restore a failure.
+
+    known? → may the agent go on at once? → in the workspace: tool's end → conversation → lock →
+    delivered before? → session → save, or restore → notices → check of the user's
+
+Notices come with the reply; the interface that answers the agent reports back with `settle`.
+
+Guarantee: when an event before a change has been handled, the state before it is durable, or the
+trigger is turned off in the settings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from holdfast.app.automation.agent_processes import AgentProcesses
+from holdfast.app.automation.agent_sessions import end_session, ensure_session, find_session
+from holdfast.app.automation.auto_restore import checkpoint_by_intent, restore_after_failure
+from holdfast.app.automation.checks import check_after_tool, may_be_checked, remember_checks
+from holdfast.app.automation.conversation_capture import ConversationCapture
+from holdfast.app.automation.event_dedupe import EventDedupe
+from holdfast.app.automation.merges import keep_merge
+from holdfast.app.automation.problem_log import ProblemLog
+from holdfast.app.automation.save_notices import (
+    setting_notice,
+    skip_notices,
+    too_large_notices,
+    trigger_off_notice,
+)
+from holdfast.app.automation.session_notices import SessionNotices
+from holdfast.app.automation.tool_checkpoint import ToolCheckpoint, command_risk, save_before_tool
+from holdfast.app.automation.tool_tracking import note_begin, note_end, note_unchanged
+from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, Reply, ToolKind
+from holdfast.domain.checkpoints import Kind, Position
+from holdfast.domain.errors import Busy, HoldfastError, NotFound, StoreMissing
+from holdfast.domain.intent import make_intent
+from holdfast.domain.sessions import SessionStatus
+from holdfast.domain.tool_calls import message_description, tool_description
+from holdfast.engine.save.save import was_last_at
+
+if TYPE_CHECKING:
+    from holdfast.app.automation.host import Host
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.agent_events import NoticeClaim
+    from holdfast.domain.sessions import Session
+
+_ENDS = {
+    EventKind.COMPACT: "Before the agent compacts its context",
+    EventKind.TURN_END: "After the agent's turn",
+    EventKind.SESSION_END: "When the session ended",
+}
+_CONFIDENCE = 1.0
+
+
+class EventWorkspace(Protocol):
+    """The workspace of one event, as the interface has it: opened for this event in the hook's
+    process, or kept open by the daemon. An interface may refuse an event by an exception of its
+    own, which reaches its caller."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def waits_for_check(self, event: AgentEvent) -> bool:
+        """Asked of an event that need not wait: whether a check of the user's may have to run
+        before it is answered."""
+        ...
+
+    def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
+        """Do the work in the workspace. An event that `begins` gets a store if there is none; None
+        for any other event without a store."""
+        ...
+
+    def use_if_free(
+        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
+    ) -> Reply | None:
+        """The same for a mere look; an empty reply if it would have to wait."""
+        ...
+
+
+class OpenedForEvent:
+    """An `EventWorkspace` that opens the workspace for one event, in the hook's own process.
+    `allows_daemon`: the settings that were found want a daemon for later events."""
+
+    def __init__(self, host: Host, event: AgentEvent) -> None:
+        self._host = host
+        self._event = event
+        self.allows_daemon = False
+
+    @property
+    def path(self) -> Path:
+        return self._host.workspace_of(self._event, os.curdir)
+
+    def waits_for_check(self, event: AgentEvent) -> bool:
+        return event.kind is EventKind.AFTER_TOOL and may_be_checked(self._host.home)
+
+    def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
+        purpose = f"holdfast hook {event.agent}"
+        try:
+            opened = self._host.open_workspace(self.path, create=event.begins, purpose=purpose)
+        except (NotFound, StoreMissing):
+            if event.begins:
+                raise
+            return None
+        with opened:
+            self.allows_daemon = opened.engine.vault.settings.daemon == "on"
+            return work(opened)
+
+    def use_if_free(
+        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
+    ) -> Reply | None:
+        return self.use(event, work)  # only this process has it open
+
+
+class Handled(NamedTuple):
+    """`afterwards` is to be called once the agent has its answer; it may raise."""
+
+    reply: Reply
+    afterwards: Callable[[], object] | None = None
+
+
+class _Action(NamedTuple):
+    """What was done with the lock held, and what is left to save without it."""
+
+    reply: Reply
+    save_nested: Callable[[], tuple[Notice, ...]] | None = None
+
+
+class EventHandler:
+    """Handles the events of one user's agents, in any process."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.problems = ProblemLog(host)
+        self.notices = SessionNotices(host)
+        self.agents = AgentProcesses(host.processes)
+        self._conversation = ConversationCapture(self.problems)
+
+    def workspace_for(self, event: AgentEvent) -> OpenedForEvent:
+        """For a process that handles this one event."""
+        return OpenedForEvent(self._host, event)
+
+    def workspace_of(self, event: AgentEvent, standing_in: str) -> Path:
+        return self._host.workspace_of(event, standing_in)
+
+    def has_store(self, workspace: Path) -> bool:
+        return self._host.has_store(workspace)
+
+    def make_store(self, workspace: Path, *, purpose: str) -> tuple[str, ...]:
+        """What there is to report about it."""
+        with self._host.open_workspace(workspace, create=True, purpose=purpose) as opened:
+            return opened.news
+
+    def handle_event(
+        self, event: AgentEvent, workspace: EventWorkspace, *, can_continue: bool = True
+    ) -> Handled:
+        """All of it, if the agent must wait, or if the caller cannot continue after its answer;
+        else only what the agent has to be told. Errors are the caller's to report: `failed`."""
+        if not event.is_known:
+            return Handled(Reply())
+        if event.must_wait or not can_continue or workspace.waits_for_check(event):
+            return Handled(self._work(event, workspace))
+        reply: Reply | None = Reply()
+        if event.carries:
+            reply = workspace.use_if_free(event, lambda opened: self.notices_in(opened, event))
+        if reply is None:
+            return Handled(self.notices.due(event, Reply(), saved=False))
+        return Handled(reply, lambda: self._work(event, workspace))
+
+    def _work(self, event: AgentEvent, workspace: EventWorkspace) -> Reply:
+        reply = workspace.use(event, lambda opened: self.handle_in(opened, event))
+        if reply is None:
+            # Nothing to compare with; a notice that waited for an answer goes with this one.
+            return self.notices.due(event, Reply(), saved=False)
+        return reply
+
+    def failed(self, event: AgentEvent, error: BaseException) -> Reply:
+        """No checkpoint could be made: it is logged, and the agent is told."""
+        self.problems.note_problem(event.agent, event, error)
+        return self.notices.of_failure(event, error)
+
+    def settle(
+        self, event: AgentEvent, workspace: EventWorkspace, reply: Reply, *, delivered: bool
+    ) -> None:
+        """The agent has the answer, or it does not and the next event has to repeat its notices.
+
+        Guarantee: a notice that could not be handed over comes again with the next event. One whose
+        answer went out just before the process was killed is given twice."""
+        if reply.claim is not None:
+            self._settle_claim(event, workspace, reply.claim, delivered=delivered)
+        if reply.notices and delivered:
+            self.notices.note_delivered(event, reply.notices)
+
+    def _settle_claim(
+        self, event: AgentEvent, workspace: EventWorkspace, claim: NoticeClaim, *, delivered: bool
+    ) -> None:
+        from holdfast.engine.conversation.notices import settle_claim
+
+        try:
+            purpose = f"holdfast hook {event.agent}"
+            with self._host.open_workspace(workspace.path, create=False, purpose=purpose) as opened:
+                settle_claim(opened.engine.vault, claim, told=delivered)
+        except Exception as error:  # the agent has its answer, and the claim runs out
+            self.problems.note_trouble(event, "it was not noted that the agent was told", error)
+
+    def handle_in(self, opened: OpenWorkspace, event: AgentEvent) -> Reply:
+        """Handle an event in a workspace that is open."""
+        note_end(opened, event)
+        self._conversation.read_transcript(opened, event)
+        engine = opened.engine.for_hooks()
+        # An event that saves waits for edits now, before others have to wait for the lock.
+        opened = opened.with_engine(engine.having_waited() if event.begins else engine)
+        with engine.vault.lock.hold():
+            first = is_checked(opened, event) and EventDedupe.of(opened).seen(event) is None
+            action = self._act(opened, event)
+            reply = self._with_restores(opened, event, action.reply)
+            saved = reply.checkpoint is not None
+            reply = _with_news(opened, reply)
+            if action.save_nested is None:
+                reply = self.notices.due(event, reply, saved=saved)
+            before = _checkpoint_to_check(opened, event) if first else None
+            if event.kind is EventKind.MESSAGE:
+                self._conversation.note_message(opened, event, EventDedupe.of(opened))
+        if action.save_nested is not None:
+            reply = reply._replace(notices=(*reply.notices, *action.save_nested()))
+            reply = self.notices.due(event, reply, saved=saved)
+        if before is None:
+            return reply
+        return check_after_tool(opened, event, reply, before, self.problems)
+
+    def notices_in(self, opened: OpenWorkspace, event: AgentEvent) -> Reply:
+        """Only what the agent has to be told, and only if the store is free: otherwise it comes
+        with the next event."""
+        vault = opened.engine.vault
+        try:
+            with vault.lock.hold(wait=False):
+                asking = event.only_asking()
+                return self.notices.due(
+                    event, self._with_restores(opened, asking, Reply()), saved=False
+                )
+        except Busy:
+            return Reply()
+
+    def _act(self, opened: OpenWorkspace, event: AgentEvent) -> _Action:
+        dedupe = EventDedupe.of(opened)
+        if event.kind is EventKind.SESSION_END:
+            return _Action(self._at_session_end(opened, event, dedupe))
+        dedupe.ended(event)
+        seen = dedupe.seen(event)
+        if seen is not None:
+            return _Action(Reply(seen or None, deduplicated=True))
+        if event.kind in (EventKind.AFTER_TOOL, EventKind.COMPACT, EventKind.TURN_END):
+            return _Action(self._after(opened, event, dedupe))
+        if not is_trigger_on(opened, event):
+            if event.kind is not EventKind.BEFORE_TOOL:
+                return _Action(Reply())
+            dedupe.not_saved_before(event)
+            trigger = "shell" if event.tool_kind is ToolKind.SHELL else "edit"
+            return _Action(Reply(notices=(trigger_off_notice(trigger),)))
+        return self._before(opened, event, dedupe)
+
+    def _before(self, opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe) -> _Action:
+        vault = opened.engine.vault
+        session, resumed = ensure_session(opened, event)
+        context = (_resumed(session),) if resumed else ()
+        keep_merge(opened, session.id)
+        if event.kind is EventKind.SESSION_START:
+            head = vault.catalog.session(session.id).head  # type: ignore[union-attr]
+            return _Action(Reply(head, context=context))
+        try:
+            saved = self._save(opened, event, session)
+        except BaseException:
+            dedupe.not_saved_before(event)
+            raise
+        outcome = saved.outcome
+        # Only now: the clock must not be older than the save.
+        EventDedupe.of(opened).note(event, outcome.checkpoint.id, before=True)
+        note_begin(opened, event, outcome.checkpoint)
+        if vault.settings.check_command and event.kind is EventKind.BEFORE_TOOL:
+            remember_checks(self._host.home)
+        opened.news = (*opened.news, *saved.messages)
+        large = too_large_notices(vault, session, outcome.skipped)
+        notices = (*skip_notices(outcome), *large)
+        reply = Reply(outcome.checkpoint.id, outcome.deduplicated, context, notices=notices)
+        return _Action(reply, saved.save_nested)
+
+    def _save(self, opened: OpenWorkspace, event: AgentEvent, session: Session) -> ToolCheckpoint:
+        if event.kind is EventKind.MESSAGE:
+            intent = make_intent(message_description(event.prompt), confidence=_CONFIDENCE)
+            return ToolCheckpoint(opened.engine.save(session.id, intent, kind=Kind.MESSAGE))
+        return save_before_tool(self._host, opened, event, session)
+
+    def _at_session_end(
+        self, opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe
+    ) -> Reply:
+        """A turn that a person interrupted has no end of its own: its changes are saved now."""
+        session = find_session(opened, event)
+        try:
+            if session is None or session.status is not SessionStatus.ACTIVE:
+                return Reply()
+            return self._after(opened, event, dedupe)
+        finally:
+            end_session(opened, event)
+
+    def _after(self, opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe) -> Reply:
+        session = find_session(opened, event)
+        if session is None:
+            return Reply()
+        vault = opened.engine.vault
+        if event.failure is not None and vault.settings.restore_on_failure == "on":
+            return restore_after_failure(opened, event, session, dedupe)
+        if keep_merge(opened, session.id).kept is not None:
+            session = find_session(opened, event) or session
+        _report_created_ignored(opened, event, dedupe)
+        if not is_trigger_on(opened, event) or dedupe.overtaken(event):
+            return Reply()
+        head = vault.catalog.checkpoint(session.id, str(session.head))
+        if (
+            head is not None
+            and was_last_at(vault, head.tree)
+            and opened.engine.look().tree == head.tree
+        ):
+            note_unchanged(opened, head)
+            return Reply(head.id, deduplicated=True)
+        if event.kind in _ENDS:
+            description = _ENDS[event.kind]
+        else:
+            description = tool_description("After", event.tool, event.command)
+        intent = make_intent(description, confidence=_CONFIDENCE)
+        position = Position(tool_use_id=event.tool_use_id)
+        outcome = opened.engine.save(session.id, intent, kind=Kind.TOOL, position=position)
+        dedupe.note(event, outcome.checkpoint.id, before=False)
+        return Reply(outcome.checkpoint.id, outcome.deduplicated)
+
+    def _with_restores(self, opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
+        """With what the agent has to be told about restores since its last event."""
+        asked = event.must_wait or event.kind is EventKind.OTHER
+        session = find_session(opened, event) if event.carries and asked else None
+        if session is None:
+            return reply
+        if not opened.engine.vault.catalog.restores_since(session.id, limit=1):
+            return reply  # most events: nothing more is loaded or opened
+        from holdfast.engine.conversation.notices import claim_notices
+
+        try:
+            claim = claim_notices(opened.engine.vault, session.id)
+        except HoldfastError as error:  # the story cannot be read; the checkpoint is made anyway
+            self.problems.note_trouble(event, "the agent was not told what was taken back", error)
+            return reply
+        if claim is None:
+            return reply
+        return reply._replace(context=(*reply.context, *claim.texts), claim=claim)
+
+
+def is_trigger_on(opened: OpenWorkspace, event: AgentEvent) -> bool:
+    """Whether the settings want a checkpoint for this event (AU-1)."""
+    settings = opened.engine.vault.settings
+    if event.kind is EventKind.MESSAGE:
+        return settings.auto_message == "on"
+    if event.kind in _ENDS:
+        return settings.auto_turn_end == "on"
+    shell = event.tool_kind is ToolKind.SHELL
+    if event.kind is EventKind.AFTER_TOOL:
+        return shell and settings.auto_after_shell == "on"
+    if event.kind is EventKind.BEFORE_TOOL:
+        return (settings.auto_shell if shell else settings.auto_edit) == "on"
+    return True
+
+
+def is_checked(opened: OpenWorkspace, event: AgentEvent) -> bool:
+    """Whether the user wants the result of this tool call to be checked."""
+    after = event.kind is EventKind.AFTER_TOOL and event.failure is None
+    return after and bool(opened.engine.vault.settings.check_command)
+
+
+def _checkpoint_to_check(opened: OpenWorkspace, event: AgentEvent) -> str | None:
+    """The checkpoint before the tool call, if the call changed anything. The event is then noted,
+    so that it is checked once."""
+    session = find_session(opened, event)
+    dedupe = EventDedupe.of(opened)
+    if session is None or dedupe.overtaken(event):
+        return None
+    target = dedupe.checkpoint_before(event) or checkpoint_by_intent(opened, event, session)
+    if target is None:
+        return None
+    before = opened.engine.vault.catalog.checkpoint(session.id, target)
+    if before is None or opened.engine.look().tree == before.tree:
+        return None
+    dedupe.note(event, session.head, before=False)
+    return target
+
+
+def _resumed(session: Session) -> str:
+    head = f", and goes on from checkpoint {session.head[:10]}" if session.head else ""
+    return (
+        f"The session {session.id} had ended. It is active again{head}: holdfast log lists what it "
+        "has, holdfast diff what changed since."
+    )
+
+
+def _report_created_ignored(opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe) -> None:
+    before = dedupe.checkpoint_before(event) if event.kind is EventKind.AFTER_TOOL else None
+    vault = opened.engine.vault
+    found = vault.catalog.checkpoint(None, before) if before else None
+    if found is not None and event.tool_kind is ToolKind.SHELL and vault.files.named_paths():
+        from holdfast.app.automation.ignored_capture import created_ignored
+
+        messages = created_ignored(opened, event, command_risk(opened, event), found)
+        opened.news = (*opened.news, *messages)
+
+
+def _with_news(opened: OpenWorkspace, reply: Reply) -> Reply:
+    """With what there is to report about the store, such as one created in place of a lost one,
+    and about settings that cannot be used."""
+    news, opened.news = opened.news, ()
+    notices = [Notice(f"store:{text}", text, text) for text in news]
+    notices += [setting_notice(problem) for problem in opened.setting_problems]
+    return reply._replace(notices=(*reply.notices, *notices))

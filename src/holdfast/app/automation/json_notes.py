@@ -1,0 +1,40 @@
+"""Small JSON files with hints: private, bounded, replaced whole, and never synced.
+
+Nothing depends on a hint. A file that is missing, damaged or too large reads as nothing, and one
+that cannot be written is left as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def read_json(path: Path, *, most_bytes: int = 64 << 10) -> Any:
+    """What the file holds; None if it cannot be read."""
+    try:
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            return json.loads(file.read(most_bytes))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def write_json(path: Path, value: object) -> bool:
+    """Replace the file; whether that worked."""
+    new = path.with_name(f".{path.name}.{threading.get_native_id()}.new")
+    try:
+        with os.fdopen(os.open(new, _WRITE, 0o600), "wb") as file:
+            file.write(json.dumps(value).encode())
+        os.replace(new, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        return False
+    return True

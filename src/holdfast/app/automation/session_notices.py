@@ -1,0 +1,161 @@
+"""Notices about the protection of a session: that it is off, why, and when it is back; what a
+checkpoint lacks. Each is given once for each session and reason.
+
+    notices of an event → those not given yet → in the answer → noted as given once it is delivered
+
+Given notices are noted beside the stores or, since that directory may be the one that cannot be
+written, in the fallback directory. Where no file can be written, the notice goes with each message
+of the user: rather too often than never. An event whose answer no model reads leaves its notices to
+the next event. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from holdfast.app.automation.json_notes import read_json, write_json
+from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, Reply
+
+if TYPE_CHECKING:
+    from holdfast.app.automation.host import Host
+
+NAME = "hooks.told"
+_MOST_SESSIONS = 64
+_LARGEST = 256 << 10
+_MOST_TEXT = 1_000
+_BACK = "back"
+
+State: TypeAlias = dict[str, dict[str, Any]]
+"""By session: whether protection is off, the codes given, the notices that wait, and since when."""
+
+
+class SessionNotices:
+    """Those of all sessions of one user."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def of_failure(self, event: AgentEvent, error: BaseException) -> Reply:
+        """No checkpoint was made for this event: the answer, with a notice unless it was given."""
+        message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
+        hint = getattr(error, "hint", None)
+        message = message[:_MOST_TEXT].rstrip(".")
+        way = f" {_sentence(str(hint)[:_MOST_TEXT])}" if hint else ""
+        notice = Notice(
+            f"off:{getattr(error, 'code', type(error).__name__)}",
+            f"Holdfast is not protecting this session: {message}. No checkpoint was made, so that "
+            f"what you change now could not be taken back. Tell the user.{way}",
+            f"Holdfast: not protected. {_sentence(message)}{way}",
+        )
+        return self.due(event, Reply(notices=(notice,)), saved=False)
+
+    def due(self, event: AgentEvent, reply: Reply, *, saved: bool) -> Reply:
+        """The answer with those of its notices that are to be given now, and those that waited for
+        an answer that a model reads. `saved`: the event led to a checkpoint."""
+        places = self._places()
+        if not reply.notices:
+            places = [place for place in places if place.exists()]
+        if not places:
+            return reply  # most events: no notice now, and none before
+        state = _read(places)
+        mine = state.setdefault(_key(event), {"off": False, "told": [], "waiting": [], "at": 0})
+        before = json.dumps(mine)
+        notices = [one for one in reply.notices if one.code not in mine["told"]]
+        if any(one.code.startswith("off:") for one in reply.notices):
+            mine["off"] = True
+            mine["waiting"] = [one for one in mine["waiting"] if one[0] != _BACK]
+        elif saved and mine["off"] and event.begins:
+            mine["off"] = False
+            mine["told"] = [code for code in mine["told"] if not code.startswith("off:")]
+            waited = [Notice(*one) for one in mine["waiting"]]
+            mine["waiting"] = [one for one in waited if not one.code.startswith("off:")]
+            notices.append(_back())
+        known = {one.code for one in notices}
+        notices += [Notice(*one) for one in mine["waiting"] if one[0] not in known]
+        mine["waiting"] = [list(one) for one in notices]
+        written = json.dumps(mine) == before
+        if not written:
+            mine["at"] = self._host.clock.now_ns()
+            written = self._write(places, state)
+        may_repeat = event.kind in (EventKind.SESSION_START, EventKind.MESSAGE)
+        if event.carries and not written and not may_repeat:
+            notices = []
+        return reply._replace(notices=tuple(notices) if event.carries else ())
+
+    def note_delivered(self, event: AgentEvent, notices: Sequence[Notice]) -> None:
+        places = self._places()
+        state = _read(places)
+        mine = state.get(_key(event))
+        if mine is None:
+            return
+        given = {one.code for one in notices}
+        mine["told"] = sorted({*mine["told"], *given} - {_BACK})
+        mine["waiting"] = [one for one in mine["waiting"] if one[0] not in given]
+        if not (mine["off"] or mine["told"] or mine["waiting"]):
+            del state[_key(event)]
+        self._write(places, state)
+
+    def _places(self) -> list[Path]:
+        """Where they may be noted, the best first."""
+        places = []
+        with contextlib.suppress(Exception):
+            places.append(self._host.home / NAME)
+        return [*places, *self._host.fallback.files(NAME)]
+
+    def _write(self, places: Sequence[Path], state: State) -> bool:
+        """In one place only; whether that worked."""
+        newest = sorted(state.items(), key=lambda item: item[1].get("at", 0))[-_MOST_SESSIONS:]
+        done = False
+        for place in places:
+            with contextlib.suppress(Exception):  # the next place may be writable
+                if done or not state:
+                    place.unlink(missing_ok=True)
+                    continue
+                if place.name != NAME:
+                    self._host.fallback.require_private(place.parent)
+                done = write_json(place, dict(newest))
+        return done
+
+
+def _back() -> Notice:
+    return Notice(
+        _BACK,
+        "Holdfast protects this session again: checkpoints are made from here on.",
+        "Holdfast: protected again. Checkpoints are made from here on.",
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
+
+
+def _key(event: AgentEvent) -> str:
+    said = f"{event.agent}\0{event.session or event.project or event.cwd}"
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _read(places: Sequence[Path]) -> State:
+    """The newest file: an older one may be in a directory that has become read-only."""
+    found: list[tuple[int, State]] = []
+    for place in places:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            status = os.lstat(place)
+            if status.st_uid == os.geteuid():
+                state = read_json(place, most_bytes=_LARGEST)
+                known = {str(key): _checked(one) for key, one in state.items()}
+                found.append((status.st_mtime_ns, known))
+    return max(found, key=lambda one: one[0])[1] if found else {}
+
+
+def _checked(one: dict[str, Any]) -> dict[str, Any]:
+    waiting = [[str(part) for part in notice[:3]] for notice in one["waiting"]]
+    if any(len(notice) != 3 for notice in waiting):
+        raise ValueError("a notice that is cut off")
+    told = [str(code) for code in one["told"]]
+    return {"off": one["off"] is True, "told": told, "waiting": waiting, "at": int(one["at"])}

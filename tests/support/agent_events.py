@@ -1,0 +1,13 @@
+"""Handling an agent's event in this process, from the event to the reply."""
+
+from __future__ import annotations
+
+import os
+
+from holdfast.domain.agent_events import AgentEvent, Reply
+from holdfast.interfaces.hooks.automation import event_handler
+
+
+def handle(event: AgentEvent) -> Reply:
+    handler = event_handler(os.environ)
+    return handler.handle_event(event, handler.workspace_for(event), can_continue=False).reply
