@@ -19,7 +19,7 @@ class HoldfastWatched(Holdfast):
         super().prepare(tree)
         self._watcher = open_watcher()
         self._watch = self._watcher.open(os.fsencode(self._session.workspace))
-        self._session._engine.use_watch(self._watch)
+        self._session.opened._opened.engine.use_watch(self._watch)
 
     def save(self) -> Ref:
         status = self._watch.status()

@@ -17,6 +17,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.restore.journal import Journal, encode_journal
+from tests.behind_the_api import engine_of
 from tests.support.encrypted_stores import make_encrypted
 from tests.support.tree_hash import describe
 from tests.torture.telling import Teller, Told, told_in
@@ -74,7 +75,7 @@ class Victim:
 
 
 def rows_of(session: SessionCheckpointer) -> list[tuple[object, ...]]:
-    catalog = session._engine.vault.catalog
+    catalog = engine_of(session).vault.catalog
     return [(c.id, c.name, c.parent, c.kind, c.tree, c.intent) for c in catalog.roots()]
 
 
@@ -101,7 +102,7 @@ def make_victim(
             states[f"n{number}"] = describe(workspace)
         session.restore("n0")
         session.undo()
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         with vault.lock.hold():
             vault.catalog.erase_traces()  # which folds its log, so that both files hold some of it
         session.checkpoint("the state after all that", name="last")

@@ -14,6 +14,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.activities import ActivityStatus
 from holdfast.domain.errors import InvalidIntent, UsageError
 from holdfast.domain.operations import OperationKind
+from tests.behind_the_api import engine_of
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("CP-9")
@@ -48,7 +49,7 @@ def fail_twice(session: SessionCheckpointer) -> None:
 
 
 def notes(session: SessionCheckpointer) -> list[str | None]:
-    vault = session._engine.vault
+    vault = engine_of(session).vault
     done = vault.catalog.operations(session._id, kinds=(OperationKind.RESTORE,))
     return [operation.note for operation in done]
 
@@ -218,7 +219,7 @@ def test_an_attempt_whose_process_died_is_offered_back(workspace: Path) -> None:
         for number in range(3):
             (workspace / "b.txt").write_text(str(number))
             session.checkpoint("others go on")
-        decided = {d.checkpoint.id: d for d in session._engine.plan_cleanup().decisions}
+        decided = {d.checkpoint.id: d for d in engine_of(session).plan_cleanup().decisions}
         assert decided[left.checkpoint].keep
         session.restore(left.checkpoint)
         assert (workspace / "a.txt").read_text() == "0"

@@ -16,6 +16,7 @@ from holdfast.domain.errors import BudgetReached, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.conversation import conversation
+from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 
 pytestmark = pytest.mark.both_stores
@@ -32,7 +33,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def index_of(session: SessionCheckpointer, checkpoint: str) -> int | None:
-    return session._engine.resolve(S, checkpoint).message_index
+    return engine_of(session).resolve(S, checkpoint).message_index
 
 
 def holding(session: SessionCheckpointer) -> list[str]:
@@ -110,9 +111,11 @@ def test_a_checkpoint_knows_the_last_message_before_it(workspace: Path) -> None:
         assert index_of(session, silent) is None
         assert index_of(session, session.checkpoint("after two")) == 1
         (workspace / "a.txt").write_text("about to be edited")
-        given = session._engine.save(
-            S, make_intent("why"), kind=Kind.TOOL, position=Position(0, "toolu_1")
-        ).checkpoint
+        given = (
+            engine_of(session)
+            .save(S, make_intent("why"), kind=Kind.TOOL, position=Position(0, "toolu_1"))
+            .checkpoint
+        )
         assert (given.message_index, given.tool_use_id) == (0, "toolu_1")
         (workspace / "a.txt").write_text("changed")
         session.approve("good")
@@ -135,7 +138,7 @@ def test_a_story_that_cannot_be_read_costs_no_checkpoint_and_is_told(
         assert "holdfast repair" in " ".join(first.warnings)
         (workspace / "a.txt").write_text("changed")
         assert session.restore(first.checkpoint.id) == 1
-        session._engine.delete(S, session._engine.resolve(S, "HEAD~0"))
+        engine_of(session).delete(S, engine_of(session).resolve(S, "HEAD~0"))
 
 
 @pytest.mark.requirement("SE-4")

@@ -20,6 +20,7 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.errors import RestoreFailed
 from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
+from tests.behind_the_api import engine_of
 from tests.support.database_writer import make_database, state_of
 
 pytestmark = [pytest.mark.requirement("DB-1", "RB-3")]
@@ -76,11 +77,11 @@ class _FailingAfterwards(InterceptedFilesystem):
 
 
 def _failing(session: SessionCheckpointer, fs: _FailingAfterwards, goal: str) -> None:
-    vault = session._engine.vault
-    session._engine.vault = replace(vault, fs=fs, databases=fs)
+    vault = engine_of(session).vault
+    engine_of(session).vault = replace(vault, fs=fs, databases=fs)
     with pytest.raises(RestoreFailed, match="everything was put back as it was"):
         session.restore(goal)
-    session._engine.vault = vault
+    engine_of(session).vault = vault
 
 
 def test_a_failure_after_the_database_was_written_puts_its_very_bytes_back(place: _Place) -> None:
@@ -113,11 +114,11 @@ def test_what_somebody_wrote_in_between_is_reported_and_comes_back_with_undo(
     with SessionCheckpointer(place.workspace, "s") as session:
         first = session.checkpoint("one")
         _set(place.database, 2)
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         fs = _FailingAfterwards(LocalFilesystem(), place.database, 3)
-        session._engine.vault = replace(vault, fs=fs, databases=fs)
+        engine_of(session).vault = replace(vault, fs=fs, databases=fs)
         outcome = session.restore_checkpoint(first)
-        session._engine.vault = vault
+        engine_of(session).vault = vault
         assert [problem.path for problem in outcome.conflicts] == [b"app.db"]
         assert state_of(place.database) == 1
         session.undo()
@@ -153,9 +154,9 @@ def test_a_database_of_which_nobody_knows_whether_it_was_written_is_put_back(
         first = session.checkpoint("one")
         place.change()
         before = place.files()
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         fs = _DyingAfterwards(LocalFilesystem(), _died())
-        session._engine.vault = replace(vault, fs=fs, databases=fs)
+        engine_of(session).vault = replace(vault, fs=fs, databases=fs)
         if best_effort:
             outcome = session.restore_checkpoint(first, best_effort=True)
             assert [problem.path for problem in outcome.skipped] == [b"app.db"]
@@ -163,7 +164,7 @@ def test_a_database_of_which_nobody_knows_whether_it_was_written_is_put_back(
         else:
             with pytest.raises(RestoreFailed, match="everything was put back as it was"):
                 session.restore(first)
-        session._engine.vault = vault
+        engine_of(session).vault = vault
         assert place.files() == before
         assert state_of(place.database) == 2
 
@@ -175,12 +176,12 @@ def test_a_restore_that_is_interrupted_while_a_database_is_written_puts_it_back(
         first = session.checkpoint("one")
         place.change()
         before = place.files()
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         fs = _DyingAfterwards(LocalFilesystem(), KeyboardInterrupt())
-        session._engine.vault = replace(vault, fs=fs, databases=fs)
+        engine_of(session).vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(KeyboardInterrupt):
             session.restore(first)
-        session._engine.vault = vault
+        engine_of(session).vault = vault
         assert place.files() == before
         assert state_of(place.database) == 2
 
@@ -259,9 +260,9 @@ def test_a_process_that_somebody_has_stopped_is_ended_and_everything_put_back(
     with SessionCheckpointer(place.workspace, "s") as session:
         first = session.checkpoint("one")
         place.change()
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         fs = _Stopping(LocalFilesystem(), _STOPPED[when], monkeypatch)
-        session._engine.vault = replace(vault, fs=fs, databases=fs)
+        engine_of(session).vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(RestoreFailed, match="was stopped, and has been ended") as failed:
             session.restore(first)
         assert "everything was put back as it was" in failed.value.message

@@ -16,6 +16,7 @@ from holdfast import SessionCheckpointer
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import RestoreConflict
 from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
+from tests.behind_the_api import engine_of
 from tests.support.database_writer import OBEDIENT, make_database, state_of, tell
 
 pytestmark = pytest.mark.requirement("DB-1")
@@ -72,9 +73,9 @@ def test_a_restore_waits_for_a_transaction_and_keeps_what_it_has_written(
 ) -> None:
     path = workspace / "app.db"
     with _in_a_transaction(path, mode) as (session, first, writer):
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         fs = _Ending(LocalFilesystem(), writer)
-        session._engine.vault = replace(vault, fs=fs, databases=fs)
+        engine_of(session).vault = replace(vault, fs=fs, databases=fs)
         session.restore(first)
         assert fs.waited >= 2
         assert state_of(path) == 1

@@ -18,6 +18,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.activities import ActivityStatus
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
 from holdfast.engine.scan.scanner import Scanner
+from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.tree_hash import describe
 
@@ -434,7 +435,7 @@ def test_a_checkpoint_waits_for_the_edit_of_somebody_else(workspace: Path) -> No
             (workspace / "src" / "a.py").write_text("whole")
         waiting.join(60)
         (made,) = saved
-        found = other._engine.resolve(other._id, made)
+        found = engine_of(other).resolve(other._id, made)
         assert not found.partial
         assert other.get(made).artifact("src/a.py").read_bytes() == b"whole"
 

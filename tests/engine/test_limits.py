@@ -68,7 +68,7 @@ def test_a_save_at_the_budget_gets_the_room_that_nobody_needs(workspace: Path) -
         session.checkpoint("deleted", name="gone")
         (workspace / "large/more").unlink()
         session.checkpoint("kept as well")
-        engine = session._engine
+        engine = engine_of(session)
         engine.delete(SessionId("s"), engine.resolve(SessionId("s"), "gone"))
         engine.vault.space.fold_logs()
         used = _used(session)
@@ -77,7 +77,7 @@ def test_a_save_at_the_budget_gets_the_room_that_nobody_needs(workspace: Path) -
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("fits")
         assert _used(session) < used
-        assert not list(run_checks(session._engine.vault, data=True, progress=NoProgress()))
+        assert not list(run_checks(engine_of(session).vault, data=True, progress=NoProgress()))
 
 
 @pytest.mark.requirement("ST-3")

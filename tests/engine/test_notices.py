@@ -342,7 +342,7 @@ def test_a_claim_keeps_others_from_telling_until_it_is_given_back_or_has_run_out
     from holdfast.engine.conversation.notices import TELLING, claim_notices, settle_claim
 
     with SessionCheckpointer(workspace, "s") as session:
-        vault, name = session._engine.vault, session._id
+        vault, name = engine_of(session).vault, session._id
         first = session.checkpoint("why")
         assert claim_notices(vault, name) is None
         (workspace / "a.txt").write_text("1")

@@ -12,6 +12,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import RestoreFailed
 from holdfast.domain.ids import SessionId
+from tests.behind_the_api import engine_of
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import WatchedFilesystem, once
@@ -51,7 +52,7 @@ def test_content_whose_base_was_collected_is_stored_again(
         (workspace / "bulk").unlink()
         fill(workspace / "a", b"small")
         session.checkpoint("neither is needed any more")
-        engine = session._engine
+        engine = engine_of(session)
         for gone in (first, second):
             engine.delete(SessionId("s"), engine.resolve(SessionId("s"), gone))
         fill(workspace / "a", edited)

@@ -23,6 +23,7 @@ from holdfast.interfaces.hooks.automation import event_handler
 from holdfast.interfaces.tools.save import Created
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, RunningTool
 from holdfast.tools import ToolHandlers
+from tests.behind_the_api import engine_of
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import configure
 
@@ -170,8 +171,8 @@ def test_a_tool_of_an_agent_that_is_gone_or_too_old_does_not_count(
     configure(workspace, wait_for_edits=3600)
     _send(workspace, agent, EventKind.BEFORE_TOOL)
     with SessionCheckpointer(workspace, "mine") as session:
-        tools = session._engine.vault.running_tools
-        now_ns = session._engine.vault.clock.now_ns()
+        tools = engine_of(session).vault.running_tools
+        now_ns = engine_of(session).vault.clock.now_ns()
         assert len(tools.of_others(now_ns)) == 1
         agent.end()
         assert not session.save_checkpoint("the dead do not count").checkpoint.partial
@@ -179,7 +180,7 @@ def test_a_tool_of_an_agent_that_is_gone_or_too_old_does_not_count(
         other = Agent()
         try:
             _send(workspace, other, EventKind.BEFORE_TOOL)
-            later_ns = session._engine.vault.clock.now_ns() + LONGEST_CALL_NS
+            later_ns = engine_of(session).vault.clock.now_ns() + LONGEST_CALL_NS
             assert tools.of_others(later_ns) == []
         finally:
             other.end()
@@ -219,8 +220,8 @@ def test_what_an_agent_runs_does_not_wait_for_its_tool(workspace: Path) -> None:
         session.checkpoint("begin")
         owner = agent_above(os.getpid())
         assert owner in own_line()
-        tools = session._engine.vault.running_tools
-        now_ns = session._engine.vault.clock.now_ns()
+        tools = engine_of(session).vault.running_tools
+        now_ns = engine_of(session).vault.clock.now_ns()
         tools.begin("0" * 32, owner=str(owner), session="s", tool="Bash", now_ns=now_ns)
         assert not session.save_checkpoint("from within the tool").checkpoint.partial
 
@@ -240,7 +241,7 @@ def test_a_process_of_another_user_is_nobodys_agent(monkeypatch: pytest.MonkeyPa
 def test_files_that_make_no_sense_are_passed_over(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "mine") as session:
         session.checkpoint("begin")
-        directory = session._engine.vault.files.directory / RUNNING_TOOLS
+        directory = engine_of(session).vault.files.directory / RUNNING_TOOLS
         directory.mkdir(mode=0o700)
         (directory / "empty").write_bytes(b"")
         (directory / "binary").write_bytes(b"\xff\n\xff\n\xff\n\xff")

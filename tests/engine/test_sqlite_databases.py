@@ -20,6 +20,7 @@ from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
 from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
+from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.database_writer import OBEDIENT, hammering, make_database, state_of, tell
 from tests.support.tree_hash import describe, differences
@@ -237,9 +238,9 @@ def test_a_file_that_is_only_named_like_shared_memory_is_not_taken_for_it(worksp
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("without notes")
         (workspace / "notes-shm").write_text("mine")
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         fs = _ComingBack(LocalFilesystem(), workspace / "notes-shm")
-        session._engine.vault = replace(vault, fs=fs, databases=fs)
+        engine_of(session).vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(RestoreFailed, match="still there"):
             session.restore(first)
         assert (workspace / "notes-shm").exists()
@@ -297,9 +298,9 @@ def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
         with closing(sqlite3.connect(path)) as db:
             db.execute("UPDATE rows SET number=2")
             db.commit()
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         fs = _Beginning(LocalFilesystem(), writer)
-        session._engine.vault = replace(vault, fs=fs, databases=fs)
+        engine_of(session).vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(RestoreFailed, match="transaction of this database is under way"):
             session.restore(first)
         tell(writer, "commit")

@@ -15,6 +15,7 @@ from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import SessionStatus
+from tests.behind_the_api import engine_of
 from tests.interfaces.cli.command_line import CommandLine
 
 S = SessionId("s")
@@ -34,19 +35,19 @@ def test_a_session_that_is_started_has_a_first_checkpoint_a_title_and_an_agent(
 ) -> None:
     with start_session(workspace, "s", title="Refactor auth", agent="claude-code") as session:
         (first,) = session.summaries()
-        row = session._engine.vault.catalog.session(S)
+        row = engine_of(session).vault.catalog.session(S)
         assert row is not None
         assert (row.title, row.agent, row.status) == (
             "Refactor auth",
             "claude-code",
             SessionStatus.ACTIVE,
         )
-        assert session._engine.resolve(S, "initial").kind is Kind.INITIAL
+        assert engine_of(session).resolve(S, "initial").kind is Kind.INITIAL
         assert session.head == first.id
         assert session.end().status is SessionStatus.ENDED
     with start_session(workspace, "s") as session:
         assert session.checkpoint_count == 1
-        row = session._engine.vault.catalog.session(S)
+        row = engine_of(session).vault.catalog.session(S)
         assert row is not None
         assert row.status is SessionStatus.ACTIVE
     with start_session(workspace) as fresh:
@@ -187,7 +188,7 @@ def test_what_a_trigger_or_a_reused_checkpoint_brings_begins_no_ended_session_ag
         session.end()
         assert session.save_checkpoint("again", reuse=True).deduplicated
         (workspace / "a.txt").write_text("1")
-        session._engine.save(S, make_intent("After Bash"), kind=Kind.TOOL)
+        engine_of(session).save(S, make_intent("After Bash"), kind=Kind.TOOL)
         assert session.status == "ended"
 
 

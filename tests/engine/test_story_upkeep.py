@@ -23,6 +23,7 @@ from holdfast.engine.repair.check import run_checks
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
+from tests.behind_the_api import engine_of
 from tests.support.clocks import pass_days
 from tests.support.composition import configure
 from tests.support.encrypted_stores import files_with, make_encrypted
@@ -39,7 +40,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def vault_of(session: SessionCheckpointer) -> Vault:
-    return session._engine.vault
+    return engine_of(session).vault
 
 
 def say(vault: Vault, *texts: str, session_id: SessionId = S) -> None:
@@ -86,7 +87,7 @@ def test_a_deleted_checkpoint_takes_its_annotations_along(workspace: Path) -> No
         vault = vault_of(session)
         note(vault, first, "stays")
         note(vault, second, "goes")
-        session._engine.delete(S, session._engine.resolve(S, second))
+        engine_of(session).delete(S, engine_of(session).resolve(S, second))
         assert [a.text for a in vault.story.annotations(S)] == ["stays"]
 
 
@@ -138,30 +139,30 @@ def test_cleanup_keeps_what_an_open_edit_goes_back_to(workspace: Path) -> None:
             NewActivity(S, ActivityKind.EDIT, "why", CheckpointId(ids[1]), 1, "nobody")
         )
         note(vault, ids[1], "kept")
-        plan = session._engine.plan_cleanup()
+        plan = engine_of(session).plan_cleanup()
         kept = {d.checkpoint.id: d.reason for d in plan.decisions if d.keep}
         assert "edit" in kept[CheckpointId(ids[1])]
-        session._engine.cleanup(NoProgress())
+        engine_of(session).cleanup(NoProgress())
         assert len(vault.story.annotations(S)) == 1
 
 
 @pytest.mark.requirement("SE-7", "ST-2")
 def test_cleanup_keeps_what_is_annotated(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SessionCheckpointer(workspace, "s") as session:
-        session._engine.set_setting("retention", {"tool": {"most": 1}})
+        engine_of(session).set_setting("retention", {"tool": {"most": 1}})
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("first")
         made = []
         for number in range(4):
             (workspace / "a.txt").write_text(f"edited {number}")
-            saved = session._engine.save(S, make_intent(f"Edit {number}"), kind=Kind.TOOL)
+            saved = engine_of(session).save(S, make_intent(f"Edit {number}"), kind=Kind.TOOL)
             made.append(saved.checkpoint.id)
         session.annotate(made[0], "the last one whose tests passed")
         pass_days(monkeypatch, 2)
-        decided = {d.checkpoint.id: d for d in session._engine.plan_cleanup().decisions}
+        decided = {d.checkpoint.id: d for d in engine_of(session).plan_cleanup().decisions}
         assert decided[made[0]].keep
         assert decided[made[0]].reason == "protected: it is annotated"
-        session._engine.cleanup(NoProgress())
+        engine_of(session).cleanup(NoProgress())
         assert [s.id for s in session.history()][1:] == [made[0], session.history()[-1].id]
         assert [a.text for a in session.annotations()] == ["the last one whose tests passed"]
 

@@ -18,6 +18,7 @@ from holdfast.domain.messages import Role
 from holdfast.domain.timeline.timeline import Event, Timeline
 from holdfast.engine.history.timeline import timeline
 from holdfast.ports.story import NewMessage
+from tests.behind_the_api import engine_of
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
 
@@ -116,7 +117,7 @@ def test_everything_that_happens_is_in_one_stream(workspace: Path) -> None:
 def test_pages_lead_from_one_to_the_next_until_everything_was_told(
     session: SessionCheckpointer,
 ) -> None:
-    story = session._engine.vault.story
+    story = engine_of(session).vault.story
     for number in range(7):
         fill(session.workspace / "file", str(number).encode())
         session.checkpoint(f"state {number}")
@@ -186,7 +187,7 @@ def test_a_timeline_is_of_one_session(session: SessionCheckpointer, workspace: P
 def test_a_damaged_story_costs_the_messages_and_the_page_says_so(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("one")
-        session._engine.vault.story.add_messages(
+        engine_of(session).vault.story.add_messages(
             SessionId("s"), [NewMessage(Role.USER, "hello", 0)]
         )
         store = session.save()

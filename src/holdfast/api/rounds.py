@@ -28,9 +28,9 @@ class Rounds:
 
         return rounds_in(self._vault, session_id)
 
-    def status(self, session_id: SessionId) -> ApprovalStatus:
-        """From the records alone; unsaved work is not looked for."""
-        return self._engine.approval(session_id)
+    def status(self, session_id: SessionId, *, look: bool = False) -> ApprovalStatus:
+        """From the records alone; with `look`, unsaved work counts too."""
+        return self._engine.approval(session_id, self._engine.look() if look else None)
 
     def approve(self, session_id: SessionId, message: str | None = None) -> ApproveOutcome:
         """Approve the present state, and begin the next round."""

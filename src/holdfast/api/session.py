@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from holdfast.api import arguments
 from holdfast.api.arguments import flag, optional
-from holdfast.api.workspace import NoProgress, Workspace
-from holdfast.bootstrap.workspace import new_session_id, open_workspace
+from holdfast.api.workspace import NoProgress, Workspace, open_workspace
+from holdfast.bootstrap.workspace import new_session_id
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
@@ -30,7 +30,6 @@ from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
 from holdfast.domain.trees.changes import ChangeType
-from holdfast.engine.edits.running import inside
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from holdfast.engine.bundles.exporter import ExportOutcome
     from holdfast.engine.bundles.importer import ImportOutcome
     from holdfast.engine.conversation.transcript_import import TranscriptImport
-    from holdfast.engine.engine import Engine
     from holdfast.engine.replay.replay import Replay
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
@@ -74,11 +72,11 @@ class SessionCheckpointer:
         directory = Path(arguments.path("workspace", workspace))
         chosen = optional(arguments.function, "file_filter", file_filter)
         self._id = valid_session_id(session_id)
-        self._open = open_workspace(
+        self._workspace = open_workspace(
             directory, create=True, file_filter=chosen, purpose=f"session {self._id}"
         )
-        self._workspace, self._closed = Workspace.of(self._open), False
-        for problem in self._open.setting_problems:
+        self._closed = False
+        for problem in self._workspace.setting_problems:
             warnings.warn(f"{problem.finding}: {problem.cure}", stacklevel=2)
 
     @classmethod
@@ -86,7 +84,7 @@ class SessionCheckpointer:
         """Open a session that exists; `NotFound` (a ValueError) when it does not."""
         directory = Path(arguments.path("workspace", workspace))
         wanted = valid_session_id(session_id)
-        with Workspace.of(open_workspace(directory, create=False)) as opened:
+        with open_workspace(directory, create=False) as opened:
             opened.sessions.require(wanted)
         return cls(directory, session_id)
 
@@ -127,20 +125,12 @@ class SessionCheckpointer:
 
     @property
     def _topics(self) -> Workspace:
-        self._require_open()
-        return self._workspace
-
-    @property
-    def _engine(self) -> Engine:
-        self._require_open()
-        return self._open.engine
-
-    def _require_open(self) -> None:
         if self._closed:
             raise UsageError(
                 f"the session {self._id!r} is closed",
                 hint="open it again: SessionCheckpointer(workspace, session_id)",
             )
+        return self._workspace
 
     # Saving and restoring
 
@@ -193,7 +183,7 @@ class SessionCheckpointer:
             name=name,
             tags=arguments.items("tags", tags),
         )
-        return self._engine.save(self._id, intent, reuse=reuse, inside=inside(self._engine.vault))
+        return self._topics.save(self._id, intent, reuse=reuse)
 
     def restore(self, snapshot_id: str | None = None) -> int:
         """Restore the workspace; returns how many files changed on disk.
@@ -220,7 +210,7 @@ class SessionCheckpointer:
         "revert", or "files" to leave it alone.
         """
         request = self._restore_request(reference, paths, hunks, best_effort, components)
-        return self._engine.restore(request)
+        return self._topics.restores.restore(request)
 
     def plan_restore(
         self,
@@ -232,26 +222,24 @@ class SessionCheckpointer:
     ) -> RestorePlan:
         """What `restore_checkpoint` would do now, without doing any of it."""
         request = self._restore_request(reference, paths, hunks, False, components)
-        return self._engine.plan(request)
+        return self._topics.restores.plan(request)
 
     def hunks(self, reference: str, path: str | PathLike[str]) -> list[NumberedHunk]:
         """What differs in a file between a checkpoint and now, in parts that can be restored."""
-        from holdfast.engine.restore.hunks import hunks_of_file
-
         reference, chosen = arguments.text("reference", reference), arguments.path("path", path)
-        request = self._engine.restore_request(self._id, reference, paths=[from_text(chosen)])
-        scan = self._engine.look((request.target.tree,))
-        return list(hunks_of_file(self._engine.vault, scan, request.target, *request.paths))
+        restores = self._topics.restores
+        request = restores.request(self._id, reference, paths=[from_text(chosen)])
+        return list(restores.look(request.target).hunks(request.target, *request.paths))
 
     def undo(self) -> RestoreOutcome:
         """Undo the last restore: the workspace is exactly what it was before it."""
-        engine = self._engine
-        return engine.restore(lambda: engine.undo_request(self._id))
+        restores = self._topics.restores
+        return restores.restore(lambda: restores.undo_request(self._id))
 
     def redo(self) -> RestoreOutcome:
         """Undo the last undo."""
-        engine = self._engine
-        return engine.restore(lambda: engine.redo_request(self._id))
+        restores = self._topics.restores
+        return restores.restore(lambda: restores.redo_request(self._id))
 
     # History
 
@@ -451,26 +439,22 @@ class SessionCheckpointer:
 
     def approve(self, message: str | None = None) -> ApproveOutcome:
         """Lock in what the workspace holds now; the round is merged and the next one begins."""
-        return self._engine.approve(self._id, _prose("message", message))
+        return self._topics.rounds.approve(self._id, _prose("message", message))
 
     def reset(self) -> ResetOutcome:
         """Back to what was approved last, or to the first checkpoint; the round is abandoned."""
-        from holdfast.engine.sessions.approval import reset_outcome
-
-        restored = self._engine.restore(self._engine.reset_request(self._id))
-        return reset_outcome(self._engine.vault, self._id, restored)
+        topics = self._topics
+        restored = topics.restores.restore(topics.rounds.reset_request(self._id))
+        return topics.rounds.reset_outcome(self._id, restored)
 
     def approval(self, *, look: bool = False) -> ApprovalStatus:
         """The active round, whether HEAD differs from what was approved, and when that was. With
         `look` the workspace is scanned, so that edits which no checkpoint has yet count too."""
-        look = flag("look", look)
-        return self._engine.approval(self._id, self._engine.look() if look else None)
+        return self._topics.rounds.status(self._id, look=flag("look", look))
 
     def rounds(self) -> list[Round]:
         """Every round, oldest first: merged, abandoned, and the active one last."""
-        from holdfast.engine.sessions.approval import rounds_in
-
-        return rounds_in(self._engine.vault, self._id)
+        return self._topics.rounds.all(self._id)
 
     # Bundles, git and removal for good
 
@@ -508,7 +492,7 @@ class SessionCheckpointer:
             foreign=flag("foreign", foreign),
             dry_run=flag("dry_run", dry_run),
         )
-        with Workspace.of(open_workspace(directory, create=True)) as opened:
+        with open_workspace(directory, create=True) as opened:
             return opened.bundles.import_file(request, progress=NoProgress())
 
     def purge(self, *references: str, force: bool = False) -> PurgeOutcome:
@@ -628,29 +612,24 @@ class SessionCheckpointer:
         best_effort: bool,
         components: Mapping[str, str] | None,
     ) -> RestoreRequest:
-        from holdfast.engine.components.selection import ComponentChoice
-
         reference = optional(arguments.text, "reference", reference)
         chosen = optional(arguments.paths, "paths", paths)
         hunks = optional(arguments.hunks, "hunks", hunks)
         best_effort = flag("best_effort", best_effort)
-        choice = ComponentChoice(optional(arguments.choices, "components", components) or {})
+        components = optional(arguments.choices, "components", components)
         if chosen is not None and not chosen and hunks is None:
             raise UsageError("paths is empty", hint="leave it out to restore everything")
-        engine = self._engine
-        request = engine.restore_request(
+        restores = self._topics.restores
+        request = restores.request(
             self._id,
             reference,
             paths=[from_text(path) for path in chosen or ()],
             best_effort=best_effort,
-            components=choice,
+            components=components,
         )
         if hunks is None:
             return request
-        from holdfast.engine.restore.hunks import choose_hunks
-
-        scan = engine.look((request.target.tree,))
-        return choose_hunks(engine.vault, scan, request, hunks)
+        return restores.look(request.target).choose_hunks(request, hunks)
 
 
 def start_session(

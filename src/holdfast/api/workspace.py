@@ -24,7 +24,6 @@ from holdfast.ports.progress import NoProgress as NoProgress
 if TYPE_CHECKING:
     from typing import TypedDict, Unpack
 
-    from holdfast.adapters.local.local_store import LocalStore
     from holdfast.api.agent_states import AgentStates
     from holdfast.api.bundles import Bundles
     from holdfast.api.confirmations import Confirmations
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.engine.engine import Engine
     from holdfast.ports.progress import Progress as Progress
     from holdfast.ports.progress import TransferProgress as TransferProgress
 
@@ -287,22 +285,6 @@ class Workspace:
     @property
     def opened(self) -> OpenWorkspace:
         return self._opened
-
-    @property
-    def engine(self) -> Engine:
-        return self._opened.engine
-
-    @property
-    def store(self) -> LocalStore:
-        return self._opened.store
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return self._opened.environment
-
-    @property
-    def setting_origins(self) -> dict[str, str]:
-        return self._opened.setting_origins
 
 
 def open_workspace(path: Path, *, create: bool, **options: Unpack[OpenOptions]) -> Workspace:

@@ -7,6 +7,7 @@ from pathlib import Path
 from holdfast import SessionCheckpointer
 from holdfast.domain.ids import SessionId
 from holdfast.engine.components.manifests import read_states
+from tests.behind_the_api import engine_of
 from tests.components.git.repositories import SCENES, Picture, git, picture, staged
 from tests.support.composition import configure
 
@@ -33,7 +34,7 @@ def references(place: Path) -> list[str]:
 
 
 def facts_of(session: SessionCheckpointer, reference: str) -> dict[str, object]:
-    vault = session._engine.vault
-    checkpoint = session._engine.resolve(SessionId("s"), reference)
+    vault = engine_of(session).vault
+    checkpoint = engine_of(session).resolve(SessionId("s"), reference)
     (state,) = [s for s in read_states(vault.objects, checkpoint) if s.name == "git"]
     return dict(state.facts)

@@ -23,13 +23,14 @@ from holdfast.domain.trees.tree import Tree
 from holdfast.engine.components.git_drift import present_git
 from holdfast.engine.components.manifests import state_of
 from holdfast.engine.vault import Vault
+from tests.behind_the_api import engine_of
 from tests.components.git.repositories import SCENES, commit, git, with_history, write
 
 
 def told(session: SessionCheckpointer, reference: str) -> list[str] | None:
     """The dirty files that a checkpoint tells of; None when it does not know."""
-    found = session._engine.resolve(SessionId("s"), reference)
-    state = state_of(session._engine.vault.objects, found, "git")
+    found = engine_of(session).resolve(SessionId("s"), reference)
+    state = state_of(engine_of(session).vault.objects, found, "git")
     place = git_at_checkpoint_view(state, found)
     assert place is not None
     if place["dirty"] is None:
@@ -101,7 +102,7 @@ def test_from_checkpoint_to_checkpoint_it_stays_what_git_counts(tmp_path: Path, 
             told_after(session.undo())
 
     def told_after(outcome: RestoreOutcome) -> None:
-        shown = present_git(session._engine.vault, restored=outcome)
+        shown = present_git(engine_of(session).vault, restored=outcome)
         assert shown is not None
         assert shown.dirty == len(as_git_counts(place)), outcome
 
@@ -113,7 +114,7 @@ def test_from_checkpoint_to_checkpoint_it_stays_what_git_counts(tmp_path: Path, 
             chance.choice(deeds)()
             if chance.random() < 0.3:
                 chance.choice(deeds)()
-            shown = present_git(session._engine.vault, scan=session._engine.look())
+            shown = present_git(engine_of(session).vault, scan=engine_of(session).look())
             assert shown is not None
             assert shown.dirty == len(as_git_counts(place)), number
             made.append(session.checkpoint(f"step {number}"))
@@ -183,12 +184,12 @@ def test_after_an_undo_files_that_the_scan_found_as_git_saw_them_are_not_looked_
         assert told(session, session.checkpoint("third")) == ["src/3.py"]
         assert set(looked) == {b"src/3.py"}
         looked.clear()
-        shown = present_git(session._engine.vault, scan=session._engine.look())
+        shown = present_git(engine_of(session).vault, scan=engine_of(session).look())
         assert shown is not None
         assert (shown.dirty, looked) == (1, [])
         outcome = session.restore_checkpoint(first)
         looked.clear()
-        shown = present_git(session._engine.vault, restored=outcome)
+        shown = present_git(engine_of(session).vault, restored=outcome)
         assert shown is not None
         assert (shown.dirty, looked) == (0, [b"src/3.py"])
 
@@ -210,8 +211,8 @@ def test_what_changed_since_is_known_without_a_tree_of_the_store(
     with SessionCheckpointer(place, "s") as session:
         while True:  # until the clock can tell the last change in git from a further one
             first = session.checkpoint("first")
-            found = session._engine.resolve(SessionId("s"), first)
-            state = state_of(session._engine.vault.objects, found, "git")
+            found = engine_of(session).resolve(SessionId("s"), first)
+            state = state_of(engine_of(session).vault.objects, found, "git")
             if state is not None and "signature" in state.notes:
                 break
         monkeypatch.setattr(Vault, "load_tree", counted)

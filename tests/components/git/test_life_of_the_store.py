@@ -14,6 +14,7 @@ from holdfast.engine.repair.check import run_checks
 from holdfast.engine.repair.repair import mend
 from holdfast.engine.retention.cleanup import reachable
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import engine_of
 from tests.components.git.repositories import commit, copied, git, picture, staged, with_history
 
 EXACT = {"git": "exact"}
@@ -24,7 +25,7 @@ def references(place: Path) -> list[str]:
 
 
 def manifest_of(session: SessionCheckpointer, reference: str) -> Digest:
-    found = session._engine.resolve(SessionId("s"), reference).components
+    found = engine_of(session).resolve(SessionId("s"), reference).components
     assert found is not None
     return found
 
@@ -34,11 +35,11 @@ def test_everything_that_a_checkpoint_names_counts_as_needed(tmp_path: Path) -> 
     staged(tmp_path / "project")
     with SessionCheckpointer(tmp_path / "project", "s") as session:
         first = session.checkpoint("why")
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         needed = set(named_objects(vault.objects.read, manifest_of(session, first)))
         assert len(needed) >= 2
         assert needed <= reachable(vault)
-        session._engine.cleanup(NoProgress())
+        engine_of(session).cleanup(NoProgress())
         assert vault.objects.missing(needed) == set()
 
 
@@ -59,7 +60,7 @@ def test_references_go_with_the_last_checkpoint_that_needs_them(tmp_path: Path) 
         session.purge(third, force=True)
         assert len(references(place)) == 1
         _delete(session, "HEAD")
-        [saved_first] = session._engine.vault.catalog.history(SessionId("s"), records=True)
+        [saved_first] = engine_of(session).vault.catalog.history(SessionId("s"), records=True)
         assert len(references(place)) == 1
         session.purge(saved_first.id, force=True)
         assert references(place) == []
@@ -87,7 +88,7 @@ def test_a_restore_that_is_refused_or_changes_nothing_leaves_no_reference_behind
 
 
 def _delete(session: SessionCheckpointer, reference: str) -> None:
-    engine = session._engine
+    engine = engine_of(session)
     engine.delete(SessionId("s"), engine.resolve(SessionId("s"), reference))
 
 
@@ -109,8 +110,8 @@ def test_lost_git_state_is_found_named_and_marked_by_a_repair(tmp_path: Path) ->
     place = with_history(tmp_path / "project")
     with SessionCheckpointer(place, "s") as session:
         first = session.checkpoint("why")
-        vault = session._engine.vault
-        (state,) = read_states(vault.objects, session._engine.resolve(SessionId("s"), first))
+        vault = engine_of(session).vault
+        (state,) = read_states(vault.objects, engine_of(session).resolve(SessionId("s"), first))
         index = state.content("index")
         assert index is not None
         vault.objects.forget([index.digest])

@@ -290,7 +290,7 @@ def test_what_is_deleted_or_dropped_by_retention_stays_in_the_mirror(place: Path
         write(place / "code.txt", "third\n")
         session.checkpoint("third")
         before = ids(place)
-        engine = session._engine
+        engine = engine_of(session)
         engine.delete(SessionId("s"), engine.resolve(SessionId("s"), second))
         engine.cleanup(NoProgress())
         assert ids(place) == before

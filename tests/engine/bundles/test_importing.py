@@ -21,6 +21,7 @@ from holdfast.domain.errors import (
 from holdfast.engine.bundles.importer import ImportRequest
 from holdfast.engine.bundles.selection import select_all
 from holdfast.engine.retention.cleanup import protection_reasons
+from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill, noise
 
@@ -310,7 +311,7 @@ def test_rounds_come_along_and_go_on_where_they_were(workspace: Path, tmp_path: 
         assert [one.status.value for one in before] == ["merged", "abandoned", "merged", "active"]
         assert session.approval().active.name == "session_4"
         assert session.approval().last_approved_at_ns == before[2].ended_at_ns
-        protected = protection_reasons(session._engine.vault)
+        protected = protection_reasons(engine_of(session).vault)
         assert protected[approved] == "it belongs to an approved round"
         assert protected[end] == "an abandoned round ended there"
         with pytest.raises(NothingToUndo):

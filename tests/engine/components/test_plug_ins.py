@@ -21,6 +21,7 @@ from holdfast.ports.component import (
     RestoreOf,
 )
 from holdfast.testing.expectations import incompressible
+from tests.behind_the_api import engine_of
 from tests.engine.components.boxes import NEVER, Box, Later, misbehave
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
@@ -302,7 +303,7 @@ def test_contents_live_and_go_with_their_checkpoints(workspace: Path, tmp_path: 
         Box.content = incompressible("two", 300_000)
         second = session.checkpoint("two")
         session.export(tmp_path / "bundle.holdfast")
-        engine = session._engine
+        engine = engine_of(session)
         engine.delete(session._id, engine.resolve(session._id, second))
         engine.cleanup(_Quiet())
         assert session.stats["bytes_stored"] < 450_000

@@ -14,6 +14,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.restore.records import described_by_id
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 from tests.support.raw_search import places_of
 
@@ -161,7 +162,7 @@ def test_an_approved_checkpoint_and_one_that_undo_needs_are_protected(
         undo = next(s.id for s in session.summaries(records=True) if s.kind == "safety")
         with pytest.raises(Refused, match="undo"):
             session.purge(undo)
-        vault = session._engine.vault
+        vault = engine_of(session).vault
         from holdfast.domain.sessions import Session
 
         with vault.lock.hold(), vault.catalog.transaction() as transaction:

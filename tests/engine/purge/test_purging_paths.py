@@ -17,7 +17,7 @@ from holdfast.domain.purges import Trace
 from holdfast.domain.sessions import Session
 from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
-from tests.behind_the_api import store_of
+from tests.behind_the_api import engine_of, store_of
 from tests.support.hostile_trees import fill, noise
 from tests.support.raw_search import places_of, unpacked
 from tests.support.tree_hash import describe
@@ -173,7 +173,7 @@ def test_versions_of_checkpoints_that_were_deleted_before_go_too(
     with SessionCheckpointer(workspace, "one") as session:
         fill(workspace / "ballast", noise(200_000))
         session.checkpoint("ballast, so that nothing is collected")
-        engine = session._engine
+        engine = engine_of(session)
         engine.delete(SessionId("one"), engine.resolve(SessionId("one"), "state-1"))
         store = session.save()
         session.purge_paths("config/.env")
@@ -264,7 +264,7 @@ def test_a_note_of_a_hook_that_goes_meanwhile_is_no_trouble(
     workspace: Path, history: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with SessionCheckpointer(workspace, "one") as session:
-        files = session._engine.vault.files
+        files = engine_of(session).vault.files
         gone = files.directory / "running-tools" / ("0" * 32)
         listed = files.files
         monkeypatch.setattr(files, "files", lambda: [*listed(), gone])

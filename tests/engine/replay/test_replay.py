@@ -20,6 +20,7 @@ from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.replay.replay import Replay
 from holdfast.engine.stored_objects import entry_at
 from holdfast.ports.story import NewMessage
+from tests.behind_the_api import engine_of
 from tests.support.composition import SESSION, composed
 from tests.support.hostile_trees import fill, git
 from tests.support.tree_hash import debris, describe
@@ -269,7 +270,7 @@ def _times(workspace: Path) -> dict[str, int]:
 def test_opening_a_replay_reads_no_step_but_the_one_it_stands_on(
     session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog = session._engine.vault.catalog
+    catalog = engine_of(session).vault.catalog
     read: list[str] = []
     asked = catalog.checkpoint
 
@@ -293,7 +294,7 @@ def test_a_step_that_is_deleted_meanwhile_is_told_and_the_others_are_walked_to(
     gone = session.checkpoint("to be deleted")
     last = session.checkpoint("the last")
     with session.replay() as replay:
-        engine = session._engine
+        engine = engine_of(session)
         engine.delete(S, engine.resolve(S, gone))
         with pytest.raises(NotFound, match="not there any more"):
             replay.back()

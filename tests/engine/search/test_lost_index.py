@@ -18,6 +18,7 @@ from holdfast.domain.messages import Role
 from holdfast.engine.vault import Vault
 from holdfast.ports.search import IndexBatch
 from holdfast.ports.story import NewMessage
+from tests.behind_the_api import engine_of
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
 from tests.support.raw_search import places_of
@@ -33,7 +34,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def _vault(session: SessionCheckpointer) -> Vault:
-    return session._engine.vault
+    return engine_of(session).vault
 
 
 def _filled(session: SessionCheckpointer) -> set[str]:

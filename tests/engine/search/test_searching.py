@@ -20,6 +20,7 @@ from holdfast.domain.messages import Role
 from holdfast.domain.search.hits import Field, SearchResult
 from holdfast.engine.engine import Engine
 from holdfast.ports.story import NewMessage
+from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
 pytestmark = [pytest.mark.requirement("SE-8"), pytest.mark.both_stores]
@@ -41,7 +42,7 @@ def session(workspace: Path) -> Iterator[SessionCheckpointer]:
 
 
 def _engine(session: SessionCheckpointer) -> Engine:
-    return session._engine
+    return engine_of(session)
 
 
 def _say(session: SessionCheckpointer, *texts: str, role: Role = Role.USER) -> None:

@@ -22,6 +22,7 @@ from holdfast.interfaces.daemon import frames, workspaces
 from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask, connect
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
 from holdfast.interfaces.daemon.server import MOST_CONNECTIONS, Daemon, is_newer
+from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here, kill_daemon, wait_for
 from tests.support.hostile_trees import fill
@@ -73,7 +74,7 @@ def test_a_checkpoint_by_the_daemon_is_one_like_any_other(runtime: Path, workspa
         assert second["parent"] == first["id"]
     assert tree_of(workspace, second["id"]) == on_disk(workspace)
     with SessionCheckpointer(workspace, "s") as session:
-        made = session._engine.resolve(session._id, first["id"])
+        made = engine_of(session).resolve(session._id, first["id"])
         assert (made.message_index, made.tool_use_id, made.kind.value) == (3, "toolu_1", "tool")
 
 
@@ -387,7 +388,7 @@ def test_changes_that_no_checkpoint_has_are_kept_when_it_ends(
     with SessionCheckpointer(workspace, "s") as session:
         newest = session.history(1)[0]
         assert newest.parent == first["id"]
-        assert session._engine.resolve(session._id, newest.id).kind.value == "interval"
+        assert engine_of(session).resolve(session._id, newest.id).kind.value == "interval"
     assert tree_of(workspace, newest.id) == on_disk(workspace)
 
 

@@ -10,6 +10,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Refused
 from holdfast.tools import ToolHandlers
+from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 
@@ -27,7 +28,7 @@ def workspace(workspace: Path) -> Path:
 
 
 def _name(session: SessionCheckpointer, *paths: bytes) -> None:
-    vault = session._engine.vault
+    vault = engine_of(session).vault
     with vault.lock.hold():
         vault.files.set_named_paths(paths)
 

@@ -58,7 +58,7 @@ def _watch(invocation: Invocation, stop: GracefulStop) -> int:
     happened = threading.Event()
     watcher = open_watcher()
     try:
-        vault = opened.engine.vault
+        vault = opened.opened.engine.vault
         rules = _asked(invocation, trigger_rules(vault.settings))
         session = invocation.session(opened, create=True)
         workspace = watch_opened(opened.opened, watcher, listener=happened.set, rules=rules)
