@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.risk.assessment import Assessment, Disk, RiskGrade, assess
 from holdfast.domain.shell.commands import MOST_READ, ShellScript, read_script
-from holdfast.engine.shell.parsing import parse
+from holdfast.engine.shell_parser import parse
 
 RISKY = [
     "rm -rf src",

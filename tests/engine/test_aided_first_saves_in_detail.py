@@ -20,7 +20,7 @@ from holdfast.adapters.local.reading_process import ReadingProcess, reading_job
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.scan import aided_walk
-from holdfast.engine.scan.backward_walk import BackwardWalker, Met
+from holdfast.engine.scan.backward_walk import BackwardWalker, WalksMet
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scan_meter import DiscardingWriter
@@ -115,7 +115,7 @@ def test_the_second_process_stops_in_the_middle_of_a_directory(tmp_path: Path) -
     )
     root_fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with pytest.raises(Met):
+        with pytest.raises(WalksMet):
             walker.walk(root_fd, None, None)
     finally:
         os.close(root_fd)

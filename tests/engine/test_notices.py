@@ -339,7 +339,7 @@ def test_a_claim_keeps_others_from_telling_until_it_is_given_back_or_has_run_out
     workspace: Path,
 ) -> None:
     from holdfast.adapters.local.processes import own_identity
-    from holdfast.engine.conversation.notices import TELLING, claim_notices, settle_claim
+    from holdfast.engine.conversation.notices import NOTICE_CLAIM, claim_notices, settle_claim
 
     with SessionCheckpointer(workspace, "s") as session:
         vault, name = engine_of(session).vault, session._id
@@ -360,8 +360,8 @@ def test_a_claim_keeps_others_from_telling_until_it_is_given_back_or_has_run_out
             f"{claim.newest - 1} {now_ns} {own_identity()}",
             "nonsense",
         ):
-            held = vault.story.fact(name, TELLING)
-            assert vault.story.set_fact(name, TELLING, left, expected=held)
+            held = vault.story.fact(name, NOTICE_CLAIM)
+            assert vault.story.set_fact(name, NOTICE_CLAIM, left, expected=held)
             claim = claim_notices(vault, name)
             assert claim is not None, left
         settle_claim(vault, claim, told=True)

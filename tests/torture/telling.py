@@ -18,7 +18,7 @@ from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.ids import SessionId
 from holdfast.engine.conversation.conversation import add_message, messages
-from holdfast.engine.conversation.notices import TOLD, take_notices
+from holdfast.engine.conversation.notices import LAST_NOTICE, take_notices
 from holdfast.engine.history.annotations import annotate
 from holdfast.engine.history.references import resolve
 from holdfast.engine.repair.check import check_story
@@ -58,7 +58,7 @@ def told_of(story: Story, session_id: SessionId) -> Told:
             (a.reason, a.status.value, a.outcome, story.diff_of(a.number))
             for a in story.activities(session_id)
         ),
-        story.fact(session_id, TOLD) is not None,
+        story.fact(session_id, LAST_NOTICE) is not None,
     )
 
 

@@ -76,15 +76,15 @@ class Edits:
 
     def keep_interrupted(self, session_id: SessionId) -> list[Activity]:
         """Settle interrupted edits and attempts: the workspace stays as it is."""
-        from holdfast.engine.edits.attempts import keep_cut_off
+        from holdfast.engine.edits.attempts import keep_interrupted
 
-        return list(keep_cut_off(self._vault, session_id))
+        return list(keep_interrupted(self._vault, session_id))
 
     def interrupted(self, session_id: SessionId) -> list[Activity]:
         """Edits and attempts whose process is gone, and that were neither kept nor rolled back."""
-        from holdfast.engine.edits.attempts import cut_off
+        from holdfast.engine.edits.attempts import interrupted_activities
 
-        return list(cut_off(self._vault, session_id))
+        return list(interrupted_activities(self._vault, session_id))
 
     def activities(
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import Busy, HoldfastError, Refused, UsageError
 from holdfast.domain.events import Event
-from holdfast.engine.history.events import events_after, take_in_events
+from holdfast.engine.history.events import events_after, record_events
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
@@ -65,7 +65,7 @@ class EventFeed:
             self._listener = None
 
     def _present(self, after: int) -> Iterator[Event]:
-        take_in_events(self._opened.engine.vault)
+        record_events(self._opened.engine.vault)
         while found := events_after(self._opened.engine.vault, after, _AT_ONCE):
             yield from found
             after = found[-1].number
@@ -113,7 +113,7 @@ class EventFeed:
                         hint="open the workspace again; the numbers of events go on",
                     )
                 with suppress(Busy):  # then somebody else takes them in
-                    take_in_events(self._opened.engine.vault)
+                    record_events(self._opened.engine.vault)
                 with self._woken:
                     self._rounds += 1
                     self._woken.notify_all()

@@ -125,9 +125,9 @@ class Health:
 
     def scan(self, scope: SessionId | None) -> ScannedWorkspace:
         """Look at every file, and compare with the HEAD of a session or of the workspace."""
-        from holdfast.engine.history.head import standing_on
+        from holdfast.engine.history.head import head_checkpoint
 
-        scan, head = self._engine.look(), standing_on(self._vault, scope)
+        scan, head = self._engine.look(), head_checkpoint(self._vault, scope)
         changes = self._engine.changes_in(scan, head) if head is not None else []
         return ScannedWorkspace(scan, scope, head, changes)
 
@@ -135,14 +135,14 @@ class Health:
         """Where the work stands in a session."""
         from holdfast.api.sessions import Sessions
         from holdfast.bootstrap.maintenance import ignored_by_far, protection_gaps
-        from holdfast.engine.edits.attempts import cut_off, still_to_put_back
+        from holdfast.engine.edits.attempts import interrupted_activities, paths_to_revert
         from holdfast.engine.sessions.approval import rounds_in
 
         engine, vault, sessions = self._engine, self._vault, Sessions(self._opened)
         scan, scope, head, changes = scanned
         known = sessions.get(session_id) if session_id is not None else None
         at_work = session_id if head is not None else None
-        interrupted = cut_off(vault, scope)
+        interrupted = interrupted_activities(vault, scope)
         gaps = protection_gaps(vault.workspace, self._opened.setting_problems)
         ignored = ignored_by_far(scan.skipped, scan.files)
         return WorkspaceStatus(
@@ -161,7 +161,7 @@ class Health:
             approval=engine.approval(at_work, scan) if at_work else None,
             rounds=rounds_in(vault, at_work) if at_work else (),
             interrupted=interrupted,
-            restorable={one.number: still_to_put_back(vault, scan, one) for one in interrupted},
+            restorable={one.number: paths_to_revert(vault, scan, one) for one in interrupted},
             degraded=self._degraded(head),
             cleanup=self._last_cleanup(),
             git=self._git(scan),

@@ -30,9 +30,9 @@ __all__ = [
 def typed_value(key: str, words: Sequence[str]) -> Any:
     """A value as people type it: TOML, or plain words. A dot in the key leads to one entry of a
     table, which is checked with the table."""
-    from holdfast.engine.settings import entry_of_words, value_of_words
+    from holdfast.engine.settings import parse_entry, parse_value
 
-    return entry_of_words(words) if "." in key else value_of_words(key, words)
+    return parse_entry(words) if "." in key else parse_value(key, words)
 
 
 class WorkspaceSettings:

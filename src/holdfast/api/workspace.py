@@ -229,9 +229,9 @@ class Workspace:
 
     def head(self, scope: SessionId | None = None) -> Checkpoint | None:
         """The checkpoint that the workspace, or one session, is at."""
-        from holdfast.engine.history.head import standing_on
+        from holdfast.engine.history.head import head_checkpoint
 
-        return standing_on(self._opened.engine.vault, scope)
+        return head_checkpoint(self._opened.engine.vault, scope)
 
     def leaves_out(self, directory: bytes) -> bool:
         """Whether a save now would leave the directory out; False where that cannot be read."""

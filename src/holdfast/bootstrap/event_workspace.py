@@ -35,7 +35,7 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
         return event.paths
     from holdfast.domain.external_paths import by_home
     from holdfast.domain.risk.assessment import assess
-    from holdfast.engine.shell.parsing import parse
+    from holdfast.engine.shell_parser import parse
 
     workspace = str(chosen)
     risk = assess(parse(event.command), workspace=workspace, directory=event.cwd, parse=parse)

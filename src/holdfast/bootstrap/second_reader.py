@@ -21,7 +21,7 @@ from holdfast.adapters.local.reading_process import (
     record_frame,
 )
 from holdfast.domain.object_records import Record
-from holdfast.engine.scan.backward_walk import BackwardWalker, Met
+from holdfast.engine.scan.backward_walk import BackwardWalker, WalksMet
 from holdfast.engine.scan.exempt_paths import ExemptPaths
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
@@ -55,7 +55,7 @@ def serve() -> None:
     started_ns = job["started_ns"]
     capture = FileCapture(fs, stream, started_ns)
     walker = BackwardWalker(fs, capture, policy, started_ns, tell, met.is_set)
-    with contextlib.suppress(Met):
+    with contextlib.suppress(WalksMet):
         # Opened anew: a handle that is handed on shares its position in the list of names.
         walker.walk(fs.open(b".", DIRECTORY_FLAGS, dir_fd=job["root_fd"]), None, None)
     stream.commit()

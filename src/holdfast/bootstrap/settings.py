@@ -98,9 +98,9 @@ def _take_from_environment(
         text: Any = environment[variable]
         try:
             if text not in ("on", "off"):
-                from holdfast.engine.settings import value_of_words  # late: hardly ever needed
+                from holdfast.engine.settings import parse_value  # late: hardly ever needed
 
-                text = value_of_words(key, [text])
+                text = parse_value(key, [text])
             taken = {key: check_setting(key, text)}
         except InvalidSetting:
             cure = f"correct the variable {variable}, or unset it"

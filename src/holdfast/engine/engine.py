@@ -285,13 +285,13 @@ class Engine:
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
-        from holdfast.engine.history.head import standing_on
+        from holdfast.engine.history.head import head_checkpoint
         from holdfast.engine.restore.preview import preview
-        from holdfast.engine.restore.records import wanted_trees
+        from holdfast.engine.restore.records import required_trees
 
         with self.recovered(looking=True):
-            scan = self._look(wanted_trees(self.vault, request), request.rules_of)
-            return preview(self.vault, scan, request, standing_on(self.vault, None))
+            scan = self._look(required_trees(self.vault, request), request.rules_of)
+            return preview(self.vault, scan, request, head_checkpoint(self.vault, None))
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """What is to be said about agents in the middle of a tool call before a restore begins."""
@@ -574,6 +574,6 @@ class Engine:
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
     def _look(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
-        from holdfast.engine.save.dry_scan import look
+        from holdfast.engine.save.dry_scan import dry_scan
 
-        return look(self.vault, self._scanner, self._file_filter, wanted, rules_of)
+        return dry_scan(self.vault, self._scanner, self._file_filter, wanted, rules_of)

@@ -46,7 +46,7 @@ _TOML_ONLY = ("[", "{", '"', "'")
 """What begins like that and is TOML is meant as that."""
 
 
-def value_of_words(key: str, words: Sequence[str]) -> Any:
+def parse_value(key: str, words: Sequence[str]) -> Any:
     """The value that was meant, ready to be stored; `InvalidSetting` says what it takes."""
     text = " ".join(words)
     candidates: list[Any] = []
@@ -73,7 +73,7 @@ def value_of_words(key: str, words: Sequence[str]) -> Any:
     )
 
 
-def entry_of_words(words: Sequence[str]) -> Any:
+def parse_entry(words: Sequence[str]) -> Any:
     """A value for one entry of a table, which is checked with the table."""
     text = " ".join(words)
     try:

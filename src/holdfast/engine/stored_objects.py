@@ -57,7 +57,7 @@ def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
         yield last
 
 
-def lost_to(path: bytes, error: ObjectMissing | ObjectDamaged) -> StoreDamaged:
+def unrestorable(path: bytes, error: ObjectMissing | ObjectDamaged) -> StoreDamaged:
     """The same error, told of the file that cannot be restored because of it."""
     return type(error)(
         f"{to_text(path)} cannot be restored: {error.message}",
@@ -68,7 +68,7 @@ def lost_to(path: bytes, error: ObjectMissing | ObjectDamaged) -> StoreDamaged:
 _REMEMBERED = 64
 
 
-def remembering(load: TreeLoader) -> TreeLoader:
+def cached_loader(load: TreeLoader) -> TreeLoader:
     """For a look at many paths of a few trees: what lies in one directory reads it once. Not kept
     for longer than that look."""
     return lru_cache(maxsize=_REMEMBERED)(load)

@@ -76,7 +76,7 @@ def command_risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
         return None
     from holdfast.app.automation.shell_disk import shell_disk
     from holdfast.domain.risk.assessment import assess
-    from holdfast.engine.shell.parsing import parse
+    from holdfast.engine.shell_parser import parse
 
     return assess(
         parse(event.command),

@@ -20,7 +20,9 @@ _MOST_CHARACTERS = 500_000
 """Of all messages of a session: with both, its object fits into a bundle. The newest are kept."""
 
 
-def travelling(rounds: Sequence[Round], chosen: Container[CheckpointId]) -> tuple[Round, ...]:
+def exportable_rounds(
+    rounds: Sequence[Round], chosen: Container[CheckpointId]
+) -> tuple[Round, ...]:
     """Ended rounds, oldest first, without what is about checkpoints that stay behind."""
     left = _MOST_CHARACTERS
     found: list[Round] = []
@@ -40,7 +42,9 @@ def travelling(rounds: Sequence[Round], chosen: Container[CheckpointId]) -> tupl
     return tuple(reversed(found))
 
 
-def placed(rounds: Sequence[Round], ids: Mapping[CheckpointId, CheckpointId]) -> tuple[Round, ...]:
+def with_new_ids(
+    rounds: Sequence[Round], ids: Mapping[CheckpointId, CheckpointId]
+) -> tuple[Round, ...]:
     """The same under the ids that checkpoints get in another store."""
     return tuple(
         replace(

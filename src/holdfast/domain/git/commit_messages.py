@@ -41,7 +41,7 @@ def compose_message(
 ) -> str:
     """The message for these checkpoints, oldest first; `message` takes the place of the template,
     `prompts` are the person's messages during that work. Ends with exactly one line feed."""
-    given = [c.intent.reasoning for c in telling(checkpoints)]
+    given = [c.intent.reasoning for c in with_best_reasons(checkpoints)]
     if not has_own_reasons(checkpoints):
         given = list(prompts) or [_subject_of(reason) for reason in given]
     reasons = list(dict.fromkeys(text for text in map(clean_text, given) if text.strip()))
@@ -66,7 +66,7 @@ def compose_message(
     return f"{text}\n\n{trailers}\n" if trailers else f"{text}\n"
 
 
-def telling(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
+def with_best_reasons(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
     """Those whose reasons say most: what was said by hand, else by a message, else all. Records of
     restores say nothing about the work."""
     own = [c for c in checkpoints if not c.kind.is_record]

@@ -24,7 +24,7 @@ from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.timeline.rounds import Round, RoundStatus
 from holdfast.engine.bundles.objects import MOST_TIMES_THE_BUDGET
-from holdfast.engine.bundles.placement import ImportPlan, homes_of, place, take_in_story
+from holdfast.engine.bundles.placement import ImportPlan, homes_of, import_story, place
 from holdfast.engine.bundles.verifier import VerifiedBundle, verified_bundle
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES
@@ -87,7 +87,7 @@ def import_bundle(
                 _forget_damaged(vault, bundle)
                 stored_bytes = _store_objects(vault, bundle, progress)
                 _record(vault, plan)
-            told = 0 if request.dry_run else take_in_story(vault, bundle, plan)
+            told = 0 if request.dry_run else import_story(vault, bundle, plan)
         return ImportOutcome(
             bundle.origin,
             plan.sessions,

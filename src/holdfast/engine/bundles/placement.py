@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from holdfast.domain.bundles.rounds import placed
+from holdfast.domain.bundles.rounds import with_new_ids
 from holdfast.domain.bundles.rows import BundledCheckpoint
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import InvalidIntent, Refused
@@ -97,7 +97,7 @@ def place(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) ->
         latest,
         latest_session,
         homes,
-        {homes[s.id]: placed(bundle.rounds[s.id], ids) for s in bundle.sessions},
+        {homes[s.id]: with_new_ids(bundle.rounds[s.id], ids) for s in bundle.sessions},
     )
 
 
@@ -170,7 +170,7 @@ _ELSEWHERE = 0
 """Stands for an operation of the store that a message comes from."""
 
 
-def take_in_story(vault: Vault, bundle: VerifiedBundle, plan: ImportPlan) -> int:
+def import_story(vault: Vault, bundle: VerifiedBundle, plan: ImportPlan) -> int:
     """Called with the store's lock held, when the checkpoints are there; how many rows it was."""
     added = 0
     last: dict[SessionId, Message | None] = {}

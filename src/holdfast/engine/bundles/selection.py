@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.domain.bundles.rounds import travelling
+from holdfast.domain.bundles.rounds import exportable_rounds
 from holdfast.domain.bundles.rows import BundledCheckpoint
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NotFound
@@ -62,7 +62,9 @@ def _selection(vault: Vault, chosen: list[Checkpoint], main: SessionId | None) -
     wanted = {checkpoint.session_id for checkpoint in chosen}
     sessions = tuple(_session(vault, s, ids) for s in vault.catalog.sessions() if s.id in wanted)
     latest = next((s.head for s in sessions if s.id == main), None)
-    rounds = {session.id: travelling(rounds_in(vault, session.id), ids) for session in sessions}
+    rounds = {
+        session.id: exportable_rounds(rounds_in(vault, session.id), ids) for session in sessions
+    }
     return Selection(sessions, rows, latest or chosen[-1].id, rounds)
 
 

@@ -270,7 +270,7 @@ def left_alone(
     return tuple(warnings)
 
 
-def blocked_first(steps: Sequence[ComponentStep]) -> str | None:
+def first_blocked(steps: Sequence[ComponentStep]) -> str | None:
     return next((f"{s.name}: {s.blocked[0]}" for s in steps if s.blocked), None)
 
 
@@ -278,7 +278,7 @@ def without_blocked(steps: Sequence[ComponentStep]) -> tuple[tuple[str, str], ..
     return tuple((step.name, step.mode) for step in steps if not step.blocked)
 
 
-def marked_idle(
+def mark_idle(
     outcomes: Sequence[ComponentOutcome], steps: Sequence[ComponentStep]
 ) -> tuple[ComponentOutcome, ...]:
     """With a mark on those that had nothing to do, and with what was left as it is."""
@@ -296,7 +296,7 @@ def _left(step: ComponentStep) -> tuple[str, ...]:
     return tuple(line for _, line in step.choices if line not in step.actions)
 
 
-def told(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:
+def blocked_outcomes(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:
     """What best effort says about those that cannot even be begun."""
     return tuple(
         ComponentOutcome(step.name, step.mode, FAILED, step.blocked[0])

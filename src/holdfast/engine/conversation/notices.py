@@ -21,8 +21,8 @@ from holdfast.engine.conversation.conversation import follow
 from holdfast.engine.conversation.notice_text import foreign_notice, own_notice, rest_of_answer
 from holdfast.engine.vault import Vault
 
-TOLD = "told"
-TELLING = "telling"
+LAST_NOTICE = "told"
+NOTICE_CLAIM = "telling"
 _CLAIM_NS = 60 * 1_000_000_000
 _MOST_NOTICES = 5
 
@@ -33,13 +33,13 @@ def take_notices(
     """Everything the session has not been told yet, oldest first; empty when there is nothing. Of a
     restore whose record is among `answered`, only what its own answer does not tell."""
     while True:
-        told = vault.story.fact(session_id, TOLD)
+        told = vault.story.fact(session_id, LAST_NOTICE)
         done = _untold(vault, session_id, told)
         if not done:
             return []
         notices = _notices(vault, session_id, done, answered)
         newest = str(done[-1].sequence)
-        if vault.story.set_fact(session_id, TOLD, newest, expected=told):
+        if vault.story.set_fact(session_id, LAST_NOTICE, newest, expected=told):
             return notices
 
 
@@ -49,16 +49,16 @@ def claim_notices(
     """What the session has not been told yet, unless somebody is just telling it; `answered` as
     above."""
     while True:
-        done = _untold(vault, session_id, vault.story.fact(session_id, TOLD))
+        done = _untold(vault, session_id, vault.story.fact(session_id, LAST_NOTICE))
         if not done:
             return None
         newest, now_ns = done[-1].sequence, vault.clock.now_ns()
-        held = vault.story.fact(session_id, TELLING)
+        held = vault.story.fact(session_id, NOTICE_CLAIM)
         if _is_being_told(vault, held, newest, now_ns):
             return None
         texts = tuple(_notices(vault, session_id, done, answered))
         mark = f"{newest} {now_ns} {vault.processes.own_identity()}"
-        if vault.story.set_fact(session_id, TELLING, mark, expected=held):
+        if vault.story.set_fact(session_id, NOTICE_CLAIM, mark, expected=held):
             return NoticeClaim(session_id, texts, newest, mark)
 
 
@@ -77,13 +77,13 @@ def _is_being_told(vault: Vault, held: str | None, newest: int, now_ns: int) -> 
 def settle_claim(vault: Vault, claim: NoticeClaim, *, told: bool) -> None:
     """It was told; or it was not, and somebody else is to tell it."""
     if not told:
-        vault.story.set_fact(claim.session_id, TELLING, "", expected=claim.mark)
+        vault.story.set_fact(claim.session_id, NOTICE_CLAIM, "", expected=claim.mark)
         return
     while True:
-        noted = vault.story.fact(claim.session_id, TOLD)
+        noted = vault.story.fact(claim.session_id, LAST_NOTICE)
         if noted is not None and int(noted) >= claim.newest:
             return
-        if vault.story.set_fact(claim.session_id, TOLD, str(claim.newest), expected=noted):
+        if vault.story.set_fact(claim.session_id, LAST_NOTICE, str(claim.newest), expected=noted):
             return
 
 

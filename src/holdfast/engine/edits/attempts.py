@@ -79,7 +79,7 @@ def put_back(engine: Engine, number: int, reason: str) -> Activity | None:
     )
 
 
-def cut_off(vault: Vault, session_id: SessionId | None = None) -> Sequence[Activity]:
+def interrupted_activities(vault: Vault, session_id: SessionId | None = None) -> Sequence[Activity]:
     """Edits and attempts that began and whose process is gone; those that somebody has taken back
     by a restore since are settled on the way."""
     if not vault.has_story():
@@ -88,13 +88,16 @@ def cut_off(vault: Vault, session_id: SessionId | None = None) -> Sequence[Activ
     return [activity for activity in left if not _was_restored(vault, activity)]
 
 
-def keep_cut_off(vault: Vault, session_id: SessionId) -> Sequence[Activity]:
+def keep_interrupted(vault: Vault, session_id: SessionId) -> Sequence[Activity]:
     """Somebody decided that the work is to stay as it is."""
-    kept = [keep_attempt(vault, activity.number) for activity in cut_off(vault, session_id)]
+    kept = [
+        keep_attempt(vault, activity.number)
+        for activity in interrupted_activities(vault, session_id)
+    ]
     return [activity for activity in kept if activity is not None]
 
 
-def still_to_put_back(vault: Vault, scan: Scan, activity: Activity) -> tuple[bytes, ...]:
+def paths_to_revert(vault: Vault, scan: Scan, activity: Activity) -> tuple[bytes, ...]:
     """The paths of an edit that a restore of its checkpoint can be of: what it named and never made
     is in neither place."""
     load = loader_for(vault, scan)

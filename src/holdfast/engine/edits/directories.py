@@ -23,7 +23,7 @@ from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 
 
-def standing(
+def existing_directories(
     vault: Vault, head: Checkpoint, entries: Mapping[bytes, Entry | None]
 ) -> dict[bytes, DirectoryEntry]:
     """Directories that are there though HEAD has none such, for files that are not; durable."""

@@ -39,7 +39,7 @@ from holdfast.domain.paths import (
 )
 from holdfast.domain.trees.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
 from holdfast.engine.conversation.conversation import require_room
-from holdfast.engine.edits.directories import remove_emptied, standing
+from holdfast.engine.edits.directories import existing_directories, remove_emptied
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.plan import loader_for, require_paths
@@ -83,7 +83,7 @@ def start_edit(
         groups = _names_of_one_file(engine, wanted)
         wanted = tuple(dict.fromkeys((*wanted, *groups)))
         entries = _capture(vault, wanted, groups)
-        entries.update(standing(vault, head, entries))
+        entries.update(existing_directories(vault, head, entries))
         checkpoint = _keep(vault, session_id, head, entries, why)
         return vault.story.begin(
             NewActivity(

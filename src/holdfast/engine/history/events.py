@@ -51,7 +51,7 @@ def events_after(vault: Vault, number: int, limit: int) -> Sequence[Event]:
     return ()
 
 
-def take_in_events(vault: Vault) -> None:
+def record_events(vault: Vault) -> None:
     """Bring the stream up to date; `Busy` where somebody else does that and does not end."""
     for attempt in range(_TRIES):
         try:

@@ -27,7 +27,7 @@ MOVING_KINDS = (OperationKind.CHECKPOINT, *RESTORING_KINDS)
 _CHUNK = 50
 
 
-def standing_on(vault: Vault, session_id: SessionId | None) -> Checkpoint | None:
+def head_checkpoint(vault: Vault, session_id: SessionId | None) -> Checkpoint | None:
     """The checkpoint that HEAD means in a session or, without one, in the workspace."""
     if session_id is not None:
         return _of_session(vault, session_id)

@@ -29,7 +29,7 @@ from holdfast.domain.references import (
     parse_reference,
 )
 from holdfast.domain.sessions import Session
-from holdfast.engine.history.head import standing_on, stands_alone
+from holdfast.engine.history.head import head_checkpoint, stands_alone
 from holdfast.engine.vault import Vault
 
 _MOST_CANDIDATES = 10
@@ -61,7 +61,7 @@ def resolve(vault: Vault, session_id: SessionId | None, text: str) -> Checkpoint
 
 def before_head(vault: Vault, session_id: SessionId | None) -> Checkpoint:
     """What `restore` without a reference goes back to."""
-    at = _below_head(vault, session_id, standing_on(vault, session_id))
+    at = _below_head(vault, session_id, head_checkpoint(vault, session_id))
     before = _parent(vault, at)
     if before is None:
         raise UnknownReference(
@@ -104,7 +104,7 @@ def _where(session_id: SessionId | None) -> str:
 
 
 def _session_of_head(vault: Vault) -> SessionId | None:
-    head = standing_on(vault, None)
+    head = head_checkpoint(vault, None)
     return vault.catalog.current_session() if head is None else head.session_id
 
 
@@ -117,7 +117,7 @@ def _approved(vault: Vault, session_id: SessionId | None) -> Checkpoint:
 
 
 def _head(vault: Vault, session_id: SessionId | None, steps_back: int, text: str) -> Checkpoint:
-    at = _below_head(vault, session_id, standing_on(vault, session_id))
+    at = _below_head(vault, session_id, head_checkpoint(vault, session_id))
     for _ in range(steps_back):
         at = _required(_parent(vault, at), f"{text} goes back further than the first checkpoint")
     return at

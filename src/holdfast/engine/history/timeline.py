@@ -26,7 +26,7 @@ from holdfast.domain.timeline.lanes import make_timeline
 from holdfast.domain.timeline.rounds import RoundStatus
 from holdfast.domain.timeline.timeline import Cursor, Event, Outline, Sources, Timeline
 from holdfast.engine.conversation.best_effort_story import BestEffortStory
-from holdfast.engine.history.head import standing_on
+from holdfast.engine.history.head import head_checkpoint
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.sessions.overview import listed_sessions
 from holdfast.engine.vault import Vault
@@ -78,7 +78,7 @@ def timeline(
         [one for one in reversed(done) if one.number < cursor.activity],
         {op.checkpoint: op for op in restores if op.checkpoint is not None},
     )
-    head = standing_on(vault, session_id)
+    head = head_checkpoint(vault, session_id)
     page = make_timeline(
         sources,
         cursor,
@@ -176,7 +176,7 @@ def workspace_timeline(
         for one in sessions
         if one in places
     ]
-    at = standing_on(vault, None)
+    at = head_checkpoint(vault, None)
     events = _merged(strands, limit, None if at is None else at.id)
     rest = ((one.session_id, _next(vault, one, messages)) for one in strands)
     more = {session: place for session, place in rest if place is not None}

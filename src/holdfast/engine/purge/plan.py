@@ -29,7 +29,7 @@ from holdfast.domain.wording import count_words
 from holdfast.engine.purge.component_files import ComponentFiles, is_absolute
 from holdfast.engine.purge.contents import Contents
 from holdfast.engine.purge.holders import find_holders, purged_content
-from holdfast.engine.purge.story_texts import quoted_in, telling_parts
+from holdfast.engine.purge.story_texts import quoted_in, story_parts
 from holdfast.engine.restore.plan import read_report, require_paths
 from holdfast.engine.restore.records import described_by_id
 from holdfast.engine.retention.cleanup import protection_reasons, reachable_from
@@ -86,7 +86,7 @@ class PurgePlan:
     components: tuple[str, ...] = ()
     purged: Purged = field(default_factory=Purged)
     holders: tuple[Holder, ...] = ()
-    telling_parts: tuple[str, ...] = ()
+    story_parts: tuple[str, ...] = ()
     """Of the content at the paths: what somebody who quoted it would have repeated."""
 
     @property
@@ -126,7 +126,7 @@ def plan_purge(vault: Vault, request: PurgeRequest) -> PurgePlan:
 def with_holders(vault: Vault, plan: PurgePlan) -> PurgePlan:
     """The plan, with what other places hold now."""
     found = find_holders(vault, plan.purged, plan.gone_contents, plan.components)
-    quoted = quoted_in(vault, plan.telling_parts, plan.paths)
+    quoted = quoted_in(vault, plan.story_parts, plan.paths)
     if quoted:
         words = f"quoted in {count_in_words(quoted)}"
         found = (Holder("what was said", words, "holdfast purge --text TEXT"), *found)
@@ -195,7 +195,7 @@ class _Planner:
             refusals, hint = [*refusals, also], _UNNAMED_HINT
         changed = [row for row in rows if removals[row.id]]
         plan = self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
-        plan = replace(plan, telling_parts=telling_parts(self.vault, plan.gone_contents))
+        plan = replace(plan, story_parts=story_parts(self.vault, plan.gone_contents))
         return self._with_purged(plan, roots, rows)
 
     def _present(self, checkpoint: Checkpoint, paths: Iterable[bytes]) -> tuple[bytes, ...]:

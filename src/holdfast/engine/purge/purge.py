@@ -41,7 +41,7 @@ from holdfast.engine.purge.proof import (
     search,
     sought_for,
 )
-from holdfast.engine.purge.story_texts import count_said, replace_said
+from holdfast.engine.purge.story_texts import count_in_story, replace_in_story
 from holdfast.engine.retention.cleanup import reachable
 from holdfast.engine.stored_objects import store_chained
 from holdfast.engine.vault import Vault
@@ -84,7 +84,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
 def plan_text_purge(vault: Vault, replacement: TextReplacement) -> TextPurgePlan:
     """Called with the store's lock held; changes nothing."""
     paths, components = paths_holding(vault, set(replacement.needles))
-    return TextPurgePlan(count_said(vault, replacement), paths, components)
+    return TextPurgePlan(count_in_story(vault, replacement), paths, components)
 
 
 def purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
@@ -94,7 +94,7 @@ def purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
     finish_purge(vault)
     _require_sound_packs(vault)
     vault.files.write_purge_note(_encode_note(()))
-    said = replace_said(vault, replacement)
+    said = replace_in_story(vault, replacement)
     freed_bytes = _erase(vault, ())
     samples = [Sought(needle, "the text") for needle in replacement.needles]
     proof = search(vault, samples, frozenset())

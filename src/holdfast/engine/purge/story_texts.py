@@ -36,7 +36,7 @@ _ASSIGNED = re.compile(r"""(?:export\s+)?["']?([\w.-]+)["']?\s*[=:]\s*["']?([^"'
 _KEY_LIKE = re.compile(r"[\w+/.-]{12,}")
 
 
-def telling_parts(vault: Vault, contents: Iterable[Digest]) -> tuple[str, ...]:
+def story_parts(vault: Vault, contents: Iterable[Digest]) -> tuple[str, ...]:
     """Lines and values of content that somebody who quotes it would repeat, and that ordinary
     sentences do not have."""
     found: dict[str, None] = {}
@@ -71,7 +71,7 @@ def quoted_in(vault: Vault, parts: Sequence[str], without: Sequence[bytes]) -> M
     return _count(vault, lambda text: sought.search(text) is not None, without)
 
 
-def count_said(vault: Vault, replacement: TextReplacement) -> Mapping[str, int]:
+def count_in_story(vault: Vault, replacement: TextReplacement) -> Mapping[str, int]:
     return _count(vault, replacement.is_in)
 
 
@@ -134,7 +134,7 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(one)
 
 
-def replace_said(vault: Vault, replacement: TextReplacement) -> Mapping[str, int]:
+def replace_in_story(vault: Vault, replacement: TextReplacement) -> Mapping[str, int]:
     """A transaction for the story and one for the catalog; interrupted between the two, asking
     again finds the rest."""
     told: Mapping[str, int] = {}

@@ -37,7 +37,7 @@ from holdfast.engine.restore.plan import read_report
 from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
 from holdfast.engine.restore.unfinished import leftovers, staging_prefix
-from holdfast.engine.restore.unlock import decode_note, put_back_noted
+from holdfast.engine.restore.unlock import decode_note, restore_noted_modes
 from holdfast.engine.save.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
@@ -341,7 +341,7 @@ def _save_what_staging_holds(vault: Vault) -> None:
                 rescue(vault, journal, safety)
         put_modes_back(vault, journal.modes)
     with contextlib.suppress(OSError, HoldfastError):
-        put_back_noted(vault, lambda path: None)
+        restore_noted_modes(vault, lambda path: None)
     vault.journal.remove_note()
 
 

@@ -25,7 +25,7 @@ from holdfast.engine.restore.progress import Displaced
 from holdfast.engine.restore.slot_moves import return_others
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
-from holdfast.engine.stored_objects import entry_at, remembering
+from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import SET_ASIDE
 
@@ -66,7 +66,7 @@ def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> U
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         found: list[Displaced] = []
         links: list[tuple[bytes, SymlinkEntry]] = []
-        load = remembering(vault.load_tree)
+        load = cached_loader(vault.load_tree)
         for path, area, slot, whole in _occupied_slots(vault, handles, journal):
             status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):

@@ -36,7 +36,7 @@ def between_transactions(
 
 
 @contextmanager
-def rather_between_transactions(
+def between_transactions_if_possible(
     databases: LiveDatabases, dir_fd: int, name: bytes
 ) -> Iterator[None]:
     """For taking a restore back, which has to go on in any case."""

@@ -44,7 +44,7 @@ from holdfast.engine.restore.progress import Displaced, RestoreProgress, StepFai
 from holdfast.engine.restore.slot_moves import SlotMoves
 from holdfast.engine.restore.staging import RUNS_AS_ANOTHER, Staging, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
-from holdfast.engine.stored_objects import lost_to
+from holdfast.engine.stored_objects import unrestorable
 from holdfast.engine.vault import FULL
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.live_database import LiveDatabases
@@ -97,7 +97,7 @@ class Executor:
                 self._fail(number, step.path, error)
             except (ObjectMissing, ObjectDamaged) as error:
                 if not self._best_effort:
-                    raise lost_to(step.path, error) from error
+                    raise unrestorable(step.path, error) from error
                 self._leave_out(number, step.path, error.message)
             written_bytes += step.size_bytes
             self.progress.transferred(written_bytes)

@@ -25,7 +25,7 @@ from holdfast.engine.save.save import (
     save_tree,
 )
 from holdfast.engine.scan.scanner import RulesOf, Scanner
-from holdfast.engine.stored_objects import entry_at, remembering
+from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.values.classes import dataclass, replace
@@ -117,7 +117,7 @@ def described_by_id(reasoning: str, name: str, identifier: CheckpointId) -> str:
     )
 
 
-def wanted_trees(vault: Vault, request: RestoreRequest) -> tuple[Digest, ...]:
+def required_trees(vault: Vault, request: RestoreRequest) -> tuple[Digest, ...]:
     """What the restore writes, and what HEAD has and it may take away."""
     session = vault.catalog.session(request.session_id)
     head = session.head if session is not None else None
@@ -131,7 +131,7 @@ def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> Sav
     return save_tree(
         vault,
         scanner,
-        wanted=wanted_trees(vault, request),
+        wanted=required_trees(vault, request),
         file_filter=request.file_filter,
         beyond_budget=True,
         rules_of=request.rules_of,
@@ -196,7 +196,7 @@ def resulting_tree(
         return ResultingTree(request.tree, safety.report, tree.file_count, tree.size_bytes)
     if not request.paths:
         return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
-    load = remembering(vault.load_tree)
+    load = cached_loader(vault.load_tree)
     chosen = {path: entry_at(load, request.goal.tree, path) for path in request.paths}
     for path in left_alone:
         if any(is_within(path, one) for one in request.paths):

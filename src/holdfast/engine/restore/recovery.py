@@ -40,10 +40,10 @@ from holdfast.engine.restore.records import (
 from holdfast.engine.restore.restore import carry_out, os_error_words
 from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.restore.unfinished import leftovers
-from holdfast.engine.restore.unlock import put_back_noted
-from holdfast.engine.save.dry_scan import look
+from holdfast.engine.restore.unlock import restore_noted_modes
+from holdfast.engine.save.dry_scan import dry_scan
 from holdfast.engine.scan.scanner import Scan, Scanner
-from holdfast.engine.stored_objects import entry_at, remembering
+from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
 
 FileFilter: TypeAlias = Callable[[Path], bool]
@@ -56,13 +56,13 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
         # Nothing in them is needed: one that cannot be removed is in nobody's way.
         with contextlib.suppress(PermissionError):
             _remove_leftovers(vault)
-        put_back_noted(vault, lambda path: None)
+        restore_noted_modes(vault, lambda path: None)
         return False
     journal = decode_journal(data)
     if vault.catalog.operation_with_token(journal.token) is None:
         _finish(vault, scanner, journal, file_filter)
     _remove_leftovers(vault, journal.staging)
-    put_back_noted(vault, _restored_modes(vault, journal))
+    restore_noted_modes(vault, _restored_modes(vault, journal))
     vault.journal.remove()
     return True
 
@@ -110,7 +110,7 @@ def _moved_on(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) ->
     if journal is None or journal.saved_since is None:
         return None
     if not journal.moved_on:
-        if look(vault, scanner, file_filter).tree == journal.saved_since:
+        if dry_scan(vault, scanner, file_filter).tree == journal.saved_since:
             return None
         _note(vault, lambda noted: replace(noted, moved_on=True))
     return journal.trouble
@@ -134,7 +134,7 @@ def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | N
     goal = journal.safety if journal.backwards else journal.target
     checkpoint = vault.catalog.checkpoint(journal.session_id, goal)
     tree = checkpoint.tree if checkpoint is not None else None
-    load = remembering(vault.load_tree)
+    load = cached_loader(vault.load_tree)
 
     def mode_of(path: bytes) -> int | None:
         entry = None if tree is None else entry_at(load, tree, path)

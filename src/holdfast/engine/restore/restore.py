@@ -24,11 +24,11 @@ from holdfast.engine.components.manifests import release_components
 from holdfast.engine.components.restore import (
     ComponentRestore,
     ComponentsFailed,
-    blocked_first,
+    blocked_outcomes,
+    first_blocked,
     intended_of,
-    marked_idle,
+    mark_idle,
     plan_components,
-    told,
     with_component_steps,
     without_blocked,
 )
@@ -53,7 +53,7 @@ from holdfast.engine.restore.unlock import Unlocked
 from holdfast.engine.restore.verifier import verify
 from holdfast.engine.save.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
-from holdfast.engine.stored_objects import entry_at, remembering
+from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import FULL, Vault
 from holdfast.values.classes import replace
 
@@ -114,8 +114,8 @@ def _with_drift(vault: Vault, request: RestoreRequest, outcome: RestoreOutcome) 
     drift = git_drift(vault, request.target, request.components)
     if drift is None:
         return outcome
-    told = (drift.words(),) if drift.matters else ()
-    return replace(outcome, git=drift, warnings=(*outcome.warnings, *told))
+    warnings = (drift.words(),) if drift.matters else ()
+    return replace(outcome, git=drift, warnings=(*outcome.warnings, *warnings))
 
 
 def _note_truth(error: BaseException, truth: str) -> None:
@@ -147,7 +147,7 @@ def _with_components(
     vault: Vault, request: RestoreRequest, plan: RestorePlan, components: CapturedComponents
 ) -> RestorePlan:
     steps = plan_components(vault, request.target, request.components, components.states)
-    why = blocked_first(steps)
+    why = first_blocked(steps)
     if why is not None and not request.best_effort:
         # What the capture keeps alive is for a checkpoint that there is not going to be.
         release_components(vault)
@@ -203,7 +203,7 @@ def carry_out(
     recovering = vault.journal.read() is not None
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
-    load = remembering(vault.load_tree)
+    load = cached_loader(vault.load_tree)
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         name = staging_prefix(vault) + token.encode()
         staging = Staging(vault.fs, vault.objects, handles, name, drop_setid=drop_setid)
@@ -303,7 +303,10 @@ def _outcome(
         kept=plan.kept,
         warnings=(*plan.warnings, *executor.done.warnings()),
         verified=not wrong,
-        components=(*marked_idle(restoring.outcomes, plan.components), *told(plan.components)),
+        components=(
+            *mark_idle(restoring.outcomes, plan.components),
+            *blocked_outcomes(plan.components),
+        ),
         missing=plan.missing,
         compared=executor.done.compared_files,
     )

@@ -19,7 +19,7 @@ from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore.plan import Step
 from holdfast.engine.restore.database_moments import (
     between_transactions,
-    rather_between_transactions,
+    between_transactions_if_possible,
 )
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.progress import Displaced, RestoreProgress
@@ -71,7 +71,7 @@ class SlotMoves:
         dir_fd, name = self._handles.open(parent(path)), basename(path)
         with contextlib.suppress(FileNotFoundError):
             self.refuse_directory(path, dir_fd, name)
-            with rather_between_transactions(self._databases, dir_fd, name):
+            with between_transactions_if_possible(self._databases, dir_fd, name):
                 self._take(path, slot, dir_fd, area)
 
     def refuse_directory(self, path: bytes, dir_fd: int, name: bytes) -> None:
@@ -96,7 +96,7 @@ class SlotMoves:
             self._fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
         except FileExistsError:
             self.refuse_directory(path, dir_fd, name)
-            with rather_between_transactions(self._databases, dir_fd, name):
+            with between_transactions_if_possible(self._databases, dir_fd, name):
                 self._exchange(path, slot, dir_fd, area, None)
 
     def _exchange(

@@ -107,7 +107,7 @@ class Unlocked:
         return below
 
 
-def put_back_noted(vault: Vault, restored: Callable[[bytes], int | None]) -> None:
+def restore_noted_modes(vault: Vault, restored: Callable[[bytes], int | None]) -> None:
     """What a killed restore left opened up, but for paths that have the mode which was `restored`
     since. Modes that somebody has set meanwhile are theirs."""
     data = vault.journal.read_note()

@@ -152,7 +152,7 @@ def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
                     )
                 )
         release_components(vault)  # what cannot be let go now is let go the next time
-    forget_what_was_said(vault)
+    forget_story(vault)
     return dropped
 
 
@@ -168,7 +168,7 @@ def _heads_after(vault: Vault, gone: set[CheckpointId]) -> dict[SessionId, Check
     return heads
 
 
-def forget_what_was_said(vault: Vault) -> None:
+def forget_story(vault: Vault) -> None:
     """Annotations and edits of checkpoints that are gone go too; called with the lock held, so that
     no checkpoint is being made. A story that cannot be read keeps them until it is repaired."""
     if not vault.has_story():

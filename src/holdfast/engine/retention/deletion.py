@@ -21,8 +21,8 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import DeleteOutcome
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.components.manifests import release_components
-from holdfast.engine.conversation.notices import TOLD
-from holdfast.engine.history.head import standing_on
+from holdfast.engine.conversation.notices import LAST_NOTICE
+from holdfast.engine.history.head import head_checkpoint
 from holdfast.engine.history.references import resolve
 from holdfast.engine.retention.cleanup import collect, is_worth_collecting
 from holdfast.engine.vault import Vault
@@ -124,7 +124,7 @@ _TRACES_STAY = (
 
 def _choose_another(vault: Vault, deleted: SessionId) -> None:
     """Commands go on in the session that the workspace is at."""
-    head = standing_on(vault, None)
+    head = head_checkpoint(vault, None)
     if vault.catalog.current_session() == deleted and head is not None:
         with vault.catalog.transaction() as transaction:
             transaction.set_current_session(head.session_id)
@@ -136,4 +136,4 @@ def _forget(vault: Vault, session_id: SessionId) -> None:
     vault.story.forget_session(session_id)
     newest = vault.catalog.newest_operation()
     if newest is not None:  # one that begins again under this id is not told of what was before
-        vault.story.set_fact(session_id, TOLD, str(newest.sequence), expected=None)
+        vault.story.set_fact(session_id, LAST_NOTICE, str(newest.sequence), expected=None)

@@ -13,7 +13,7 @@ from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.vault import Vault
 
 
-def look(
+def dry_scan(
     vault: Vault,
     scanner: Scanner,
     file_filter: Callable[[Path], bool] | None,

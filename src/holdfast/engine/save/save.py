@@ -43,7 +43,7 @@ from holdfast.engine.scan.state_changes import count_state_changes
 from holdfast.engine.sessions.admission import (
     require_checkpoint_allowed,
     require_open_session,
-    resumed_words,
+    resumed_remark,
 )
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import CatalogTransaction, NewCheckpoint, NewOperation
@@ -126,7 +126,7 @@ def save(
     # What triggers still bring after the end does not begin the work again.
     resumes = kind not in AUTOMATIC_KINDS and _has_ended(session)
     if resumes:
-        warnings = (*warnings, resumed_words(session_id))
+        warnings = (*warnings, resumed_remark(session_id))
     new = new_checkpoint(
         vault,
         saved,

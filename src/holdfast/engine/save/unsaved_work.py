@@ -18,7 +18,7 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.outcomes import SavedFirst
 from holdfast.domain.sessions import Session
 from holdfast.engine.components.captured import capture_components
-from holdfast.engine.history.head import MOVING_KINDS, standing_on
+from holdfast.engine.history.head import MOVING_KINDS, head_checkpoint
 from holdfast.engine.restore.records import add_safety
 from holdfast.engine.save.save import add_session, save_tree
 from holdfast.engine.scan.scanner import Scanner
@@ -72,7 +72,7 @@ def _newest_state(vault: Vault) -> Digest | None:
 
 def _session(vault: Vault, outside: SessionId | None) -> Session:
     """The one that the workspace is at, else any other, else a new one."""
-    head: Checkpoint | None = standing_on(vault, None)
+    head: Checkpoint | None = head_checkpoint(vault, None)
     at = vault.catalog.session(head.session_id) if head is not None else None
     for one in (at, *reversed(vault.catalog.sessions())):
         if one is not None and one.id != outside:

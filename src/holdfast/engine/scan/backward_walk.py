@@ -27,7 +27,7 @@ from holdfast.ports.filesystem import Filesystem
 _NOT_BUILT = Digest(bytes(DIGEST_BYTES))
 
 
-class Met(Exception):
+class WalksMet(Exception):
     """The other walk has come to what this one has done."""
 
 
@@ -115,9 +115,9 @@ class BackwardWalker(Walker):
         return state
 
     def go_on(self) -> None:
-        """`Met` when there is nothing left to do: the other walk is waiting for us then."""
+        """`WalksMet` when there is nothing left to do: the other walk is waiting for us then."""
         if self._is_met():
-            raise Met
+            raise WalksMet
 
 
 def _nothing_known(path: bytes) -> DirectoryState | None:

@@ -29,7 +29,7 @@ def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
     return session
 
 
-def resumed_words(session_id: SessionId) -> str:
+def resumed_remark(session_id: SessionId) -> str:
     from holdfast.domain.wording import Remark  # imported late: hardly any save needs it
 
     return Remark(f"the session {session_id!r} had ended; it is active again")

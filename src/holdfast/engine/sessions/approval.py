@@ -26,7 +26,7 @@ from holdfast.domain.timeline.rounds import ENDED_BY, Round, round_name, round_t
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.components.selection import choose_components
-from holdfast.engine.history.head import standing_on
+from holdfast.engine.history.head import head_checkpoint
 from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save.save import (
@@ -111,7 +111,7 @@ def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> A
 
 def _is_unsaved(vault: Vault, head: Checkpoint | None, scan: Scan) -> bool:
     """The workspace may be at a checkpoint of another session, which has all that is there."""
-    return _differs(vault, head, scan) and _differs(vault, standing_on(vault, None), scan)
+    return _differs(vault, head, scan) and _differs(vault, head_checkpoint(vault, None), scan)
 
 
 def _differs(vault: Vault, checkpoint: Checkpoint | None, scan: Scan) -> bool:
@@ -297,7 +297,7 @@ def _holding(
     if nothing else is."""
     held = (saved.scan.tree, components.manifest)
     for found in (
-        standing_on(vault, session.id),
+        head_checkpoint(vault, session.id),
         _checkpoint(vault, session, session.head),
     ):
         if found is not None and (found.tree, found.components) == held:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.engine.history.head import standing_on
+from holdfast.engine.history.head import head_checkpoint
 from holdfast.engine.retention.recent_work import last_activity_ns
 from holdfast.engine.sessions.approval import approval
 from holdfast.engine.vault import Vault
@@ -36,7 +36,7 @@ class SessionSummary:
 def sessions_overview(vault: Vault) -> list[SessionSummary]:
     """Those with checkpoints, by their last activity, newest first."""
     current = vault.catalog.current_session()
-    head = standing_on(vault, None)
+    head = head_checkpoint(vault, None)
     at_head = head.session_id if head else None
     found = [_summary(vault, session, current, at_head) for session in listed_sessions(vault)]
     return sorted(found, key=lambda one: one.last_activity_ns, reverse=True)

@@ -18,7 +18,7 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PIECE_BYTES = 1024 * 1024
 
 
-def read_present(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
+def read_current_file(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
     """Its bytes; an error names what is there instead of a file."""
     fs, name = vault.fs, repr(to_text(path))
     try:

@@ -26,7 +26,7 @@ from holdfast.engine.vault import Vault
 from holdfast.engine.why.blame import Found, blame
 from holdfast.engine.why.causes import Causes
 from holdfast.engine.why.concurrent_calls import ConcurrentCalls
-from holdfast.engine.why.current_file import read_present, search_word, too_large
+from holdfast.engine.why.current_file import read_current_file, search_word, too_large
 from holdfast.engine.why.versions import LARGEST_BYTES, FileVersion, FileVersions, text_lines
 from holdfast.engine.why.workspace_states import WorkspaceStates
 
@@ -52,7 +52,7 @@ def why(
     states = WorkspaceStates(vault) if session_id is None else None
     if reference is None:
         at = _newest(vault, session_id) if states is None else states.newest()
-        data = read_present(vault, path, LARGEST_BYTES)
+        data = read_current_file(vault, path, LARGEST_BYTES)
         IgnoredContent(vault).require_shown(path)
         newest = FileVersion(path, Digest(blake3(data).digest()))
     else:

@@ -1,1 +1,0 @@
-"""Shell commands read with a real grammar."""
