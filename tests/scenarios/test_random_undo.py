@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.hooks.entry import answer
+from holdfast.interfaces.hooks.in_process import answer
 from tests.interfaces.cli.command_line import Answer, CommandLine
 from tests.support.tree_hash import Node, describe, differences
 

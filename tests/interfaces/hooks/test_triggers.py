@@ -13,7 +13,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.agent_events import ToolKind
 from holdfast.interfaces.agents import agent_named
-from holdfast.interfaces.hooks.normaliser import normalise
+from holdfast.interfaces.hooks.translation import normalise
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded
@@ -289,7 +289,7 @@ def test_what_comes_after_a_command_is_not_taken_for_its_doing(
     """The answer to an event after a tool does not wait: when it is dealt with, the next tool may
     have begun."""
     from holdfast.interfaces.agents import agent_named
-    from holdfast.interfaces.hooks.normaliser import normalise
+    from holdfast.interfaces.hooks.translation import normalise
     from tests.support.agent_events import handle
 
     events = recorded("claude-code", project, "make a")

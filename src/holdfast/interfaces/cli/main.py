@@ -64,7 +64,7 @@ def _answer_hook(arguments: list[str], *, own_process: bool) -> int:
     and nothing gets past here."""
     try:
         with _ending_like_ctrl_c():
-            from holdfast.interfaces.hooks.entry import answer
+            from holdfast.interfaces.hooks.in_process import answer
 
             return answer(arguments, own_process=own_process)
     except BaseException:  # a signal between two lines

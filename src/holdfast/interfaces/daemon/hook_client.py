@@ -22,12 +22,12 @@ except ImportError:  # a Python that keeps it elsewhere
 
 from holdfast import __version__
 from holdfast.interfaces.daemon.address import candidates, is_private, surroundings
-from holdfast.interfaces.daemon.packed import (
+from holdfast.interfaces.daemon.hook_messages import (
     ACCEPTED,
+    DELIVER,
+    DELIVERED,
     DONE,
     LARGEST_BYTES,
-    TELL,
-    TOLD,
     pack,
     pack_variables,
     unpack,
@@ -80,7 +80,7 @@ def ask_about(
         raise NoAnswer(f"it did not answer: {error}") from None
     try:
         if tell(text) and must_know:
-            connection.sendall(pack(TOLD, b""))
+            connection.sendall(pack(DELIVERED, b""))
     except OSError:
         return  # it is told again, rather twice than never
     finally:
@@ -145,9 +145,9 @@ def _answer(connection: sockets.socket) -> tuple[bool, bytes]:
     word, said = _receive(connection, SIGN_OF_LIFE_S)
     if word == ACCEPTED:
         word, said = _receive(connection, ANSWER_S)
-    if word not in (DONE, TELL):
+    if word not in (DONE, DELIVER):
         raise NoAnswer(said.decode("utf-8", "replace"), missing=said.startswith(b"retired"))
-    return word == TELL, said
+    return word == DELIVER, said
 
 
 def _receive(connection: sockets.socket, timeout_s: float) -> tuple[bytes, bytes]:

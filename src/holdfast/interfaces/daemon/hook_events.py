@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.api.automation import is_checked, needs_hook_process
 from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.domain.errors import Busy, HoldfastError, NoSpace
-from holdfast.interfaces.daemon import packed
+from holdfast.interfaces.daemon import hook_messages
 from holdfast.interfaces.daemon.hook_client import seen_from_here
-from holdfast.interfaces.hooks.calls import UnknownAgent, event_of, read_call
 from holdfast.interfaces.hooks.payloads import Unreadable, parse_payload
+from holdfast.interfaces.hooks.translation import UnknownAgent, event_of, read_call
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,10 @@ def _asked(fields: list[Any]) -> _Asked:
         os.fsdecode(directory),
         seen,
         int(began_ns),
-        {os.fsdecode(k): os.fsdecode(v) for k, v in packed.unpack_variables(variables).items()},
+        {
+            os.fsdecode(k): os.fsdecode(v)
+            for k, v in hook_messages.unpack_variables(variables).items()
+        },
         payload,
     )
 

@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.api.automation import clean_up, give_memory_back
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
-from holdfast.interfaces.daemon import frames, packed
+from holdfast.interfaces.daemon import frames, hook_messages
 from holdfast.interfaces.daemon.address import surroundings
 from holdfast.interfaces.daemon.client import peer_process, peer_user
-from holdfast.interfaces.daemon.code_on_disk import CodeOnDisk
+from holdfast.interfaces.daemon.code_version import CodeOnDisk
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
 from holdfast.interfaces.daemon.hook_events import NotHere
-from holdfast.interfaces.daemon.listening import Listener
+from holdfast.interfaces.daemon.listener import Listener
 from holdfast.interfaces.daemon.workspaces import Workspaces
 from holdfast.interfaces.hooks.automation import event_handler
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
@@ -250,7 +250,7 @@ class Daemon:
     def _serve_hook(self, connection: socket.socket, message: dict[str, Any]) -> None:
         """Tell the hook at once that the daemon is alive, then the answer."""
         connection.settimeout(_ANSWER_TAKEN_S)
-        connection.sendall(packed.pack(packed.ACCEPTED, b""))
+        connection.sendall(hook_messages.pack(hook_messages.ACCEPTED, b""))
         message["arguments"]["process"] = peer_process(connection)
         answer = self._answer(message)
         result = answer.get("answer")

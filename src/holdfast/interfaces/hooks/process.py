@@ -56,7 +56,7 @@ def run_hook(arguments: Sequence[str]) -> int:
 
 def _work_here(arguments: Sequence[str], taken: bytes, *, begin_daemon: bool) -> int:
     try:
-        from holdfast.interfaces.hooks.entry import answer
+        from holdfast.interfaces.hooks.in_process import answer
 
         return answer(arguments, own_process=True, taken=taken, begin_daemon=begin_daemon)
     except BaseException:  # a signal between two lines
@@ -66,7 +66,7 @@ def _work_here(arguments: Sequence[str], taken: bytes, *, begin_daemon: bool) ->
 def _give_up(arguments: Sequence[str], taken: bytes, error: BaseException) -> int:
     """Told to end while the daemon was at work, or the input could not be read."""
     try:
-        from holdfast.interfaces.hooks.entry import answer_without_work
+        from holdfast.interfaces.hooks.in_process import answer_without_work
 
         answer_without_work(arguments, taken, error)
     except BaseException:  # another signal: the agent goes on

@@ -27,7 +27,7 @@ example:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.hooks.entry import answer
+    from holdfast.interfaces.hooks.in_process import answer
 
     directory = invocation.options.directory
     where = ["-C", directory] if directory is not None else []

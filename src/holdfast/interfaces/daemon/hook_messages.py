@@ -14,12 +14,12 @@ LARGEST_BYTES = 16 << 20
 ACCEPTED = b"accepted"
 """The daemon is alive and at work on it; the answer follows."""
 DONE = b"done"
-"""With the text that the agent is to be given."""
-TELL = b"tell"
-"""Done, with a text that the agent must not miss: who asked says `TOLD` when it was handed on."""
-TOLD = b"told"
+"""With the text for the agent."""
+DELIVER = b"tell"
+"""Done, with a text that the agent must not miss: the hook confirms it with `DELIVERED`."""
+DELIVERED = b"told"
 NOT_DONE = b"not done"
-"""With the reason; who asked does the work."""
+"""With the reason; the hook does the work itself."""
 
 
 def pack(*fields: bytes) -> bytes:

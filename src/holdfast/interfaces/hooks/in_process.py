@@ -1,10 +1,10 @@
-"""`holdfast hook AGENT`: one event on standard input, one answer on standard output, status 0.
+"""`holdfast hook AGENT` without a daemon: an event on standard input, an answer on standard output.
 
-    read → normalise → deliver (and wait, if the agent is about to change something) → answer
+    read → translate → handle (all of it, if the agent is about to change something) → answer
 
-Guarantees: whatever happens, the agent gets an answer it takes for a yes, and status 0. What went
-wrong is in the log. An event after the fact is answered at once and dealt with in a process of its
-own, unless a check of the user's may have to run on what a tool left.
+Guarantees: whatever happens, the agent gets an answer that it takes for a yes, and status 0.
+Failures are logged. An event after the fact is answered at once and finished in a process of its
+own, unless a check of the user's may have to run first.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.interfaces.agents.agent import Agent
 from holdfast.interfaces.hooks.automation import event_handler, problem_log
-from holdfast.interfaces.hooks.calls import Call, event_of, plain_answer, read_call
 from holdfast.interfaces.hooks.payloads import parse_payload, read_payload
+from holdfast.interfaces.hooks.translation import Call, event_of, plain_answer, read_call
 
 if TYPE_CHECKING:
     from holdfast.api.automation import EventHandler, OpenedForEvent

@@ -1,6 +1,7 @@
-"""From an agent's JSON to an `AgentEvent`: one reader for all agents.
+"""From a hook's command line and an agent's JSON to an `AgentEvent`: one reader for all agents.
 
-    the agent's module brings its payload into the common shape → each field is read by all names
+    which agent really sent it → its module brings the payload into the common shape → each field is
+    read by all of its names
 
 Guarantees: unknown fields, missing ones and those of another type are passed over; names of events
 are compared without regard to case and separators, so that a small change of a schema does no harm.
@@ -9,15 +10,17 @@ are compared without regard to case and separators, so that a small change of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 from zlib import crc32
 
-from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
+from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.agents import AGENTS, agent_named, sender
 from holdfast.interfaces.agents.agent import Agent
 from holdfast.interfaces.hooks.payloads import object_of, text_of, texts_of
-from holdfast.interfaces.hooks.tools import command_of, paths_of, tool_kind
+from holdfast.interfaces.hooks.tool_kinds import command_of, paths_of, tool_kind
 
+_WITH_VALUE = ("-C", "--session")
 _SEPARATORS = re.compile(r"[\W_]+")
 _MOST_FAILURE = 500
 _MOST_COMMAND = 1 << 20
@@ -33,6 +36,58 @@ COMMON_EVENTS: Mapping[str, EventKind] = {
     "stop": EventKind.TURN_END,
     "sessionend": EventKind.SESSION_END,
 }
+
+
+class UnknownAgent(Exception):
+    """No agent has that name."""
+
+
+class Call(NamedTuple):
+    """What was asked for: the agent that is named, the event if it is, the directory of `-C`."""
+
+    agent: str
+    event: str
+    directory: str | None
+
+
+def read_call(arguments: Sequence[str]) -> Call:
+    directory: str | None = None
+    words: list[str] = []
+    waiting = iter(arguments)
+    for word in waiting:
+        if word in _WITH_VALUE:
+            value = next(waiting, None)
+            directory = value if word == "-C" else directory
+        elif not word.startswith("-"):
+            words.append(word)
+    words += ["", ""]
+    return Call(words[0], words[1], directory)
+
+
+def event_of(
+    call: Call, payload: dict[str, Any], environment: Mapping[str, str], received_ns: int
+) -> tuple[AgentEvent, Agent]:
+    """The event, and the agent that sent it; `UnknownAgent` when there is none by that name."""
+    if call.agent not in AGENTS:
+        raise UnknownAgent(f"there is no agent {call.agent!r}; known are: {', '.join(AGENTS)}")
+    called, agent = agent_named(call.agent), agent_named(sender(call.agent, payload))
+    if call.event and not any(name in payload for name in ("hook_event_name", "hookEventName")):
+        payload = {**payload, "hook_event_name": call.event}
+    if call.directory is not None:
+        payload = {**payload, "cwd": call.directory, "workspace_roots": [], "workspaceRoots": []}
+        environment = {}
+    event = normalise(payload, agent, environment, called=called, received_ns=received_ns)
+    return event, agent
+
+
+def plain_answer(known: Agent | None, agent: str, event: AgentEvent | None) -> str:
+    """A yes in the agent's own form, without a text."""
+    try:
+        return (known or agent_named(agent)).render(
+            event or AgentEvent(agent, "", EventKind.OTHER), Reply()
+        )
+    except Exception:  # an unknown agent
+        return "{}"
 
 
 def normalise(

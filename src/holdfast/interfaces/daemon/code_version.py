@@ -1,10 +1,10 @@
-"""Which code a new process would run, so that a daemon makes room when that is another one.
+"""Whether a new process would run other code, so that an outdated daemon makes room for a new one.
 
-    the package itself was installed anew  → one look at one file, with each request
-    a file of it was edited                → a look at all of them, every few seconds at most
+    the package was installed again  → one file is looked at, with each request
+    a source file was edited         → all are looked at, every few seconds at most
 
-An installer writes files anew, also those of the same version. In an editable installation a file
-changes alone.
+An installer replaces all files, even those of the same version. In an editable installation one
+file changes alone.
 """
 
 from __future__ import annotations
