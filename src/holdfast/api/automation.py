@@ -56,7 +56,8 @@ def watch_workspace(
     rules: TriggerRules | None = None,
 ) -> WatchedWorkspace:
     """Open a workspace and keep it open under watch; a store is created if there is none.
-    `listener` is called when files have changed; `rules` win over the settings."""
+    `listener` is called when files have changed; `rules` win over the settings. Saves do not run
+    the daily cleanup: no caller is to wait for it."""
     from holdfast.bootstrap.workspace import open_workspace
 
     opened = open_workspace(
@@ -66,6 +67,7 @@ def watch_workspace(
         environment=environment,
         purpose="holdfast daemon",
     )
+    opened.engine.cleans_up = False
     return watch_opened(opened, watcher, listener=listener, rules=rules)
 
 

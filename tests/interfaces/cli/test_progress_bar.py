@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.interfaces.cli.cells import cell_width
 from holdfast.interfaces.cli.progress_bar import ProgressBar
 from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.interfaces.cli.text_layout import cell_width
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.interfaces.cli.test_terminal import Tty

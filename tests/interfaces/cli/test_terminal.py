@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.interfaces.cli.cells import cell_width, padded, wrapped
 from holdfast.interfaces.cli.checkpoint_view import confidence_mark
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import GREEN, Terminal, visible, visible_bytes
+from holdfast.interfaces.cli.text_layout import cell_width, padded, wrapped
 from holdfast.interfaces.cli.wording import ago, count, duration, size
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen

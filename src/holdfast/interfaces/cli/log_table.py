@@ -12,9 +12,7 @@ from typing import NamedTuple
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.sessions import Session
-from holdfast.interfaces.cli.cells import cell_width, padded, wrapped
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence, title
-from holdfast.interfaces.cli.fitted_line import cut
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -26,6 +24,7 @@ from holdfast.interfaces.cli.terminal import (
     unpainted,
     visible,
 )
+from holdfast.interfaces.cli.text_layout import cell_width, cut, padded, wrapped
 from holdfast.interfaces.cli.wording import ago, percent, shortened
 
 _GAP = "  "

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from holdfast.interfaces.cli.cells import cell_width
 from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.interfaces.cli.text_layout import cell_width
 from holdfast.interfaces.cli.wording import size
 
 _FIRST_AFTER_S = 0.5

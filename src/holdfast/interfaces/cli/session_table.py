@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from holdfast.domain.sessions import SessionStatus
-from holdfast.interfaces.cli.cells import cell_width, padded
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, Terminal, visible
+from holdfast.interfaces.cli.text_layout import cell_width, padded
 from holdfast.interfaces.cli.wording import ago, count, iso, shortened
 
 if TYPE_CHECKING:

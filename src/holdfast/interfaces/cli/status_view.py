@@ -23,7 +23,6 @@ from holdfast.interfaces.cli.checkpoint_view import (
     moment,
     title,
 )
-from holdfast.interfaces.cli.fitted_line import Part, show_fitted
 from holdfast.interfaces.cli.round_view import approval_words
 from holdfast.interfaces.cli.terminal import (
     BOLD,
@@ -34,6 +33,7 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
+from holdfast.interfaces.cli.text_layout import Part, show_fitted
 from holdfast.interfaces.cli.wording import ago, count, iso, percent, size
 from holdfast.values.classes import dataclass
 

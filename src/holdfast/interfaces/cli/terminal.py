@@ -80,7 +80,7 @@ def _written_out(match: re.Match[str]) -> str:
 def broken(text: str, width: int, hang: int | None = None) -> str:
     """The text in rows of at most so many cells, broken between words; a word that is longer, such
     as a path, is left whole, and so is a command where it fits a row."""
-    from holdfast.interfaces.cli.cells import cell_width
+    from holdfast.interfaces.cli.text_layout import cell_width
 
     if len(text) <= width and text.isascii():
         return text

@@ -16,7 +16,6 @@ from holdfast.domain.restore.selections import selected_words
 from holdfast.domain.sessions import Session
 from holdfast.domain.timeline.rounds import round_name, round_title
 from holdfast.domain.timeline.timeline import Event, EventType, Outline, Timeline
-from holdfast.interfaces.cli.cells import cell_width
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
 from holdfast.interfaces.cli.log_table import session_mark
 from holdfast.interfaces.cli.terminal import (
@@ -31,6 +30,7 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
+from holdfast.interfaces.cli.text_layout import cell_width
 from holdfast.interfaces.cli.wording import ago, first_line, iso, percent
 
 _LANE_COLOURS = (CYAN, MAGENTA, BLUE, YELLOW, GREEN, RED)

@@ -102,7 +102,6 @@ class Workspaces:
             Path(key), self._watcher, self._environment, listener=self._listener
         )
         place.workspace.session = session
-        place.workspace.opened.engine.cleans_up = False  # nobody is to wait for that
         return place.workspace
 
     def all(self) -> list[WatchedWorkspace]:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.cli.cells import fitting_words
 from holdfast.interfaces.cli.replay_view.pages import Pages
 from holdfast.interfaces.cli.replay_view.screen import GONE, RESIZED, Screen, ScreenLine
 from holdfast.interfaces.cli.terminal import DIM
+from holdfast.interfaces.cli.text_layout import fitting_words
 
 if TYPE_CHECKING:
     from holdfast.api.history import Replay

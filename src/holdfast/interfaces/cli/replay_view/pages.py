@@ -16,7 +16,6 @@ from holdfast.domain.ids import short
 from holdfast.domain.messages import Message
 from holdfast.domain.tool_calls import call_words
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry, SymlinkEntry
-from holdfast.interfaces.cli.cells import wrapped
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
 from holdfast.interfaces.cli.diff_views.difference import notes
 from holdfast.interfaces.cli.diff_views.unified import COLOURS, reading_lines
@@ -34,6 +33,7 @@ from holdfast.interfaces.cli.terminal import (
     visible_bytes,
     visible_line,
 )
+from holdfast.interfaces.cli.text_layout import wrapped
 from holdfast.interfaces.cli.wording import ago, count, percent
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NamedTuple
 
-from holdfast.interfaces.cli.cells import cell_width, pieces
 from holdfast.interfaces.cli.replay_view.keys import KeyReader
+from holdfast.interfaces.cli.text_layout import cell_width, pieces
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"

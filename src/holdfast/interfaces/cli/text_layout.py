@@ -1,0 +1,133 @@
+"""Text measured in the cells of a terminal, wrapped, cut, and fitted on one row.
+
+Wide characters take two cells, combining marks none. A row is fitted in this order:
+
+    all parts if they fit → without the optional ones, last first → the elastic part cut short, in
+    its middle, because both its beginning and its end tell what it is about
+
+In a pipe nothing is left out and nothing is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from unicodedata import category, east_asian_width
+
+from holdfast.interfaces.cli.terminal import Terminal, unpainted
+from holdfast.values.classes import dataclass, replace
+
+_JOINED = ("Mn", "Me", "Cf")
+_LEAST = 8
+"""So many cells are left of what is cut short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Text in one colour, or in none. `optional` parts go where there is no room for them; of what
+    still does not fit, the `elastic` part is cut."""
+
+    text: str
+    codes: tuple[str, ...] = ()
+    optional: bool = False
+    elastic: bool = False
+
+
+def show_fitted(terminal: Terminal, parts: Sequence[Part]) -> None:
+    shown = fitted(parts, terminal.width) if terminal.for_people else list(parts)
+    terminal.line("".join(terminal.paint(part.text, *part.codes) for part in shown))
+
+
+def fitted(parts: Sequence[Part], width: int) -> list[Part]:
+    left = list(parts)
+    while _parts_width(left) > width and (optional := [part for part in left if part.optional]):
+        left.remove(optional[-1])
+    beyond = _parts_width(left) - width
+    if beyond <= 0:
+        return left
+    return [
+        replace(part, text=cut_middle(part.text, max(cell_width(part.text) - beyond, _LEAST)))
+        if part.elastic
+        else part
+        for part in left
+    ]
+
+
+def cut(text: str, cells: int) -> str:
+    """The text in at most so many cells, with a sign that there was more."""
+    if cell_width(text) <= cells:
+        return text
+    return next(pieces(text, cells - 1)).rstrip() + "…"
+
+
+def cut_middle(text: str, cells: int) -> str:
+    """The beginning and the end of the text, the beginning longer, in at most so many cells."""
+    if cell_width(text) <= cells:
+        return text
+    end = ""
+    for character in reversed(text):
+        if cell_width(character + end) > (cells - 1) // 3:
+            break
+        end = character + end
+    return cut(text, cells - cell_width(end)) + end.lstrip()
+
+
+def cell_width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(_width(character) for character in text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """The text in that many cells; `right` puts it at their end."""
+    space = " " * max(width - cell_width(text), 0)
+    return space + text if right else text + space
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most that many cells, broken between words where that is possible."""
+    lines: list[str] = []
+    line, used = "", 0
+    for word in text.split(" "):
+        needed = cell_width(word)
+        if line and used + 1 + needed <= width:
+            line, used = f"{line} {word}", used + 1 + needed
+            continue
+        if line:
+            lines.append(line)
+        *full, line = pieces(word, width)
+        lines += full
+        used = cell_width(line)
+    return [*lines, line]
+
+
+def fitting_words(parts: Iterable[str], width: int, gap: str = "   ") -> str:
+    """The first of these parts, as many as fit on a line."""
+    line = ""
+    for part in parts:
+        longer = f"{line}{gap}{part}" if line else part
+        if cell_width(longer) > width:
+            break
+        line = longer
+    return line
+
+
+def pieces(word: str, width: int) -> Iterator[str]:
+    """A word that is too long for a line, cut where it has to be."""
+    piece, used = "", 0
+    for character in word:
+        needed = _width(character)
+        if piece and used + needed > width:
+            yield piece
+            piece, used = "", 0
+        piece, used = piece + character, used + needed
+    yield piece
+
+
+def _parts_width(parts: Sequence[Part]) -> int:
+    return sum(cell_width(unpainted(part.text)) for part in parts)
+
+
+def _width(character: str) -> int:
+    if category(character) in _JOINED:
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
