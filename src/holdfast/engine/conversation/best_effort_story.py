@@ -10,7 +10,7 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.engine.vault import Vault
-from holdfast.ports.story import Story
+from holdfast.ports.story import StoryReader
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class BestEffortStory:
         self._vault = vault
         self.trouble: str | None = None
 
-    def __call__(self, ask: Callable[[Story], Sequence[T]]) -> Sequence[T]:
+    def __call__(self, ask: Callable[[StoryReader], Sequence[T]]) -> Sequence[T]:
         if self.trouble is not None or not self._vault.has_story():
             return ()
         try:

@@ -35,7 +35,7 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.conversation.best_effort_story import BestEffortStory
 from holdfast.engine.vault import Vault
 from holdfast.ports.event_log import EventCursors, EventsLost
-from holdfast.ports.story import Story
+from holdfast.ports.story import StoryReader
 
 _AT_ONCE = 1_000
 _TRIES = 3
@@ -168,7 +168,7 @@ class _Batch:
         self.is_last = self.is_last and len(found) < _AT_ONCE
 
 
-def _activity(number: int, story: Story) -> Sequence[Activity]:
+def _activity(number: int, story: StoryReader) -> Sequence[Activity]:
     found = story.activity(number)
     return () if found is None else (found,)
 

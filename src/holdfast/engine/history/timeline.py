@@ -30,7 +30,7 @@ from holdfast.engine.history.head import head_checkpoint
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.sessions.overview import listed_sessions
 from holdfast.engine.vault import Vault
-from holdfast.ports.story import Story
+from holdfast.ports.story import StoryReader
 
 MOST_EVENTS = 1_000_000
 """On one page; what is older comes with the next."""
@@ -117,7 +117,9 @@ def _messages(
         end = first
 
 
-def _stretch(story: Story, *, session_id: SessionId, first: int, limit: int) -> Sequence[Message]:
+def _stretch(
+    story: StoryReader, *, session_id: SessionId, first: int, limit: int
+) -> Sequence[Message]:
     return story.messages(session_id, first=first, limit=limit)
 
 
