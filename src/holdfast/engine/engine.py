@@ -214,7 +214,8 @@ class Engine:
         """The restore is recorded in the session of the checkpoint that it restores; with
         `only_changes`, only if it changes something."""
         from holdfast.engine.components.selection import choose_components
-        from holdfast.engine.restore.plan import require_paths, with_companions
+        from holdfast.engine.restore.database_files import with_companions
+        from holdfast.engine.restore.plan import require_paths
         from holdfast.engine.restore.records import RestoreRequest
 
         target = self.resolve(session_id, reference)

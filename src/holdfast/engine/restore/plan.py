@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -20,28 +19,28 @@ from holdfast.domain.paths import (
     require_safe_path,
     to_text,
 )
-from holdfast.domain.restore.database_steps import with_whole_databases
 from holdfast.domain.restore.plan import (
     Blocked,
     Kept,
     LeftOutByRules,
     Missing,
     RestorePlan,
-    Step,
-    StepType,
     plan_restore,
     topmost,
 )
-from holdfast.domain.sqlite_files import COMPANIONS, HEADER, JOURNAL, database_of
 from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
-from holdfast.domain.trees.entries import FileEntry
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.domain.wording import Remark
+from holdfast.engine.restore.database_files import (
+    owner_of,
+    transactions_under_way,
+    with_whole_databases,
+)
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.save.save import capture_policy
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.scan.target_rules import TargetRules
-from holdfast.engine.stored_objects import entry_at, list_files, read_content
+from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
@@ -76,11 +75,7 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
             paths=paths,
             current_skipped=_in_the_way(scan.skipped),
             target_skipped=_in_the_way(left_out_then),
-            under_way={
-                skip.path.removesuffix(JOURNAL)
-                for skip in scan.skipped
-                if skip.reason is SkipReason.TRANSACTION
-            },
+            under_way=transactions_under_way(scan),
             other_workspaces={
                 skip.path: skip.describe()
                 for skip in scan.skipped
@@ -89,13 +84,7 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
             left_out_by_rules=left_out if request.keeps_left_out else None,
         )
         uncaptured = tuple(_uncaptured(scan, plan, left_out_then, left_out, request))
-    plan = with_whole_databases(
-        plan,
-        {skip.path for skip in scan.skipped if skip.reason is SkipReason.SHARED_MEMORY},
-        lambda path: (entry_at(load, scan.tree, path), entry_at(load, target.tree, path)),
-        lambda entry: _is_database(vault, entry),
-    )
-    plan = _with_all_names(plan, load, scan.tree, target.tree, paths)
+    plan = with_whole_databases(vault, plan, scan, load, target.tree, paths)
     for path in paths:
         here = {entry_at(load, tree, path) for tree in (scan.tree, target.tree)}
         if here == {None} and not any(is_within(step.path, path) for step in plan.steps):
@@ -114,32 +103,6 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
     )
 
 
-def _with_all_names(
-    plan: RestorePlan, load: TreeLoader, now: Digest, then: Digest, paths: tuple[bytes, ...]
-) -> RestorePlan:
-    """A database is replaced even if only its log differs. If its file has several names, they are
-    all replaced, so that they go on to be one file."""
-    groups = {
-        step.after.link
-        for step in plan.steps
-        if step.type is StepType.RESTORE
-        and isinstance(step.after, FileEntry)
-        and step.after.link is not None
-        and step.after.same_state(step.before)
-    }
-    if not groups:
-        return plan
-    planned = {step.path for step in plan.steps}
-    more = [
-        Step(StepType.RELINK, path, entry_at(load, now, path), entry)
-        for path, entry in list_files(load, then)
-        if entry.link in groups
-        and path not in planned
-        and (not paths or any(is_within(path, chosen) for chosen in paths))
-    ]
-    return replace(plan, steps=(*plan.steps, *more))
-
-
 @contextmanager
 def _target_rules(vault: Vault, scan: Scan, request: RestoreRequest) -> Iterator[LeftOutByRules]:
     """Why the rules that the target brings leave out a path; made up only if asked."""
@@ -150,10 +113,8 @@ def _target_rules(vault: Vault, scan: Scan, request: RestoreRequest) -> Iterator
         rules = TargetRules(vault.fs, handles, policy, vault.objects, vault.load_tree, tree)
 
         def left_out(path: bytes, is_dir: bool) -> str | None:
-            base = database_of(path)
-            if base is not None and isinstance(entry_at(load, scan.tree, base), FileEntry):
-                path = base  # rules cannot take a database apart
-            verdict = rules.judge(path, is_dir=is_dir)
+            judged = owner_of(load, scan.tree, path)
+            verdict = rules.judge(judged, is_dir=is_dir)
             if verdict.reason is None and not verdict.detail:
                 return None
             return f"{SkipReason.IGNORED.value} ({verdict.detail})"
@@ -248,35 +209,6 @@ def read_report(vault: Vault, checkpoint: Checkpoint) -> list[Skipped]:
 def require_paths(paths: Iterable[bytes]) -> tuple[bytes, ...]:
     """Paths that a caller selected, validated; a trailing slash is forgiven."""
     return tuple(require_safe_path(path.rstrip(b"/")) for path in paths)
-
-
-def with_companions(
-    vault: Vault, target: Checkpoint, paths: tuple[bytes, ...]
-) -> tuple[bytes, ...]:
-    """A database that was selected comes with its log, or without the one that is there now."""
-    added: list[bytes] = []
-    for path in paths:
-        entry = entry_at(vault.load_tree, target.tree, path)
-        if not isinstance(entry, FileEntry):
-            continue
-        beside = [path + suffix for suffix in COMPANIONS if path + suffix not in paths]
-        found = [p for p in beside if _is_known(vault, target, p)]
-        if found and _is_database(vault, entry):
-            added += found
-    return (*paths, *added)
-
-
-def _is_database(vault: Vault, entry: FileEntry) -> bool:
-    """By its beginning, if the store has it: a mere look at the workspace stores nothing."""
-    stored = vault.objects.contains(entry.chunks or entry.digest)
-    if not stored or entry.size < len(HEADER):
-        return False
-    return next(read_content(vault.objects, entry)).startswith(HEADER)
-
-
-def _is_known(vault: Vault, target: Checkpoint, path: bytes) -> bool:
-    there = os.path.lexists(os.path.join(os.fsencode(vault.workspace), path))
-    return there or entry_at(vault.load_tree, target.tree, path) is not None
 
 
 def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:

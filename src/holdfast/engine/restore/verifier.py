@@ -11,9 +11,9 @@ from blake3 import blake3
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore.plan import Step
-from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of, is_shared_memory
 from holdfast.domain.trees.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.wording import count_words
+from holdfast.engine.restore.database_files import is_made_by_opening
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem
@@ -50,11 +50,7 @@ def _difference(
     dir_fd, name = handles.open(parent(path)), basename(path)
     status = fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if expected is None:
-        # Somebody who opens a database makes an empty log and shared memory beside it.
-        fresh = database_of(name) is not None and stat.S_ISREG(status.st_mode)
-        if fresh and (status.st_size == 0 or _is_shared_memory(fs, dir_fd, name)):
-            return None
-        return "it is still there"
+        return None if is_made_by_opening(fs, dir_fd, name, status) else "it is still there"
     if isinstance(expected, SymlinkEntry):
         if not stat.S_ISLNK(status.st_mode):
             return "it is not a symbolic link"
@@ -93,16 +89,5 @@ def digest_of_file(fs: Filesystem, dir_fd: int, name: bytes) -> bytes:
         while block := fs.read(fd, _BLOCK_BYTES):
             hasher.update(block)
         return hasher.digest()
-    finally:
-        fs.close(fd)
-
-
-def _is_shared_memory(fs: Filesystem, dir_fd: int, name: bytes) -> bool:
-    if not name.endswith(SHARED_MEMORY):
-        return False
-    fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
-    try:
-        beginning = fs.pread(fd, 4, 0)
-        return not beginning.strip(b"\0") or is_shared_memory(name, beginning)  # new, or in use
     finally:
         fs.close(fd)
