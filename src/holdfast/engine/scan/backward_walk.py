@@ -15,12 +15,12 @@ from collections.abc import Callable
 
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import DIGEST_BYTES, Digest
-from holdfast.domain.sqlite_files import database_of
+from holdfast.engine.scan.databases import Swapped, has_base_name, is_part
 from holdfast.engine.scan.directory_state import DirectoryState, KnownChild, encode_state
 from holdfast.engine.scan.file_capture import CHUNK_ABOVE_BYTES, FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
 from holdfast.engine.scan.required_trees import RequiredTree
-from holdfast.engine.scan.survey import Survey, Swapped
+from holdfast.engine.scan.survey import Survey
 from holdfast.engine.scan.walker import Walker
 from holdfast.ports.filesystem import Filesystem
 
@@ -34,7 +34,7 @@ class WalksMet(Exception):
 class BackwardSurvey(Survey):
     """The names are seen in their order; what stands for them is taken afterwards."""
 
-    _walker: BackwardWalker
+    walker: BackwardWalker
 
     def __init__(
         self,
@@ -53,14 +53,14 @@ class BackwardSurvey(Survey):
         self._below.append((name, rules, ignored_by))
 
     def _take_file(self, name: bytes, path: bytes, status: os.stat_result) -> None:
-        if status.st_size > CHUNK_ABOVE_BYTES or self._is_of_database(name):
+        if status.st_size > CHUNK_ABOVE_BYTES or is_part(self, name):
             self._cannot_settle = True
         else:
             self._own.append((name, path, status))
 
     def _is_companion(self, name: bytes, status: os.stat_result) -> bool:
-        """Only a look at the database tells, and databases are left to the other walk."""
-        if database_of(name) in self._names:
+        """Only a look at the file beside it tells, and such files are left to the other walk."""
+        if has_base_name(self, name):
             self._cannot_settle = True
         return False
 
@@ -68,8 +68,8 @@ class BackwardSurvey(Survey):
         try:
             for directory in reversed(self._below):
                 super()._enter(*directory)
-            for waiting in self._own if self._path else ():
-                self._walker.go_on()
+            for waiting in self._own if self.path else ():
+                self.walker.go_on()
                 super()._take_file(*waiting)
         except Swapped:
             self._cannot_settle = True

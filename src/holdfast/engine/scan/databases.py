@@ -1,4 +1,6 @@
-"""Capturing a SQLite database with its log, as one state, while others write to it.
+"""Databases in a scan: which files of a directory belong to one, and capturing it as one state.
+
+A SQLite database is captured with its log while others write to it:
 
     the log's beginning → the database → the log → the log's beginning again
     same beginning: everything that was moved into the database meanwhile is still in the log too
@@ -13,18 +15,36 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.domain.sqlite_files import HEADER, LOG, LOG_HEADER_BYTES
+from holdfast.domain.checkpoints import SkipReason
+from holdfast.domain.paths import join
+from holdfast.domain.sqlite_files import (
+    COMPANIONS,
+    HEADER,
+    JOURNAL,
+    LOG,
+    LOG_HEADER_BYTES,
+    SHARED_MEMORY,
+    database_of,
+    has_size_of_shared_memory,
+)
+from holdfast.engine.scan.directory_state import numbers_of
 from holdfast.ports.filesystem import Filesystem
 from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:
+    from holdfast.engine.scan.survey import Survey
     from holdfast.ports.live_database import LiveDatabases
 
 _ATTEMPTS = 4
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Swapped(Exception):
+    """A name became something else between two looks at it; the directory is surveyed again."""
 
 
 class PartRead(NamedTuple):
@@ -33,6 +53,113 @@ class PartRead(NamedTuple):
 
     stable: bool
     state: tuple[int, ...] | None
+
+
+def has_parts(name: bytes, present: Collection[bytes]) -> bool:
+    """Whether what a file is decides about files beside it, or they about it."""
+    return database_of(name) in present or any(name + each in present for each in COMPANIONS)
+
+
+def is_part(survey: Survey, name: bytes) -> bool:
+    """Whether a file looks like part of a database: the names tell, its beginning decides."""
+    return database_of(name) in survey.names or name + LOG in survey.names
+
+
+def has_base_name(survey: Survey, name: bytes) -> bool:
+    """Whether there is a file that would be its database."""
+    return database_of(name) in survey.names
+
+
+def depends(survey: Survey, name: bytes) -> bool:
+    """Whether another file decides what this one is. A log brings its database with it, even
+    one that rules would leave out."""
+    base, memory = database_of(name), name.endswith(SHARED_MEMORY)
+    return base in survey.names and (memory or base not in survey.files)
+
+
+def has_owner(survey: Survey, name: bytes) -> bool:
+    """Whether its database is captured."""
+    return database_of(name) in survey.files
+
+
+def group(survey: Survey, name: bytes) -> list[bytes]:
+    """A database goes with its log: one without the other is another state."""
+    base = database_of(name)
+    base = base if base in survey.read_together else name
+    parts = {base, base + LOG} if base in survey.read_together else {name}
+    return sorted(parts & set(survey.names))
+
+
+def is_companion(survey: Survey, name: bytes, status: os.stat_result) -> bool:
+    """Whether a file is part of a database that is captured."""
+    base = database_of(name)
+    if base not in survey.files or not stat.S_ISREG(status.st_mode):
+        return False
+    own = name != base + SHARED_MEMORY or has_size_of_shared_memory(status.st_size)
+    return own and is_database(survey.fs, survey.fd, base)
+
+
+def read_part(survey: Survey, name: bytes, status: os.stat_result) -> None:
+    """Take in a file that looks like part of a database, if it is one with all that is read with
+    it."""
+    base = database_of(name)
+    if base is None or base not in survey.names:
+        base = name
+    memory = name == base + SHARED_MEMORY
+    own = not memory or has_size_of_shared_memory(status.st_size)
+    if not own or not is_database(survey.fs, survey.fd, base):
+        return survey.read(name, status)
+    if memory:
+        return survey.skip(name, SkipReason.SHARED_MEMORY)
+    if name == base + JOURNAL:
+        return _read_journal(survey, name, base, status)
+    survey.read_together |= {base, base + LOG}
+    return _read_database(survey, base)
+
+
+def read_unstable(survey: Survey, name: bytes) -> bool:
+    """Whether a file that changed while it was read is a database, which is read as one."""
+    if not is_database(survey.fs, survey.fd, name):
+        return False
+    _read_database(survey, name)
+    return True
+
+
+def _read_database(survey: Survey, base: bytes) -> None:
+    """With its log, as one state; whatever a part of it says about itself does not count."""
+    read = partial(_read_part, survey, base)
+    if not read_as_one(survey.fs, survey.walker.databases, survey.fd, base, read):
+        survey.skip(base, SkipReason.UNSTABLE)
+
+
+def _read_part(survey: Survey, base: bytes, name: bytes) -> PartRead:
+    path = join(survey.path, name)
+    survey.skipped = [note for note in survey.skipped if note.path != path]
+    try:
+        status = survey.fs.stat(name, dir_fd=survey.fd, follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode):
+            if name == base:
+                raise Swapped
+            survey.files.pop(name, None)
+            return PartRead(stable=False, state=None)
+        stable = survey.keep_known(name, path, status) or survey.capture(name, status)
+    except FileNotFoundError:
+        survey.files.pop(name, None)
+        return PartRead(stable=True, state=None)
+    row = survey.files.get(name)
+    state = None if row is None else (row.inode, row.size, row.mtime_ns, row.ctime_ns)
+    return PartRead(stable, state)
+
+
+def _read_journal(survey: Survey, name: bytes, base: bytes, status: os.stat_result) -> None:
+    """A journal tells how to take back what was written to the database: beside another state
+    of it, it would destroy it. One that is being written is therefore left out."""
+    stable = survey.capture(name, status)
+    row = survey.files.get(base)
+    now = survey.fs.stat(base, dir_fd=survey.fd, follow_symlinks=False)
+    if not stable or row is None or row[:5] != numbers_of(now):
+        survey.files.pop(name, None)
+        survey.skip(name, SkipReason.TRANSACTION)
 
 
 def is_database(fs: Filesystem, dir_fd: int, name: bytes) -> bool:

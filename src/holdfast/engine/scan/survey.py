@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection
-from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, basename, join
-from holdfast.domain.sqlite_files import (
-    COMPANIONS,
-    JOURNAL,
-    LOG,
-    SHARED_MEMORY,
-    database_of,
-    has_size_of_shared_memory,
-)
 from holdfast.domain.trees.entries import storable_ns
-from holdfast.engine.scan.databases import PartRead, is_database, read_as_one
+from holdfast.engine.scan.databases import (
+    Swapped,
+    depends,
+    group,
+    has_owner,
+    has_parts,
+    is_companion,
+    is_part,
+    read_part,
+    read_unstable,
+)
 from holdfast.engine.scan.directory_state import (
     BEING_WRITTEN,
     CHILDLESS,
@@ -62,10 +63,6 @@ VOLATILE = (
 _KEEPS_CHANGING = "it keeps turning into something else"
 
 
-class Swapped(Exception):
-    """A name became something else between two looks at it; the directory is surveyed again."""
-
-
 class Survey:
     """The work on one directory; `walker` gives the file system, the policy and the way down."""
 
@@ -78,19 +75,20 @@ class Survey:
         wanted: RequiredTree | None,
         depth: int,
     ) -> None:
-        self._walker, self._fs = walker, walker.fs
-        self._fd, self._path, self._depth = fd, path, depth
+        self.walker, self.fs = walker, walker.fs
+        self.fd, self.path, self._depth = fd, path, depth
         self._previous, self._wanted = previous, wanted
-        self._files: dict[bytes, FileRow] = {}
+        self.files: dict[bytes, FileRow] = {}
         self._symlinks: list[LinkRow] = []
-        self._skipped: list[Skipped] = []
+        self.skipped: list[Skipped] = []
         self._chunks: dict[bytes, Digest] = {}
         self._children: dict[bytes, DirectoryState | KnownChild] = {}
         self._cannot_settle = self._other_modes = False
         self._known_rows: dict[bytes, FileRow] = {}
         self._known_notes: dict[bytes, list[Skipped]] = {}
-        self._names: Collection[bytes] = ()
-        self._databases: set[bytes] = set()
+        self.names: Collection[bytes] = ()
+        self.read_together: set[bytes] = set()
+        """Files that were read as one state."""
         self._had_no_room: set[bytes] = set()
 
     def run(
@@ -104,18 +102,18 @@ class Survey:
                     self._known_notes.setdefault(note.path, []).append(note)
                 elif note.reason is SkipReason.OVER_BUDGET:
                     self._had_no_room.add(note.path)
-        key = DirectoryKey.of(self._fs.fstat(self._fd))
-        names = sorted(self._fs.list_names(self._fd))
-        self._names = set(names)
-        read, policy = rule_files.read, self._walker.policy
+        key = DirectoryKey.of(self.fs.fstat(self.fd))
+        names = sorted(self.fs.list_names(self.fd))
+        self.names = set(names)
+        read, policy = rule_files.read, self.walker.policy
         other = self._other_workspace(names)
         if other is not None:
-            return Skipped(self._path, other)
+            return Skipped(self.path, other)
         if policy.kept is not None:
-            policy.kept.enter(self._path, self._names, self._walker.is_settled)
+            policy.kept.enter(self.path, self.names, self.walker.is_settled)
             if GIT_DIRECTORY in names and not (self._previous and self._previous.has_git):
-                self._walker.found_repository()
-        verdict = policy.judge_cache(parent, self._path, names, lambda name: read(self._fd, name))
+                self.walker.found_repository()
+        verdict = policy.judge_cache(parent, self.path, names, lambda name: read(self.fd, name))
         if verdict.reason is not None and self._wanted is not None and self._wanted.trees:
             # A checkpoint has this directory: a marker that appeared does not make it a cache.
             verdict = Verdict(parent.mode)
@@ -124,10 +122,10 @@ class Survey:
             verdict = Verdict(Mode.ONLY_LISTED)
             self._cannot_settle = True
         if verdict.reason is not None:
-            return Skipped(self._path, verdict.reason, verdict.detail)
-        rules = rule_files.entering(self._fd, self._path, names, parent, verdict.mode)
+            return Skipped(self.path, verdict.reason, verdict.detail)
+        rules = rule_files.entering(self.fd, self.path, names, parent, verdict.mode)
         self._keep_undisputed(rules)
-        for name in [name for name in names if name not in self._files]:
+        for name in [name for name in names if name not in self.files]:
             try:
                 self._take(name, rules)
             except Swapped:
@@ -139,9 +137,9 @@ class Survey:
             return None
         for name in sorted(taken_twice):
             self._leave_changing(name)
-        trouble = None if policy.kept is None else policy.kept.trouble(self._path)
+        trouble = None if policy.kept is None else policy.kept.trouble(self.path)
         if trouble is not None:
-            self._skip(b".git/index", SkipReason.UNKNOWN_INDEX, trouble)
+            self.skip(b".git/index", SkipReason.UNKNOWN_INDEX, trouble)
         state = DirectoryState(key, parent.fingerprint, rules.fingerprint)
         if self._previous is not None:
             state.base = self._previous.digest or self._previous.base
@@ -152,19 +150,19 @@ class Survey:
         state.settled = (
             state.by_rules
             and not self._other_modes  # only a look at the directory tells how to enter a child
-            and self._walker.is_settled(key.ctime_ns)
-            and all(n in self._files for n in IGNORE_FILES if n in names)
+            and self.walker.is_settled(key.ctime_ns)
+            and all(n in self.files for n in IGNORE_FILES if n in names)
         )
         state = self._finish(state)
         if verdict.detail and state.is_bare() and not (self._wanted and self._wanted.trees):
-            return Skipped(self._path, SkipReason.IGNORED, verdict.detail)
+            return Skipped(self.path, SkipReason.IGNORED, verdict.detail)
         return state
 
     def _other_workspace(self, names: list[bytes]) -> SkipReason | None:
         """Whether the directory is saved by itself, and not as a part of this workspace. A
         repository that a checkpoint has is entered all the same; a linked worktree never."""
-        kind = repository_kind(self._fs, self._fd, names) if self._path else None
-        reason = self._walker.policy.judge_repository(kind, self._path)
+        kind = repository_kind(self.fs, self.fd, names) if self.path else None
+        reason = self.walker.policy.judge_repository(kind, self.path)
         if reason is SkipReason.REPOSITORY and self._wanted is not None and self._wanted.trees:
             self._cannot_settle = True
             return None
@@ -173,37 +171,37 @@ class Survey:
     def read_again(self, changed: list[tuple[bytes, os.stat_result]]) -> DirectoryState | None:
         """The previous state with these files read anew; None when one is no longer a file."""
         assert self._previous is not None
-        self._names = self._previous.names.split(b"\0")
+        self.names = self._previous.names.split(b"\0")
         state = self._previous.copy()
-        touched = {join(self._path, name) for name, _ in changed}
-        self._skipped = [note for note in state.skipped if note.path not in touched]
-        present = {*self._names, *(basename(note.path) for note in state.skipped)}
+        touched = {join(self.path, name) for name, _ in changed}
+        self.skipped = [note for note in state.skipped if note.path not in touched]
+        present = {*self.names, *(basename(note.path) for note in state.skipped)}
         for name, status in changed:
             # What it is now decides about what lies beside it, left out or not.
-            if database_of(name) in present or any(name + each in present for each in COMPANIONS):
+            if has_parts(name, present):
                 return None
             if (known := self._previous.row_of(name)) is not None:
                 self._known_rows[name] = known
             try:
-                self._read(name, status)
+                self.read(name, status)
             except (Swapped, FileNotFoundError, NoRoom):
                 return None
-        if any(note.reason in VOLATILE for note in self._skipped):
+        if any(note.reason in VOLATILE for note in self.skipped):
             return None
-        state.replace_rows(self._files)
-        kept = {n: d for n, d in state.chunks.items() if n not in self._files}
+        state.replace_rows(self.files)
+        kept = {n: d for n, d in state.chunks.items() if n not in self.files}
         state.chunks = {**kept, **self._chunks} or NOTHING
-        state.skipped = tuple(self._skipped)
-        state.noted = state.noted or _is_noted(state.skipped, self._files)
+        state.skipped = tuple(self.skipped)
+        state.noted = state.noted or _is_noted(state.skipped, self.files)
         return state
 
     def _finish(self, state: DirectoryState) -> DirectoryState:
-        state.set_files(self._files)
-        state.chunks = {n: d for n, d in self._chunks.items() if n in self._files} or NOTHING
+        state.set_files(self.files)
+        state.chunks = {n: d for n, d in self._chunks.items() if n in self.files} or NOTHING
         state.symlinks = tuple(self._symlinks)
-        state.skipped = tuple(self._skipped)
+        state.skipped = tuple(self.skipped)
         state.children = self._children or CHILDLESS
-        state.noted = _is_noted(state.skipped, self._files) or any(
+        state.noted = _is_noted(state.skipped, self.files) or any(
             isinstance(child, DirectoryState) and child.noted for child in self._children.values()
         )
         return state
@@ -212,51 +210,51 @@ class Survey:
         """For surveys that put names off until they have seen all of them."""
 
     def _taken_twice(self) -> set[bytes]:
-        """Names taken as a file with a database beside them, and as something else at their own
-        turn. No tree can hold both."""
+        """Names taken as part of a file beside them, and as something else at their own turn. No
+        tree can hold both."""
         linked = {link.name for link in self._symlinks}
-        others = self._files.keys() | self._children.keys() if linked else ()
-        return (self._files.keys() & self._children.keys()) | linked.intersection(others)
+        others = self.files.keys() | self._children.keys() if linked else ()
+        return (self.files.keys() & self._children.keys()) | linked.intersection(others)
 
     def _leave_changing(self, name: bytes) -> None:
-        for part in self._with_its_database(name):
-            self._files.pop(part, None)
+        for part in group(self, name):
+            self.files.pop(part, None)
             self._children.pop(part, None)
             self._symlinks = [link for link in self._symlinks if link.name != part]
-            path = join(self._path, part)
-            self._skipped = [note for note in self._skipped if note.path != path]
-            self._skip(part, SkipReason.UNREADABLE, _KEEPS_CHANGING)
+            path = join(self.path, part)
+            self.skipped = [note for note in self.skipped if note.path != path]
+            self.skip(part, SkipReason.UNREADABLE, _KEEPS_CHANGING)
 
     def _keep_undisputed(self, rules: DirectoryRules) -> None:
-        previous, policy = self._previous, self._walker.policy
+        previous, policy = self._previous, self.walker.policy
         if previous is None or not previous.by_rules or previous.rules != rules.fingerprint:
             return
         special = {basename(path) for path in (*self._known_notes, *policy.own_data)}
-        self._files = unchanged_files(self._fs, self._fd, self._known_rows, self._names, special)
-        chunked = previous.chunks.keys() & self._files.keys()
+        self.files = unchanged_files(self.fs, self.fd, self._known_rows, self.names, special)
+        chunked = previous.chunks.keys() & self.files.keys()
         self._chunks = {name: previous.chunks[name] for name in chunked}
-        if self._walker.meter is not None:
-            self._walker.meter.passed(len(self._files))
+        if self.walker.meter is not None:
+            self.walker.meter.passed(len(self.files))
 
-    def _skip(self, name: bytes, reason: SkipReason, detail: str = "") -> None:
-        self._skipped.append(Skipped(join(self._path, name), reason, detail))
+    def skip(self, name: bytes, reason: SkipReason, detail: str = "") -> None:
+        self.skipped.append(Skipped(join(self.path, name), reason, detail))
         if reason in VOLATILE:
             self._cannot_settle = True
 
     def _take(self, name: bytes, rules: DirectoryRules) -> None:
         if name == GIT_DIRECTORY:
-            return self._skip(name, SkipReason.GIT_DATA)
-        path = join(self._path, name)
-        if name.startswith(STAGING_PREFIX) or path in self._walker.policy.own_data:
-            return self._skip(name, SkipReason.OWN_DATA)
+            return self.skip(name, SkipReason.GIT_DATA)
+        path = join(self.path, name)
+        if name.startswith(STAGING_PREFIX) or path in self.walker.policy.own_data:
+            return self.skip(name, SkipReason.OWN_DATA)
         try:
-            status = self._fs.stat(name, dir_fd=self._fd, follow_symlinks=False)
+            status = self.fs.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
             return None  # removed since the listing: it is not part of this moment
         except OSError as error:
-            return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
+            return self.skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         is_dir = stat.S_ISDIR(status.st_mode)
-        verdict = self._walker.policy.judge(rules.stack, path, is_dir, rules.mode)
+        verdict = self.walker.policy.judge(rules.stack, path, is_dir, rules.mode)
         if verdict.reason is not None and (
             self._is_wanted(name)
             or self._is_companion(name, status)
@@ -264,7 +262,7 @@ class Survey:
         ):
             verdict = ENTER_ONLY
         if verdict.reason is not None:
-            return self._skip(name, verdict.reason, verdict.detail)
+            return self.skip(name, verdict.reason, verdict.detail)
         if verdict.ignored_by:
             # The rules say otherwise: whether it is still an exception is asked each time.
             self._cannot_settle = True
@@ -274,35 +272,35 @@ class Survey:
             return self._enter(name, below, verdict.detail)
         if stat.S_ISREG(status.st_mode):
             self._take_file(name, path, status)
-            kept = self._walker.policy.kept
-            if verdict.ignored_by and name in self._files and kept and path in kept.named:
-                self._skip(name, SkipReason.NAMED, verdict.ignored_by)
+            kept = self.walker.policy.kept
+            if verdict.ignored_by and name in self.files and kept and path in kept.named:
+                self.skip(name, SkipReason.NAMED, verdict.ignored_by)
             return None
         if stat.S_ISLNK(status.st_mode):
             return self._take_symlink(name, status)
-        return self._skip(name, SkipReason.SPECIAL, special_kind(status.st_mode))
+        return self.skip(name, SkipReason.SPECIAL, special_kind(status.st_mode))
 
     def _enter(self, name: bytes, rules: DirectoryRules, ignored_by: str) -> None:
         known = self._previous.children.get(name) if self._previous is not None else None
         loaded = known if isinstance(known, DirectoryState) else None
         try:
-            child = self._walker.enter(
-                self._fd, self._path, name, loaded, rules, self._wanted, self._depth
+            child = self.walker.enter(
+                self.fd, self.path, name, loaded, rules, self._wanted, self._depth
             )
         except FileNotFoundError:
             return None
         except NotADirectoryError:
             raise Swapped from None
         except OSError as error:
-            return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
+            return self.skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         if isinstance(child, Skipped):
-            self._skipped.append(child)
+            self.skipped.append(child)
             self._cannot_settle = True
         elif ignored_by and child.is_bare() and not self._is_captured_directory(name):
-            self._skip(name, SkipReason.IGNORED, ignored_by)
+            self.skip(name, SkipReason.IGNORED, ignored_by)
             for other in child.skipped:
                 if other.reason is not SkipReason.IGNORED:  # an exception that could not be made
-                    self._skipped.append(other)
+                    self.skipped.append(other)
                     self._cannot_settle = True
         else:
             self._children[name] = child
@@ -329,149 +327,81 @@ class Survey:
         return self._wanted is not None and self._wanted.is_captured(name, is_dir=True)
 
     def _take_file(self, name: bytes, path: bytes, status: os.stat_result) -> None:
-        policy, meter = self._walker.policy, self._walker.meter
+        policy, meter = self.walker.policy, self.walker.meter
         if meter is not None:
             meter.passed(1)
         too_large = status.st_size > policy.max_file_size and not self._is_wanted(name)
         if too_large and not self._is_companion(name, status):
-            return self._skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
+            return self.skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
         if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):
-            return self._skip(name, SkipReason.FILTERED)
-        if name in self._databases:
-            return None  # the log of one, which was read with it
-        # A log brings its database with it, even one that rules would leave out.
-        base, memory = database_of(name), name.endswith(SHARED_MEMORY)
-        depends = base in self._names and (memory or base not in self._files)
-        if not depends and self._keep_known(name, path, status):
+            return self.skip(name, SkipReason.FILTERED)
+        if name in self.read_together:
+            return None  # with the file that it is part of
+        is_dependent = depends(self, name)
+        if not is_dependent and self.keep_known(name, path, status):
             return None
         try:
-            if self._is_of_database(name):
-                self._read_of_database(name, status)
+            if is_part(self, name):
+                read_part(self, name, status)
             else:
-                self._read(name, status)
+                self.read(name, status)
         except FileNotFoundError:
             return None
         except NoRoom:
             return self._leave_out(name, status)
-        if depends and base not in self._files:
-            self._cannot_settle = True  # it may become a database, which is nothing we look at
+        if is_dependent and not has_owner(self, name):
+            self._cannot_settle = True  # another file may make it a part, and that is not looked at
         return None
 
-    def _keep_known(self, name: bytes, path: bytes, status: os.stat_result) -> bool:
+    def keep_known(self, name: bytes, path: bytes, status: os.stat_result) -> bool:
         known = self._known_rows.get(name)
-        if known is None or known.flags & UNSETTLED or not _matches(known, status):
+        if known is None or known.flags & UNSETTLED or not matches(known, status):
             return False
-        self._files[name] = known
+        self.files[name] = known
         if self._previous is not None and name in self._previous.chunks:
             self._chunks[name] = self._previous.chunks[name]
-        self._skipped.extend(self._known_notes.get(path, ()))
+        self.skipped.extend(self._known_notes.get(path, ()))
         return True
 
     def _stays_out(self, name: bytes) -> bool:
         """Whether it had no room in the last save. Only one that has measured everything knows
         whether there is room for it now."""
-        if self._walker.capture.reconsiders or join(self._path, name) not in self._had_no_room:
+        if self.walker.capture.reconsiders or join(self.path, name) not in self._had_no_room:
             return False
         return not self._is_wanted(name)
 
     def _leave_out(self, name: bytes, status: os.stat_result) -> None:
-        for part in self._with_its_database(name):
-            self._files.pop(part, None)
+        for part in group(self, name):
+            self.files.pop(part, None)
             self._chunks.pop(part, None)
             size = f"{status.st_size} bytes" if part == name else ""
-            self._skip(part, SkipReason.OVER_BUDGET, size)
-
-    def _with_its_database(self, name: bytes) -> list[bytes]:
-        """A database goes with its log: one without the other is another state."""
-        base = database_of(name)
-        base = base if base in self._databases else name
-        group = {base, base + LOG} if base in self._databases else {name}
-        return sorted(group & set(self._names))
-
-    def _is_of_database(self, name: bytes) -> bool:
-        """Whether a file looks like part of a database: the names tell, its beginning decides."""
-        return database_of(name) in self._names or name + LOG in self._names
+            self.skip(part, SkipReason.OVER_BUDGET, size)
 
     def _is_companion(self, name: bytes, status: os.stat_result) -> bool:
-        """Whether a file is part of a database that is captured: rules cannot take it apart."""
-        base = database_of(name)
-        if base not in self._files or not stat.S_ISREG(status.st_mode):
-            return False
-        own = name != base + SHARED_MEMORY or has_size_of_shared_memory(status.st_size)
-        return own and is_database(self._fs, self._fd, base)
+        """Whether it is part of a file that is captured: rules cannot take that apart."""
+        return is_companion(self, name, status)
 
-    def _read_of_database(self, name: bytes, status: os.stat_result) -> None:
-        base = database_of(name)
-        if base is None or base not in self._names:
-            base = name
-        memory = name == base + SHARED_MEMORY
-        own = not memory or has_size_of_shared_memory(status.st_size)
-        if not own or not is_database(self._fs, self._fd, base):
-            return self._read(name, status)
-        if memory:
-            return self._skip(name, SkipReason.SHARED_MEMORY)
-        if name == base + JOURNAL:
-            return self._read_journal(name, base, status)
-        self._databases |= {base, base + LOG}
-        return self._read_database(base)
-
-    def _read_database(self, base: bytes) -> None:
-        """With its log, as one state; whatever a part of it says about itself does not count."""
-        databases = self._walker.databases
-        if not read_as_one(self._fs, databases, self._fd, base, partial(self._read_part, base)):
-            self._skip(base, SkipReason.UNSTABLE)
-
-    def _read_part(self, base: bytes, name: bytes) -> PartRead:
-        path = join(self._path, name)
-        self._skipped = [note for note in self._skipped if note.path != path]
-        try:
-            status = self._fs.stat(name, dir_fd=self._fd, follow_symlinks=False)
-            if not stat.S_ISREG(status.st_mode):
-                if name == base:
-                    raise Swapped
-                self._files.pop(name, None)
-                return PartRead(stable=False, state=None)
-            stable = self._keep_known(name, path, status) or self._capture(name, status)
-        except FileNotFoundError:
-            self._files.pop(name, None)
-            return PartRead(stable=True, state=None)
-        row = self._files.get(name)
-        state = None if row is None else (row.inode, row.size, row.mtime_ns, row.ctime_ns)
-        return PartRead(stable, state)
-
-    def _read_journal(self, name: bytes, base: bytes, status: os.stat_result) -> None:
-        """A journal tells how to take back what was written to the database: beside another state
-        of it, it would destroy it. One that is being written is therefore left out."""
-        stable = self._capture(name, status)
-        row = self._files.get(base)
-        now = self._fs.stat(base, dir_fd=self._fd, follow_symlinks=False)
-        if not stable or row is None or not _matches(row, now):
-            self._files.pop(name, None)
-            self._skip(name, SkipReason.TRANSACTION)
-
-    def _read(self, name: bytes, status: os.stat_result) -> None:
-        if self._capture(name, status):
+    def read(self, name: bytes, status: os.stat_result) -> None:
+        if self.capture(name, status):
             return
-        if name in self._files and is_database(self._fs, self._fd, name):
-            self._read_database(name)
-        elif name in self._files:
-            self._skip(name, SkipReason.UNSTABLE)
+        if name in self.files and not read_unstable(self, name):
+            self.skip(name, SkipReason.UNSTABLE)
 
-    def _capture(self, name: bytes, status: os.stat_result) -> bool:
+    def capture(self, name: bytes, status: os.stat_result) -> bool:
         """Whether what was stored is one state of the file."""
         if self._stays_out(name):
             raise NoRoom
         known = self._known_rows.get(name)
         previous = Digest(known.digest) if known is not None else None
         try:
-            read = self._walker.capture.capture(self._fd, name, status.st_size, previous)
+            read = self.walker.capture.capture(self.fd, name, status.st_size, previous)
         except FileNotFoundError:
             raise
         except NotARegularFile:
             raise Swapped from None
         except OSError as error:
-            self._files.pop(name, None)
-            self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
+            self.files.pop(name, None)
+            self.skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
             return False
         final = read.status
         flags = SPARSE if is_sparse(final) else 0
@@ -479,11 +409,11 @@ class Survey:
             flags |= MANY_NAMES
         if not read.stable or read.has_writer:
             flags |= UNSETTLED | BEING_WRITTEN
-        elif not self._walker.is_settled(final.st_ctime_ns):
+        elif not self.walker.is_settled(final.st_ctime_ns):
             flags |= UNSETTLED
         if read.xattrs:
-            self._skip(name, SkipReason.XATTRS, ", ".join(sorted(read.xattrs)))
-        self._files[name] = FileRow.of(final, read.content.size, flags, read.content.digest)
+            self.skip(name, SkipReason.XATTRS, ", ".join(sorted(read.xattrs)))
+        self.files[name] = FileRow.of(final, read.content.size, flags, read.content.digest)
         self._chunks.pop(name, None)
         if read.content.chunks is not None:
             self._chunks[name] = read.content.chunks
@@ -491,7 +421,7 @@ class Survey:
 
     def _take_symlink(self, name: bytes, status: os.stat_result) -> None:
         try:
-            target = self._fs.readlink(name, dir_fd=self._fd)
+            target = self.fs.readlink(name, dir_fd=self.fd)
         except FileNotFoundError:
             return
         except OSError:
@@ -504,5 +434,5 @@ def _is_noted(skipped: tuple[Skipped, ...], files: dict[bytes, FileRow]) -> bool
     return bool(skipped) or any(row.flags & MANY_NAMES for row in files.values())
 
 
-def _matches(row: FileRow, status: os.stat_result) -> bool:
+def matches(row: FileRow, status: os.stat_result) -> bool:
     return row[:5] == numbers_of(status)
