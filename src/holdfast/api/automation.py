@@ -109,12 +109,12 @@ def is_checked(opened: OpenWorkspace, event: AgentEvent) -> bool:
 
 def needs_hook_process(workspace: WatchedWorkspace) -> str | None:
     """Why the events of a workspace have to be handled in the hook's own process, if they must."""
-    from holdfast.bootstrap.components import BUILT_IN
+    from holdfast.domain.settings.schema import DEFAULTS
 
     settings = workspace.opened.engine.vault.settings
     if settings.daemon == "off":
         return "the settings turn it off"
-    foreign = [name for name in settings.components if name not in BUILT_IN]
+    foreign = [name for name in settings.components if name not in DEFAULTS["components"]]
     if foreign:
         return f"{foreign[0]} is a plug-in, which may need the environment of the hook"
     return None

@@ -1,7 +1,8 @@
 """Putting together the components that take part in a workspace, and what else one save of many
 needs: part of the composition root.
 
-A sign is what the component itself would say, found out without loading it.
+Each built-in component has one entry in `components_of`: how it is made, and whether it may apply,
+found out without loading it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.layout import AGENT_STATES, EXTERNAL_PATHS
-from holdfast.components.installed import InstalledComponents
+from holdfast.components.installed import BuiltIn, InstalledComponents, has_git
 from holdfast.domain.sessions import SessionStatus
 from holdfast.values.classes import replace
 
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.store_files import StoreFiles
-
-
-BUILT_IN = frozenset(("git", "agents", "postgres", "worktrees", "external"))
-"""The components that Holdfast has itself; every other name is a plug-in."""
 
 
 class LocalSecondReader:
@@ -114,19 +111,18 @@ def components_of(
             StoredExternalPaths(store.notes), stores=store.directory.parent.parent
         )
 
-    makers = {
-        "git": git,
-        "agents": agents,
-        "postgres": postgres,
-        "worktrees": worktrees,
-        "external": external,
-    }
-    signs = {
-        "git": lambda: with_nested,  # besides a repository that the workspace is in
-        "agents": lambda: bool(settings.agent_state) or store.notes.exists(AGENT_STATES),
-        "worktrees": lambda: "git" not in settings.components,  # the sign of git is theirs too
-        "external": lambda: store.notes.exists(EXTERNAL_PATHS),
-        "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
+    built_in = {
+        "git": BuiltIn(git, lambda workspace: with_nested or has_git(workspace)),
+        "agents": BuiltIn(
+            agents, lambda _: bool(settings.agent_state) or store.notes.exists(AGENT_STATES)
+        ),
+        "postgres": BuiltIn(
+            postgres,
+            lambda _: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
+        ),
+        # Where git takes part, it applies wherever this does.
+        "worktrees": BuiltIn(worktrees, lambda _: "git" not in settings.components),
+        "external": BuiltIn(external, lambda _: store.notes.exists(EXTERNAL_PATHS)),
     }
 
     def within_time(load: Callable[[], Component]) -> Component:
@@ -138,7 +134,7 @@ def components_of(
         except Refusal as error:
             raise ComponentProblem(str(error)) from None
 
-    return InstalledComponents(settings.components, makers, signs, within_time)
+    return InstalledComponents(settings.components, built_in, within_time)
 
 
 def stored_agent_states(store: LocalStore) -> AgentStates:

@@ -10,45 +10,45 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.values.tuples import NamedTuple
+
 if TYPE_CHECKING:  # a save of files alone must not pay for it
     from pathlib import Path
 
     from holdfast.ports.component import Component
 
-GIT = "git"
 GROUP = "holdfast.components"
 
 
+class BuiltIn(NamedTuple):
+    """A component of Holdfast itself. `may_apply` tells, without loading anything, whether it may
+    have something to say about a workspace."""
+
+    make: Callable[[], Component]
+    may_apply: Callable[[Path], bool]
+
+
 class InstalledComponents:
-    """Loads each component once, when it is asked for. `makers` makes those of Holdfast that need
-    more than the environment, and `signs` tells, without loading anything, whether one of them may
-    have something to say."""
+    """Loads each component once, when it is asked for. A name that is not `built_in` is that of a
+    plug-in."""
 
     def __init__(
         self,
         names: Sequence[str],
-        makers: Mapping[str, Callable[[], Component]],
-        signs: Mapping[str, Callable[[], bool]],
+        built_in: Mapping[str, BuiltIn],
         within_time: Callable[[Callable[[], Component]], Component],
     ) -> None:
         """`within_time` calls what loads a plug-in; `ComponentProblem` when that fails or hangs."""
         self._within_time = within_time
         self._names = names
-        self._makers = makers
-        self._signs = signs
+        self._built_in = built_in
         self._loaded: list[Component] | None = None
         self._missing: list[str] = []
 
     def any_for(self, workspace: Path) -> bool:
-        """Git has something to say where a `.git` is, here or above; else signs tell, and a plug-in
-        is asked itself."""
-        return any(self._may_apply(name, workspace) for name in self._names)
-
-    def _may_apply(self, name: str, workspace: Path) -> bool:
-        if name == GIT and _has_git(os.fspath(workspace)):
-            return True
-        sign = self._signs.get(name)
-        return sign is None or sign()
+        """Whether one may have something to say; a plug-in is asked itself, later."""
+        found = (self._built_in.get(name) for name in self._names)
+        return any(one is None or one.may_apply(workspace) for one in found)
 
     def all(self) -> Sequence[Component]:
         if self._loaded is None:
@@ -61,8 +61,8 @@ class InstalledComponents:
         return self._missing
 
     def _load(self, name: str) -> Component | None:
-        if name in self._makers:
-            return self._makers[name]()
+        if name in self._built_in:
+            return self._built_in[name].make()
         from holdfast.ports.component import ComponentProblem
 
         try:
@@ -72,7 +72,9 @@ class InstalledComponents:
             return None
 
 
-def _has_git(place: str) -> bool:
+def has_git(workspace: Path) -> bool:
+    """Whether a `.git` is in the workspace or above it."""
+    place = os.fspath(workspace)
     while not os.path.lexists(os.path.join(place, ".git")):
         above = os.path.dirname(place)
         if above == place:
