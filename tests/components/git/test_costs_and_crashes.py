@@ -243,7 +243,7 @@ CRASHING = """
 import os, sys
 from pathlib import Path
 from holdfast import SessionCheckpointer
-from holdfast.components.git import commands, operation_files, plain_files, restoring
+from holdfast.components.git import commands, operation_files, plain_files, restore
 
 left = int(sys.argv[3])
 
