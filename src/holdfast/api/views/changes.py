@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
+    from holdfast.api.diffs import ContentDiff, Difference
     from holdfast.domain.diff.hunk_choice import NumberedHunk
     from holdfast.domain.diff.hunks import Hunk
     from holdfast.domain.trees.changes import Change
@@ -55,10 +56,40 @@ class ChangeView(TypedDict):
     cells: NotRequired[list[CellView]]
 
 
-def change_view(found: "Change") -> ChangeView:
+DifferenceView = TypedDict(  # not a class: `from` is a keyword
+    "DifferenceView", {"from": str | None, "to": str, "reasons": NotRequired[dict[str, str]]}
+)
+"""The two ends of a difference; `reasons` where they are of different sessions."""
+
+
+def difference_view(found: "Difference") -> DifferenceView:
+    view: DifferenceView = {"from": found.old.id if found.old else None, "to": found.new_label}
+    if found.is_across_sessions:
+        ends = {"from": found.old, "to": found.new}
+        view["reasons"] = {end: one.intent.reasoning for end, one in ends.items() if one}
+    return view
+
+
+def change_view(found: "Change", left_out: str | None = None) -> ChangeView:
     view: ChangeView = {"path": to_text(found.path), "change": found.type.value}
     if found.old_path is not None:
         view["old_path"] = to_text(found.old_path)
+    if left_out is not None:
+        view["left_out"] = left_out
+    return view
+
+
+def compared_view(
+    found: "Change", left_out: str | None, content: "ContentDiff | None"
+) -> ChangeView:
+    """A change with its modes and the kind of its content; text hunks are left out."""
+    view = change_view(found, left_out)
+    if (modes := found.modes) is not None:
+        view["old_mode"], view["new_mode"] = (f"{mode:04o}" for mode in modes)
+    if content is not None:
+        view["content"] = content.kind
+        if content.kind == "notebook":
+            view["cells"] = [_cell(cell) for cell in content.cells]
     return view
 
 
@@ -82,7 +113,7 @@ def hunk_view(hunk: "Hunk") -> HunkView:
     }
 
 
-def cell_view(cell: "CellChange") -> CellView:
+def _cell(cell: "CellChange") -> CellView:
     return {
         "old_index": cell.index_old,
         "new_index": cell.index_new,

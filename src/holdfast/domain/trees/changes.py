@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, join
-from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.trees.tree import EMPTY_TREE, Tree
 from holdfast.values.classes import dataclass
 
@@ -44,6 +44,14 @@ class Change:
             and self.old.same_content(self.new)
             and self.old_path is None
         )
+
+    @property
+    def modes(self) -> tuple[int, int] | None:
+        """The old and the new mode, where they differ."""
+        old, new = self.old, self.new
+        if isinstance(old, SymlinkEntry | None) or isinstance(new, SymlinkEntry | None):
+            return None
+        return (old.mode, new.mode) if old.mode != new.mode else None
 
 
 def tree_changes(load: TreeLoader, old: Digest | None, new: Digest | None) -> Iterator[Change]:

@@ -27,7 +27,6 @@ from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.interfaces.cli.arguments import context_lines
 from holdfast.interfaces.cli.confirmation import can_ask
-from holdfast.interfaces.cli.diff_views.difference import mode_change
 from holdfast.interfaces.cli.diff_views.unified import (
     heading_line,
     hunk_lines,
@@ -187,7 +186,7 @@ def _ask_about(
         chosen.is_over = answer == "q"
         return
     show_lines(terminal, [heading_line(terminal, shown, change)])
-    modes = mode_change(change)
+    modes = change.modes
     answer = "n"
     if modes is not None:
         answer = _answer(invocation, terminal, f"Restore the mode {modes[0]:04o}")

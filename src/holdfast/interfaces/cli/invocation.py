@@ -251,9 +251,10 @@ class Invocation:
                 yield bar
 
     def emit(self, value: Any) -> None:
-        from holdfast.interfaces.cli.json_output import dumps
+        """As JSON, in ASCII: any terminal and any locale can carry it."""
+        import json
 
-        self.terminal.line(dumps(value, indent=self.terminal.for_people))
+        self.terminal.line(json.dumps(value, indent=2 if self.terminal.for_people else None))
 
     @contextmanager
     def paged(self) -> Iterator[None]:

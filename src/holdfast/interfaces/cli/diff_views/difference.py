@@ -11,7 +11,7 @@ from holdfast.domain.diff.hunks import Hunk
 from holdfast.domain.ids import short
 from holdfast.domain.paths import typed
 from holdfast.domain.trees.changes import Change, ChangeType
-from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
+from holdfast.domain.trees.entries import FileEntry, SymlinkEntry, kind_of
 from holdfast.interfaces.cli.wording import size
 
 if TYPE_CHECKING:
@@ -76,20 +76,11 @@ def notes(change: Change) -> list[str]:
             said.append("hard links changed")
         if change.type is ChangeType.RENAMED and old.same_content(new):
             said.append("content unchanged")
-    if (modes := mode_change(change)) is not None:
+    if (modes := change.modes) is not None:
         said.append(f"mode {modes[0]:04o} → {modes[1]:04o}")
     if isinstance(old, SymlinkEntry) or isinstance(new, SymlinkEntry):
         said.append("symbolic link")
     return said
-
-
-def mode_change(change: Change) -> tuple[int, int] | None:
-    old, new = mode_of(change.old), mode_of(change.new)
-    return (old, new) if old is not None and new is not None and old != new else None
-
-
-def mode_of(entry: Entry | None) -> int | None:
-    return entry.mode if isinstance(entry, (FileEntry, DirectoryEntry)) else None
 
 
 def content_note(content: ContentDiff) -> str | None:

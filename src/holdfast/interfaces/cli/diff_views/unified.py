@@ -19,7 +19,6 @@ from holdfast.interfaces.cli.diff_views.difference import (
     cell_words,
     content_note,
     full_content_note,
-    mode_change,
     notebook_notes,
     one_kind_each,
     with_labels,
@@ -184,7 +183,7 @@ def _git_headings(change: Change) -> Iterator[Line]:
         yield Line("heading", b"new file mode %o" % _git_mode(change.new))
     elif change.type is ChangeType.REMOVED:
         yield Line("heading", b"deleted file mode %o" % _git_mode(change.old))
-    elif mode_change(change) is not None:
+    elif change.modes is not None:
         yield Line("heading", b"old mode %o" % _git_mode(change.old))
         yield Line("heading", b"new mode %o" % _git_mode(change.new))
     if change.old_path is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ from holdfast.interfaces.cli.checkpoint_view import confidence_word, identifier,
 from holdfast.interfaces.cli.diff_views.as_json import change_as_json
 from holdfast.interfaces.cli.diff_views.difference import notes
 from holdfast.interfaces.cli.diff_views.unified import show_unified
-from holdfast.interfaces.cli.json_output import dumps
 from holdfast.interfaces.cli.terminal import BOLD, DIM, RED, Terminal, visible
 from holdfast.interfaces.cli.whole_output import whole_output
 
@@ -79,7 +79,7 @@ def write_json(
     start, whole = replay.position, True
     begin = {"session_id": replay.session_id, "position": start}
     with whole_output(terminal) as write:
-        write(dumps(begin)[:-1].encode() + b', "steps": [')
+        write(json.dumps(begin)[:-1].encode() + b', "steps": [')
         for index in range(len(replay.steps)):
             told: ReplayStepView | DamagedStepView
             try:
@@ -88,7 +88,7 @@ def write_json(
             except HoldfastError as error:
                 told = damaged_step_view(index, error)
             whole = whole and told["damage"] is None
-            write(((", " if index else "") + dumps(told)).encode())
+            write(((", " if index else "") + json.dumps(told)).encode())
         write(b"]}\n")
     return whole
 
