@@ -33,6 +33,3 @@ class Problem:
     invariant: str
     subject: str
     problem: str
-
-    def to_dict(self) -> dict[str, str]:
-        return {"invariant": self.invariant, "subject": self.subject, "problem": self.problem}

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.api.views.times import iso_from_ns
 from holdfast.domain.ids import short
-from holdfast.domain.paths import to_text
 from holdfast.domain.timeline.rounds import RoundStatus, round_title
 from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.interfaces.agents import AGENTS
@@ -39,7 +38,8 @@ from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
     from holdfast.api.automation import Problem
-    from holdfast.api.health import LastCleanup, WorkspaceStatus
+    from holdfast.api.health import WorkspaceStatus
+    from holdfast.api.views.health import StatusView
     from holdfast.interfaces.agent_setup.protection import Protection
 
 _MOST_LINES = 20
@@ -78,62 +78,14 @@ class Status:
         return {kind.value: found[kind] for kind in ChangeType}
 
 
-def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, Any]:
-    from holdfast.api.views.changes import change_view
-    from holdfast.api.views.checkpoints import checkpoint_with_intent_view, skipped_view
-    from holdfast.api.views.rounds import approval_view, round_view
+def status_data(status: Status, now: datetime, *, listed: bool) -> StatusView:
+    from holdfast.api.views.health import hook_problems_view, status_view
 
-    described: dict[str, Any] = {
-        "workspace": str(status.found.workspace),
-        "store": None if status.found.store is None else str(status.found.store),
-        "store_bytes": status.found.store_bytes,
-        "budget_bytes": status.found.budget_bytes,
-        "cleanup": _cleanup_as_json(status.found.cleanup),
-        "session_id": status.found.session,
-        "session_status": status.found.session_status,
-        "sessions": list(status.found.sessions),
-        "checkpoints": status.found.checkpoints,
-        "head": (
-            checkpoint_with_intent_view(status.found.head, is_head=True)
-            if status.found.head
-            else None
-        ),
-        "files": status.found.files,
-        "changed": status.change_counts(),
-        "changes": [change_view(change) for change in status.found.changes],
-        "watch": status.watch,
-        **problems_as_json(status.problems),
-        "cut_off": [
-            {
-                "number": one.number,
-                "session_id": one.session_id,
-                "kind": one.kind.value,
-                "reason": one.reason,
-                "checkpoint": one.checkpoint,
-                "paths": [to_text(path) for path in one.paths],
-            }
-            for one in status.found.interrupted
-        ],
-        "degraded": [
-            {
-                "component": one.name,
-                "reason": one.reason,
-                "failures": one.failures,
-                "left_alone_until": None
-                if one.left_alone_until_ns is None
-                else iso_from_ns(one.left_alone_until_ns),
-            }
-            for one in status.found.degraded
-        ],
-        "git": status.found.git,
-        "last": None
-        if status.found.last is None
-        else {
-            "what": status.found.last.what,
-            "at": None if status.found.last.at is None else iso(status.found.last.at),
-        },
-        "redo": status.found.redo,
-        "agents": [
+    return status_view(
+        status.found,
+        watch=status.watch,
+        hook_problems=hook_problems_view(status.problems),
+        agents=[
             {
                 "agent": one.agent,
                 "scope": one.scope,
@@ -144,27 +96,9 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
             }
             for one in status.agents
         ],
-        "next": next_words(status, now),
-        "skipped_counts": dict(Counter(skip.reason.value for skip in status.found.skipped)),
-    }
-    if status.found.approval is not None:
-        described["approval"] = approval_view(status.found.approval)
-        described["rounds"] = [round_view(one) for one in status.found.rounds]
-    if listed:
-        described["skipped"] = skipped_view(status.found.skipped)
-    return described
-
-
-def _problem_as_json(problem: Problem) -> dict[str, Any]:
-    return {
-        "at": iso(problem.at),
-        "agent": problem.agent,
-        "event": problem.event,
-        "tool": problem.tool,
-        "session_id": problem.session,
-        "code": problem.code,
-        "reason": problem.message,
-    }
+        next_step=next_words(status, now),
+        skipped=listed,
+    )
 
 
 def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bool) -> None:
@@ -293,19 +227,6 @@ def _cleanup_words(status: Status) -> str:
     if cleanup is None or not cleanup.deleted:
         return ""
     return f"; deleted {count(cleanup.deleted, 'expired checkpoint')} on {iso(cleanup.at)[:10]}"
-
-
-def _cleanup_as_json(cleanup: LastCleanup | None) -> dict[str, Any] | None:
-    if cleanup is None:
-        return None
-    return {"at": iso(cleanup.at), "deleted": cleanup.deleted, "freed_bytes": cleanup.freed_bytes}
-
-
-def problems_as_json(problems: Sequence[Problem]) -> dict[str, Any]:
-    return {
-        "unprotected": [_problem_as_json(one) for one in problems if not one.saved],
-        "unrecorded": [_problem_as_json(one) for one in problems if one.saved],
-    }
 
 
 def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:

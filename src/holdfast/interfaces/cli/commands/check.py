@@ -35,8 +35,9 @@ example:
 def run(invocation: Invocation) -> int:
     problems = _find_problems(invocation)
     if invocation.json:
-        found = [problem.to_dict() for problem in problems]
-        invocation.emit({"ok": not problems, "problems": found})
+        from holdfast.api.views.health import check_view
+
+        invocation.emit(check_view(problems))
         return _DAMAGED if problems else 0
     terminal = invocation.terminal
     _list(terminal, problems)

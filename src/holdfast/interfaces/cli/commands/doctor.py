@@ -118,11 +118,9 @@ def run(invocation: Invocation) -> int:
     sound = (Gravity.FINE, Gravity.NOTE)
     found = [symptom for symptom in symptoms if symptom.gravity not in sound]
     if invocation.json:
-        looked_at = [
-            {"subject": s.subject, "status": s.gravity.value, "finding": s.finding, "cure": s.cure}
-            for s in symptoms
-        ]
-        invocation.emit({"ok": not found, "findings": looked_at})
+        from holdfast.api.views.health import symptoms_view
+
+        invocation.emit(symptoms_view(symptoms, ok=not found))
         return _SOMETHING_FOUND if found else 0
     terminal = invocation.terminal
     colours = {

@@ -32,12 +32,17 @@ def run(invocation: Invocation) -> int:
     lost = lost_stores()
     lost_bytes = sum(one.size_bytes for one in lost)
     if invocation.json:
-        invocation.emit(
-            {"session_id": session}
-            | counted
-            | {"sessions": sessions, "store_bytes": used_bytes, "budget_bytes": budget_bytes}
-            | {"lost_stores": len(lost), "lost_stores_bytes": lost_bytes}
+        from holdfast.api.views.health import statistics_view
+
+        view = statistics_view(
+            session,
+            counted,
+            sessions=sessions,
+            store_bytes=used_bytes,
+            budget_bytes=budget_bytes,
+            lost=lost,
         )
+        invocation.emit(view)
         return 0
     for label, value in (
         ("session", visible(session)),

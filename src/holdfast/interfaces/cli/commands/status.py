@@ -84,13 +84,11 @@ def _run(invocation: Invocation) -> int:
 
 
 def _report(invocation: Invocation, status: Status) -> None:
-    from holdfast.interfaces.cli.status_view import show_status, status_as_json
+    from holdfast.interfaces.cli.status_view import show_status, status_data
 
     listed = invocation.options.skipped
     if invocation.json:
-        warnings = [gap.finding for gap in status.found.gaps]
-        described = status_as_json(status, invocation.now, listed=listed)
-        invocation.emit(described | {"warnings": warnings})
+        invocation.emit(status_data(status, invocation.now, listed=listed))
     else:
         shown = listed and status.found.store is not None
         show_status(invocation.terminal, status, invocation.now, listed=shown)
@@ -133,7 +131,7 @@ def _tell_of_problems(invocation: Invocation) -> bool:
     """Where there is no store, or none that can be read, this is all there is to tell, and often
     what explains it. Whether there were any."""
     from holdfast.api.workspaces import workspace_around
-    from holdfast.interfaces.cli.status_view import problems_as_json, show_problems
+    from holdfast.interfaces.cli.status_view import show_problems
     from holdfast.interfaces.cli.terminal import visible
 
     workspace = invocation.directory.absolute()
@@ -143,7 +141,9 @@ def _tell_of_problems(invocation: Invocation) -> bool:
     if not problems:
         return False
     if invocation.json:
-        invocation.emit({"workspace": str(workspace), **problems_as_json(problems)})
+        from holdfast.api.views.health import hook_problems_view
+
+        invocation.emit({"workspace": str(workspace), **hook_problems_view(problems)})
     else:
         invocation.terminal.line(f"workspace {visible(str(workspace))}")
         show_problems(invocation.terminal, problems)

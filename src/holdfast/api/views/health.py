@@ -1,0 +1,292 @@
+"""The health of a workspace as data: its status, checks of its store, statistics."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+from holdfast.api.views.changes import ChangeView, change_view
+from holdfast.api.views.checkpoints import (
+    CheckpointWithIntentView,
+    SkippedView,
+    checkpoint_with_intent_view,
+    skipped_view,
+)
+from holdfast.api.views.edits import InterruptedView, interrupted_view
+from holdfast.api.views.rounds import ApprovalView, RoundView, approval_view, round_view
+from holdfast.api.views.times import iso, iso_from_ns
+from holdfast.domain.trees.changes import ChangeType
+
+if TYPE_CHECKING:
+    from holdfast.api.automation import Problem as HookProblem
+    from holdfast.api.health import LastAction, LastCleanup, WorkspaceStatus
+    from holdfast.api.stores import StoreWithoutWorkspace
+    from holdfast.api.upkeep import Degraded
+    from holdfast.domain.findings import Problem, Symptom
+
+
+class ProblemView(TypedDict):
+    """Something in the store that breaks an invariant."""
+
+    invariant: str
+    subject: str
+    problem: str
+
+
+class CheckView(TypedDict):
+    """The check of a store."""
+
+    ok: bool
+    problems: list[ProblemView]
+
+
+class SymptomView(TypedDict):
+    """One thing around the store that was looked at."""
+
+    subject: str
+    status: str
+    finding: str
+    cure: str | None
+
+
+class SymptomsView(TypedDict):
+    """All of them; `ok` if none needs action."""
+
+    ok: bool
+    findings: list[SymptomView]
+
+
+class StatisticsView(TypedDict):
+    """A session, the store of its workspace, and the stores whose workspace is gone."""
+
+    session_id: str
+    checkpoints: int
+    restores: int
+    bytes_stored: int
+    bytes_deduped: int
+    snapshots: int
+    content_blobs: int
+    sessions: int
+    store_bytes: int
+    budget_bytes: int
+    lost_stores: int
+    lost_stores_bytes: int
+
+
+class HookProblemView(TypedDict):
+    """An event of an agent that a hook could not save or record."""
+
+    at: str
+    agent: str
+    event: str
+    tool: str
+    session_id: str
+    code: str
+    reason: str
+
+
+class HookProblemsView(TypedDict):
+    """Events without a checkpoint, and events whose conversation is not recorded."""
+
+    unprotected: list[HookProblemView]
+    unrecorded: list[HookProblemView]
+
+
+class AgentView(TypedDict):
+    """Whether the hooks of an agent would run."""
+
+    agent: str
+    scope: str
+    protected: bool
+    finding: str
+    cure: str | None
+    last_event: str | None
+
+
+class CleanupNoteView(TypedDict):
+    """The last cleanup."""
+
+    at: str
+    deleted: int
+    freed_bytes: int
+
+
+class DegradedView(TypedDict):
+    """A component that the last checkpoint is without."""
+
+    component: str
+    reason: str
+    failures: int
+    left_alone_until: str | None
+
+
+class LastActionView(TypedDict):
+    """The last thing that happened to the workspace, which `undo` undoes."""
+
+    what: str
+    at: str | None
+
+
+class StatusView(HookProblemsView):
+    """A workspace and one of its sessions. `approval` and `rounds` come with a session that has
+    checkpoints, `skipped` if it was asked for."""
+
+    workspace: str
+    store: str | None
+    store_bytes: int
+    budget_bytes: int
+    cleanup: CleanupNoteView | None
+    session_id: str | None
+    session_status: str | None
+    sessions: list[str]
+    checkpoints: int
+    head: CheckpointWithIntentView | None
+    files: int
+    changed: dict[str, int]
+    changes: list[ChangeView]
+    watch: dict[str, Any] | None
+    cut_off: list[InterruptedView]
+    degraded: list[DegradedView]
+    git: str | None
+    last: LastActionView | None
+    redo: str | None
+    agents: list[AgentView]
+    next: str
+    skipped_counts: dict[str, int]
+    warnings: list[str]
+    approval: NotRequired[ApprovalView]
+    rounds: NotRequired[list[RoundView]]
+    skipped: NotRequired[list[SkippedView]]
+
+
+def check_view(problems: "Sequence[Problem]") -> CheckView:
+    found: list[ProblemView] = [
+        {"invariant": one.invariant, "subject": one.subject, "problem": one.problem}
+        for one in problems
+    ]
+    return {"ok": not problems, "problems": found}
+
+
+def symptoms_view(symptoms: "Iterable[Symptom]", *, ok: bool) -> SymptomsView:
+    found: list[SymptomView] = [
+        {
+            "subject": one.subject,
+            "status": one.gravity.value,
+            "finding": one.finding,
+            "cure": one.cure,
+        }
+        for one in symptoms
+    ]
+    return {"ok": ok, "findings": found}
+
+
+def statistics_view(
+    session_id: str,
+    counted: Mapping[str, int],
+    *,
+    sessions: int,
+    store_bytes: int,
+    budget_bytes: int,
+    lost: "Sequence[StoreWithoutWorkspace]",
+) -> StatisticsView:
+    return {
+        "session_id": session_id,
+        "checkpoints": counted["checkpoints"],
+        "restores": counted["restores"],
+        "bytes_stored": counted["bytes_stored"],
+        "bytes_deduped": counted["bytes_deduped"],
+        "snapshots": counted["snapshots"],
+        "content_blobs": counted["content_blobs"],
+        "sessions": sessions,
+        "store_bytes": store_bytes,
+        "budget_bytes": budget_bytes,
+        "lost_stores": len(lost),
+        "lost_stores_bytes": sum(one.size_bytes for one in lost),
+    }
+
+
+def hook_problems_view(problems: "Sequence[HookProblem]") -> HookProblemsView:
+    return {
+        "unprotected": [_hook_problem(one) for one in problems if not one.saved],
+        "unrecorded": [_hook_problem(one) for one in problems if one.saved],
+    }
+
+
+def _hook_problem(one: "HookProblem") -> HookProblemView:
+    return {
+        "at": iso(one.at),
+        "agent": one.agent,
+        "event": one.event,
+        "tool": one.tool,
+        "session_id": one.session,
+        "code": one.code,
+        "reason": one.message,
+    }
+
+
+def status_view(
+    found: "WorkspaceStatus",
+    *,
+    watch: dict[str, Any] | None,
+    hook_problems: HookProblemsView,
+    agents: list[AgentView],
+    next_step: str,
+    skipped: bool,
+) -> StatusView:
+    """`next_step` is the command that is most worth running; `skipped` lists what is left out."""
+    counts = Counter(change.type for change in found.changes)
+    head = found.head
+    view: StatusView = {
+        "workspace": str(found.workspace),
+        "store": None if found.store is None else str(found.store),
+        "store_bytes": found.store_bytes,
+        "budget_bytes": found.budget_bytes,
+        "cleanup": _cleanup(found.cleanup),
+        "session_id": found.session,
+        "session_status": found.session_status,
+        "sessions": list(found.sessions),
+        "checkpoints": found.checkpoints,
+        "head": None if head is None else checkpoint_with_intent_view(head, is_head=True),
+        "files": found.files,
+        "changed": {kind.value: counts[kind] for kind in ChangeType},
+        "changes": [change_view(change) for change in found.changes],
+        "watch": watch,
+        "unprotected": hook_problems["unprotected"],
+        "unrecorded": hook_problems["unrecorded"],
+        "cut_off": [interrupted_view(one) for one in found.interrupted],
+        "degraded": [_degraded(one) for one in found.degraded],
+        "git": found.git,
+        "last": _last(found.last),
+        "redo": found.redo,
+        "agents": agents,
+        "next": next_step,
+        "skipped_counts": dict(Counter(skip.reason.value for skip in found.skipped)),
+        "warnings": [gap.finding for gap in found.gaps],
+    }
+    if found.approval is not None:
+        view["approval"] = approval_view(found.approval)
+        view["rounds"] = [round_view(one) for one in found.rounds]
+    if skipped:
+        view["skipped"] = skipped_view(found.skipped)
+    return view
+
+
+def _cleanup(last: "LastCleanup | None") -> CleanupNoteView | None:
+    if last is None:
+        return None
+    return {"at": iso(last.at), "deleted": last.deleted, "freed_bytes": last.freed_bytes}
+
+
+def _degraded(one: "Degraded") -> DegradedView:
+    until = one.left_alone_until_ns
+    return {
+        "component": one.name,
+        "reason": one.reason,
+        "failures": one.failures,
+        "left_alone_until": None if until is None else iso_from_ns(until),
+    }
+
+
+def _last(last: "LastAction | None") -> LastActionView | None:
+    if last is None:
+        return None
+    return {"what": last.what, "at": None if last.at is None else iso(last.at)}
