@@ -94,6 +94,21 @@ class SavedView(CheckpointView):
     git: GitAtCheckpointView | None
 
 
+class DaemonSaveView(TypedDict):
+    """The same in the daemon's answer to its clients."""
+
+    id: str
+    session_id: str
+    kind: str
+    parent: str | None
+    files: int
+    changed: ChangeCountsView
+    partial: bool
+    deduplicated: bool
+    failures: int
+    warnings: list[str]
+
+
 class AnnotationView(TypedDict):
     """A note about a checkpoint; an edit is a new revision of the same number."""
 
@@ -249,6 +264,22 @@ def saved_view(
         "partial": outcome.checkpoint.partial,
         "degraded": list(outcome.degraded),
         "git": git,
+    }
+
+
+def daemon_save_view(outcome: "SaveOutcome") -> DaemonSaveView:
+    made = outcome.checkpoint
+    return {
+        "id": made.id,
+        "session_id": made.session_id,
+        "kind": made.kind.value,
+        "parent": made.parent,
+        "files": made.files,
+        "changed": _counts(made.changed),
+        "partial": made.partial,
+        "deduplicated": outcome.deduplicated,
+        "failures": len(outcome.failures),
+        "warnings": list(outcome.warnings),
     }
 
 

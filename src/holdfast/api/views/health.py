@@ -18,6 +18,7 @@ from holdfast.domain.trees.changes import ChangeType
 
 if TYPE_CHECKING:
     from holdfast.api.automation import Problem as HookProblem
+    from holdfast.api.automation import WatchStatus
     from holdfast.api.health import LastAction, LastCleanup, WorkspaceStatus
     from holdfast.api.stores import StoreWithoutWorkspace
     from holdfast.api.upkeep import Degraded
@@ -89,6 +90,19 @@ class HookProblemsView(TypedDict):
 
     unprotected: list[HookProblemView]
     unrecorded: list[HookProblemView]
+
+
+class WatchView(TypedDict):
+    """The daemon's watch over a workspace; `reason` is why it cannot be trusted now."""
+
+    watched: bool
+    reason: str | None
+    off: bool
+    directories: int
+    whole_scans: int
+    hinted_scans: int
+    overflows: int
+    differences: int
 
 
 class AgentView(TypedDict):
@@ -201,6 +215,19 @@ def statistics_view(
         "budget_bytes": budget_bytes,
         "lost_stores": len(lost),
         "lost_stores_bytes": sum(one.size_bytes for one in lost),
+    }
+
+
+def watch_view(found: "WatchStatus") -> WatchView:
+    return {
+        "watched": found.doubt is None,
+        "reason": found.doubt,
+        "off": found.off,
+        "directories": found.directories,
+        "whole_scans": found.whole_scans,
+        "hinted_scans": found.hinted_scans,
+        "overflows": found.overflows,
+        "differences": found.differences,
     }
 
 

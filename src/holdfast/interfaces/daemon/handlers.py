@@ -11,15 +11,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast import __version__
+from holdfast.api.views.checkpoints import daemon_save_view
+from holdfast.api.views.health import watch_view
 from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
-from holdfast.domain.outcomes import SaveOutcome
 from holdfast.interfaces.daemon.hook_events import answer_hook
 
 if TYPE_CHECKING:
-    from holdfast.api.automation import WatchedWorkspace, WatchStatus
+    from holdfast.api.automation import WatchedWorkspace
     from holdfast.interfaces.daemon.server import Daemon
 
 Handler: TypeAlias = "Callable[[Daemon, Arguments], dict[str, Any]]"
@@ -94,20 +95,7 @@ def described(workspace: WatchedWorkspace) -> dict[str, Any]:
     return {
         "workspace": str(workspace.workspace),
         "session_id": workspace.session,
-        "watch": watch_as_data(workspace.status()),
-    }
-
-
-def watch_as_data(found: WatchStatus) -> dict[str, Any]:
-    return {
-        "watched": found.doubt is None,
-        "reason": found.doubt,
-        "off": found.off,
-        "directories": found.directories,
-        "whole_scans": found.whole_scans,
-        "hinted_scans": found.hinted_scans,
-        "overflows": found.overflows,
-        "differences": found.differences,
+        "watch": watch_view(workspace.status()),
     }
 
 
@@ -133,7 +121,7 @@ def checkpoint(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     def save(workspace: WatchedWorkspace) -> dict[str, Any]:
         workspace.session = session
         outcome = workspace.save(session, intent, kind=kind, position=position, reuse=reuse)
-        return saved_as_data(outcome) | {"watch": watch_as_data(workspace.status())}
+        return {**daemon_save_view(outcome), "watch": watch_view(workspace.status())}
 
     return daemon.workspaces.work_in(path, save)
 
@@ -168,22 +156,6 @@ def _kind(name: object) -> Kind:
     if kind.is_record:
         raise UsageError(f"{kind.value} is what restores leave behind, nothing to ask for")
     return kind
-
-
-def saved_as_data(outcome: SaveOutcome) -> dict[str, Any]:
-    made = outcome.checkpoint
-    return {
-        "id": made.id,
-        "session_id": made.session_id,
-        "kind": made.kind.value,
-        "parent": made.parent,
-        "files": made.files,
-        "changed": made.changed.to_dict(),
-        "partial": made.partial,
-        "deduplicated": outcome.deduplicated,
-        "failures": len(outcome.failures),
-        "warnings": list(outcome.warnings),
-    }
 
 
 HANDLERS: dict[str, Handler] = {
