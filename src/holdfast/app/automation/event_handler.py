@@ -11,17 +11,17 @@ trigger is turned off in the settings.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.app.automation.agent_processes import AgentProcesses
 from holdfast.app.automation.agent_sessions import end_session, ensure_session, find_session
 from holdfast.app.automation.auto_restore import checkpoint_by_intent, restore_after_failure
-from holdfast.app.automation.checks import check_after_tool, may_be_checked, remember_checks
+from holdfast.app.automation.checks import check_after_tool, remember_checks
 from holdfast.app.automation.conversation_capture import ConversationCapture
 from holdfast.app.automation.event_dedupe import EventDedupe
+from holdfast.app.automation.event_workspaces import OpenedForEvent
 from holdfast.app.automation.merges import keep_merge
 from holdfast.app.automation.problem_log import ProblemLog
 from holdfast.app.automation.save_notices import (
@@ -35,13 +35,14 @@ from holdfast.app.automation.tool_checkpoint import ToolCheckpoint, command_risk
 from holdfast.app.automation.tool_tracking import note_begin, note_end, note_unchanged
 from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.domain.checkpoints import Kind, Position
-from holdfast.domain.errors import Busy, HoldfastError, NotFound, StoreMissing
+from holdfast.domain.errors import Busy, HoldfastError
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_calls import message_description, tool_description
 from holdfast.engine.save.save import was_last_at
 
 if TYPE_CHECKING:
+    from holdfast.app.automation.event_workspaces import EventWorkspace
     from holdfast.app.automation.host import Host
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.agent_events import NoticeClaim
@@ -53,65 +54,6 @@ _ENDS = {
     EventKind.SESSION_END: "When the session ended",
 }
 _CONFIDENCE = 1.0
-
-
-class EventWorkspace(Protocol):
-    """The workspace of one event, as the interface has it: opened for this event in the hook's
-    process, or kept open by the daemon. An interface may refuse an event by an exception of its
-    own, which reaches its caller."""
-
-    @property
-    def path(self) -> Path: ...
-
-    def waits_for_check(self, event: AgentEvent) -> bool:
-        """Asked of an event that need not wait: whether a check of the user's may have to run
-        before it is answered."""
-        ...
-
-    def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
-        """Do the work in the workspace. An event that `begins` gets a store if there is none; None
-        for any other event without a store."""
-        ...
-
-    def use_if_free(
-        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
-    ) -> Reply | None:
-        """The same for a mere look; an empty reply if it would have to wait."""
-        ...
-
-
-class OpenedForEvent:
-    """An `EventWorkspace` that opens the workspace for one event, in the hook's own process.
-    `allows_daemon`: the settings that were found want a daemon for later events."""
-
-    def __init__(self, host: Host, event: AgentEvent) -> None:
-        self._host = host
-        self._event = event
-        self.allows_daemon = False
-
-    @property
-    def path(self) -> Path:
-        return self._host.workspace_of(self._event, os.curdir)
-
-    def waits_for_check(self, event: AgentEvent) -> bool:
-        return event.kind is EventKind.AFTER_TOOL and may_be_checked(self._host.home)
-
-    def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
-        purpose = f"holdfast hook {event.agent}"
-        try:
-            opened = self._host.open_workspace(self.path, create=event.begins, purpose=purpose)
-        except (NotFound, StoreMissing):
-            if event.begins:
-                raise
-            return None
-        with opened:
-            self.allows_daemon = opened.engine.vault.settings.daemon == "on"
-            return work(opened)
-
-    def use_if_free(
-        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
-    ) -> Reply | None:
-        return self.use(event, work)  # only this process has it open
 
 
 class Handled(NamedTuple):

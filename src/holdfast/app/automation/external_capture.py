@@ -1,13 +1,12 @@
-"""The paths outside the workspace that a tool is about to change: named, so that they are kept.
+"""Files outside the workspace that a tool is about to change: captured from then on.
 
-    a path of a tool, a redirection, what its program is known to change → named, there or not
-    a file that is handed to any other program                           → named if it can change
+    a path of a tool, a redirection, a known effect of its program → captured, existing or not
+    a file that is passed to any other program                     → captured if it is writable
 
-A name leads to a real file in the end: the links in its directories are resolved now, and a path
-that is a link itself is named together with what it leads to, because a tool may change either.
-So a name is outside when what it leads to is, whichever way the agent came to the workspace. Where
-a path leads through directories that are not there, the first of these is named. With a SQLite
-database come its journals: it means nothing without them.
+Links in the directories of a path are resolved now. A path that is a link itself is captured
+together with its target, because a tool may change either. So a path is outside when its target is,
+whichever way the agent came to the workspace. Where a path leads through missing directories, the
+first of these is captured. A SQLite database comes with its journals, which are a part of it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Ignored files of the workspace that a tool names: captured from then on, and told once.
+"""Ignored files of the workspace that a tool names: captured from then on, and reported once.
 
     a path of a tool, a redirection, an argument → a file of the workspace? → which rule ignores it?
 
-A file that a tool is about to make counts as well, so that the next checkpoint holds it. Just files
-are taken, never a directory: what a command makes may be one, so that is told when it is there.
-What built-in rules leave out (`node_modules` and the like) has to be named by what changes it:
-programs in there are called all the time. Files that a command deletes without naming them count as
-well: see `holdfast.app.automation.ignored_deletions`.
+A file that a tool is about to create counts as well, so that the next checkpoint holds it. Only
+files are captured, never a directory: a command may create one under a name, so that is reported
+once it exists. Files that built-in rules ignore (`node_modules` and the like) count only if the
+tool changes them, because programs in there are called all the time. Files that a command deletes
+without naming them: see `holdfast.app.automation.ignored_deletions`.
 """
 
 from __future__ import annotations

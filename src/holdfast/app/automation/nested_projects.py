@@ -1,11 +1,11 @@
 """Worktrees and repositories below the workspace that a tool is about to change: saved as well.
 
-    what the tool names → which projects, left out here as workspaces of their own, it reaches →
-    a checkpoint in each of them, told once
+    paths that the tool names → projects, workspaces of their own, that it reaches → a checkpoint in
+    each of them, reported once
 
-The workspace leaves them out, because each has a store of its own. A command may reach several of
-them at once, or take one away with the directory above it: that one checkpoint would hold nothing
-of what is lost.
+The workspace leaves such projects out, because each has its own store. A command may reach several
+of them at once, or delete one together with the directory above it. The checkpoint of the workspace
+alone would hold nothing of that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a checkpoint that was made is without, for a reason that somebody should act on."""
+"""Notices about what a checkpoint lacks, for reasons that the user can act on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Telling others which tool of an agent runs, from the event before it to the one after it.
+"""Which tools of agents run, from the event before a call to the event after it.
 
-Neither waits for a lock, so that whoever waits for the tool learns of its end at once. Agents that
-give no ids to tool calls have one running at a time.
+Neither note waits for a lock, so that a save that waits for the tool learns of its end at once. An
+agent that gives no ids to tool calls has one running at a time.
 """
 
 from __future__ import annotations
