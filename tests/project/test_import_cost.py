@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.interfaces.agents import AGENTS
+
 # Each costs more than a few milliseconds, or brings others that do.
 HEAVY = frozenset(
     "apsw asyncio backports.zstd blake3 concurrent.futures email http importlib.metadata pyfastcdc "
@@ -61,6 +63,17 @@ def test_a_hook_that_has_nothing_to_do_loads_next_to_nothing() -> None:
     loaded = _loaded(program + HELP.format(arguments=["hook", "claude-code"]))
     unwanted = HEAVY | {"argparse", "dataclasses", "datetime", "hashlib", "inspect", "pathlib"}
     assert loaded & unwanted == set()
+
+
+@pytest.mark.requirement("HK-2")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_hook_loads_the_description_of_its_own_agent_only(agent: str) -> None:
+    event = '{"hook_event_name": "Notification", "prompt_id": "p"}'
+    program = f"import io, sys\nsys.stdin = io.StringIO({event!r})\n"
+    loaded = _loaded(program + HELP.format(arguments=["hook", agent]))
+    package = "holdfast.interfaces.agents."
+    described = {name.removeprefix(package) for name in loaded if name.startswith(package)}
+    assert described == {"agent", agent.replace("-", "_")}
 
 
 @pytest.mark.requirement("PF-7")
