@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.interfaces.agent_setup.json_text import NotJson, load
 from holdfast.interfaces.agent_setup.mcp_server_edit import (
-    Theirs,
+    NotOurs,
     found_server,
     with_server,
     without_server,
@@ -130,7 +130,7 @@ def test_an_entry_of_another_version_is_replaced(agent: str) -> None:
 def test_an_entry_of_the_user_under_our_name_is_not_touched(entry: Any) -> None:
     text = json.dumps({"mcpServers": {"holdfast": entry}})
     for edit in (with_server, without_server):
-        with pytest.raises(Theirs, match=r"mcpServers\.holdfast"):
+        with pytest.raises(NotOurs, match=r"mcpServers\.holdfast"):
             edit(text, SERVER)
 
 

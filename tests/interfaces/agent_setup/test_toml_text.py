@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.interfaces.agent_setup.mcp_server_edit import (
-    Theirs,
+    NotOurs,
     with_server,
     without_server,
 )
@@ -89,7 +89,7 @@ def test_a_table_of_another_version_is_replaced() -> None:
 
 def test_what_to_add_to_an_inline_table_is_told_and_is_what_we_write() -> None:
     text = 'mcp_servers = {docs = {command = "npx"}}\n'
-    with pytest.raises(Theirs) as told:
+    with pytest.raises(NotOurs) as told:
         with_server(text, SERVER)
     line = str(told.value).partition("by hand: ")[2]
     by_hand = text.replace("}}", "}, " + line + "}")
@@ -113,7 +113,7 @@ def test_nothing_of_ours_is_nothing_to_take_out() -> None:
     ],
 )
 def test_what_is_the_users_own_is_not_written_over(text: str) -> None:
-    with pytest.raises(Theirs, match="mcp_servers"):
+    with pytest.raises(NotOurs, match="mcp_servers"):
         with_server(text, SERVER)
 
 
@@ -128,7 +128,7 @@ def test_what_is_the_users_own_is_not_written_over(text: str) -> None:
     ],
 )
 def test_lines_that_were_edited_are_not_taken_out(text: str) -> None:
-    with pytest.raises(Theirs, match=r"as (it|they) w"):
+    with pytest.raises(NotOurs, match=r"as (it|they) w"):
         without_server(text, SERVER)
 
 

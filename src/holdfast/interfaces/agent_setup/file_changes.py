@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError, Refused
+from holdfast.interfaces.agent_setup.holdfast_command import NAME
 from holdfast.interfaces.agent_setup.hooks_edit import (
     edited_commands,
     hook_program,
@@ -27,10 +28,9 @@ from holdfast.interfaces.agent_setup.hooks_edit import (
 )
 from holdfast.interfaces.agent_setup.json_text import NotJson
 from holdfast.interfaces.agent_setup.mcp_server_edit import (
-    NAME,
-    Theirs,
+    NotOurs,
     found_server,
-    is_ours,
+    is_our_entry,
     program_of,
     with_server,
     without_server,
@@ -162,7 +162,7 @@ def has_server(place: SettingsFile) -> bool | None:
         return False
     if found is None:
         return False
-    return True if is_ours(found, place.server) else None
+    return True if is_our_entry(found, place.server) else None
 
 
 def server_program(place: SettingsFile) -> str:
@@ -211,7 +211,7 @@ def _installed(agent: Agent, place: SettingsFile, before: str | None, program: s
             after = with_server(after, place.server)
     except (NotJson, NotToml) as error:
         raise _invalid(place, error) from None
-    except Theirs as error:
+    except NotOurs as error:
         raise Refused(
             f"{place.path} is not edited: {error}",
             hint="take the entry out or rename it, or install without --mcp",
@@ -260,7 +260,7 @@ def _without_entries(
         if place.server is not None:
             try:
                 left = without_server(before, place.server)
-            except Theirs as error:
+            except NotOurs as error:
                 kept = str(error)
         if place.hooks and left is not None:
             left = without_hooks(left, agent.name, version=place.versioned)

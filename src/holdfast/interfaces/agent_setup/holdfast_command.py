@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 NAME = "holdfast"
@@ -65,6 +65,17 @@ def not_found(program: str) -> str | None:
     if shutil.which(first, path=os.pathsep.join(directories)) is not None:
         return None
     return f"{first} is not found outside of this virtual environment"
+
+
+def own_command_length(words: Sequence[str]) -> int | None:
+    """How many words call our program, in whatever way `install` writes or wrote it; None when it
+    is another one."""
+    if words and (words[0] == "holdfast" or words[0].endswith("/holdfast")):
+        return 1
+    for way in (["-P", "-m", "holdfast"], ["-m", "holdfast"]):
+        if words[1 : 1 + len(way)] == way and "/" in words[0]:
+            return 1 + len(way)
+    return None
 
 
 def _search_path() -> list[str]:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from holdfast.interfaces.agent_setup.holdfast_command import own_command_length
 from holdfast.interfaces.agent_setup.json_text import (
     Child,
     Node,
@@ -24,12 +25,14 @@ from holdfast.interfaces.agent_setup.json_text import (
     scan,
     was_empty,
 )
-from holdfast.interfaces.agent_setup.mcp_server_edit import called_by
 from holdfast.interfaces.agents.agent import Entries
 from holdfast.values.classes import dataclass
 
+_EMPTY = "{}\n"
+_COMMANDS = ("command", "bash", "powershell")
 
-def is_ours(command: Any, agent: str) -> bool:
+
+def is_our_command(command: Any, agent: str) -> bool:
     """Whether a command is one that `install` wrote, of this version or another, and nothing else:
     what somebody has added to it is theirs."""
     if not calls_us(command, agent):
@@ -38,7 +41,7 @@ def is_ours(command: Any, agent: str) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    called = called_by(words)
+    called = own_command_length(words)
     if called is None or words[called : called + 2] != ["hook", agent]:
         return False
     rest = words[called + 2 :]
@@ -52,10 +55,6 @@ def calls_us(command: Any, agent: str) -> bool:
         return False
     called = rf"(?:^|[\s/'\"])holdfast['\"]?\s+hook\s+{re.escape(agent)}(?![\w-])"
     return re.search(called, command) is not None
-
-
-_EMPTY = "{}\n"
-_COMMANDS = ("command", "bash", "powershell")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ def hook_program(text: str | None, agent: str) -> str | None:
         return None
     for trail in _trails(_object(text), agent):
         handler = plain(trail[-1].child.value)
-        told = next(handler[name] for name in _COMMANDS if is_ours(handler.get(name), agent))
+        told = next(handler[name] for name in _COMMANDS if is_our_command(handler.get(name), agent))
         return str(told).partition(f" hook {agent}")[0]
     return None
 
@@ -156,7 +155,7 @@ def edited_commands(text: str, agent: str) -> list[str]:
             value = waiting.pop()
             if isinstance(value, dict):
                 told = [value[name] for name in _COMMANDS if name in value]
-                found += [t for t in told if calls_us(t, agent) and not is_ours(t, agent)]
+                found += [t for t in told if calls_us(t, agent) and not is_our_command(t, agent)]
                 waiting += value.values()
             elif isinstance(value, list):
                 waiting += value
@@ -205,7 +204,9 @@ def _trails(root: Node, agent: str) -> Iterator[list[_Step]]:
 
 
 def _is_handler(value: Any, agent: str) -> bool:
-    return isinstance(value, dict) and any(is_ours(value.get(name), agent) for name in _COMMANDS)
+    return isinstance(value, dict) and any(
+        is_our_command(value.get(name), agent) for name in _COMMANDS
+    )
 
 
 def _was_put(text: str, trail: list[_Step], step: _Step) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from holdfast.interfaces.agent_setup.holdfast_command import NAME, own_command_length
 from holdfast.interfaces.agent_setup.json_text import (
     Child,
     Node,
@@ -34,56 +35,10 @@ from holdfast.interfaces.agent_setup.toml_text import (
 )
 from holdfast.interfaces.agents.agent import Server
 
-NAME = "holdfast"
-
-
-def called_by(words: Sequence[str]) -> int | None:
-    """How many words call our program, in whatever way `install` writes or wrote it; None when it
-    is another one."""
-    if words and (words[0] == "holdfast" or words[0].endswith("/holdfast")):
-        return 1
-    for way in (["-P", "-m", "holdfast"], ["-m", "holdfast"]):
-        if words[1 : 1 + len(way)] == way and "/" in words[0]:
-            return 1 + len(way)
-    return None
-
-
-def is_ours(found: Any, server: Server) -> bool:
-    """Whether an entry is what `install` writes, whichever way the program is called."""
-    if not isinstance(found, dict) or found.keys() != server.entry.keys():
-        return False
-    rest = [key for key in found if key not in ("command", "args")]
-    if any(found[key] != server.entry[key] for key in rest):
-        return False
-    given = _arguments(found)
-    return given is not None and given == _arguments(server.entry)
-
-
-def program_of(found: Mapping[str, Any]) -> str:
-    """The words by which an entry of ours calls us."""
-    command, more = found.get("command"), found.get("args", [])
-    words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
-    return shlex.join(words[: called_by(words)])
-
-
-def _arguments(entry: Mapping[str, Any]) -> list[str] | None:
-    """What a program of ours is called with; None when it is not ours."""
-    command, more = entry.get("command"), entry.get("args", [])
-    words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
-    if not all(isinstance(word, str) for word in words):
-        return None
-    called = called_by(words)
-    return None if called is None else words[called:]
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [None]
-
-
 _EMPTY = "{}\n"
 
 
-class Theirs(Exception):
+class NotOurs(Exception):
     """What stands there is somebody else's, and why it is not edited."""
 
 
@@ -113,7 +68,7 @@ def with_server(text: str | None, server: Server) -> str:
         shown = ", ".join(
             f"{key} = {json.dumps(server.entry[key], ensure_ascii=False)}" for key in server.entry
         )
-        raise Theirs(
+        raise NotOurs(
             f"no table can be added to {server.table} as it is written; "
             f"add to it by hand: {NAME} = {{{shown}}}"
         )
@@ -125,14 +80,14 @@ def without_server(text: str, server: Server) -> str | None:
     found = found_server(text, server)
     if found is None:
         return text
-    if not is_ours(found, server):
-        raise Theirs(f"{server.table}.{NAME} is not as it was written, or not ours")
+    if not is_our_entry(found, server):
+        raise NotOurs(f"{server.table}.{NAME} is not as it was written, or not ours")
     if not server.toml:
         rest = _without_member(text, server)
         return None if rest is None else without_server(rest, server)  # a key may be there twice
     left = without_table(text, server.table, NAME)
     if left is None:
-        raise Theirs(f"the lines of {server.table}.{NAME} are not as they were written")
+        raise NotOurs(f"the lines of {server.table}.{NAME} are not as they were written")
     return left[0] if left[1] else None
 
 
@@ -166,3 +121,35 @@ def _without_member(text: str, server: Server) -> str | None:
 def _last(container: Node, key: str) -> Child:
     """The one that counts where a key is there twice."""
     return [child for child in container.children if child.key == key][-1]
+
+
+def is_our_entry(found: Any, server: Server) -> bool:
+    """Whether an entry is what `install` writes, whichever way the program is called."""
+    if not isinstance(found, dict) or found.keys() != server.entry.keys():
+        return False
+    rest = [key for key in found if key not in ("command", "args")]
+    if any(found[key] != server.entry[key] for key in rest):
+        return False
+    given = _arguments(found)
+    return given is not None and given == _arguments(server.entry)
+
+
+def program_of(found: Mapping[str, Any]) -> str:
+    """The words by which an entry of ours calls us."""
+    command, more = found.get("command"), found.get("args", [])
+    words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
+    return shlex.join(words[: own_command_length(words)])
+
+
+def _arguments(entry: Mapping[str, Any]) -> list[str] | None:
+    """What a program of ours is called with; None when it is not ours."""
+    command, more = entry.get("command"), entry.get("args", [])
+    words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
+    if not all(isinstance(word, str) for word in words):
+        return None
+    called = own_command_length(words)
+    return None if called is None else words[called:]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [None]

@@ -133,11 +133,11 @@ AGENT = Cline()
 def _is_command(line: str) -> bool:
     import shlex
 
-    from holdfast.interfaces.agent_setup.mcp_server_edit import called_by
+    from holdfast.interfaces.agent_setup.holdfast_command import own_command_length
 
     called, hook, rest = line.rstrip("\n").partition(_CALL)
     try:
         words = shlex.split(called)
     except ValueError:
         return False
-    return bool(hook) and rest == _YES and called_by(words) == len(words)
+    return bool(hook) and rest == _YES and own_command_length(words) == len(words)

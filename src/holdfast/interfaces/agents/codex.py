@@ -209,7 +209,7 @@ def _trusts_hooks(settings: Mapping[str, Any], path: Path) -> bool:
 def trusted_digests(path: Path) -> Iterator[tuple[str, str]]:
     """Each hook of ours in a file, by the key that Codex has for it, and the digest that it trusts
     it by."""
-    from holdfast.interfaces.agent_setup.hooks_edit import is_ours
+    from holdfast.interfaces.agent_setup.hooks_edit import is_our_command
     from holdfast.interfaces.agent_setup.settings_file import json_settings
 
     source = os.path.abspath(path)
@@ -219,7 +219,7 @@ def trusted_digests(path: Path) -> Iterator[tuple[str, str]]:
         for group_index, group in enumerate(groups if isinstance(groups, list) else []):
             handlers = group.get("hooks", []) if isinstance(group, dict) else []
             for index, handler in enumerate(handlers):
-                if isinstance(handler, dict) and is_ours(handler.get("command"), AGENT.name):
+                if isinstance(handler, dict) and is_our_command(handler.get("command"), AGENT.name):
                     digest = _digest(label, group.get("matcher"), handler)
                     yield f"{source}:{label}:{group_index}:{index}", digest
 
