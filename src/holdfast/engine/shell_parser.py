@@ -1,7 +1,7 @@
 """A shell command line taken apart: by bash's grammar where it helps, by a tokenizer elsewhere.
 
     plain words and separators → tokenizer; quotes, substitutions, here-documents → grammar
-    not installed, too long, or likely to keep the parser busy → tokenizer
+    too long, or likely to keep the parser busy → tokenizer
 
 Guarantee: an answer for every text, in bounded time. The tree is walked without recursion, and what
 the parser could not make sense of is read by the tokenizer as well.
@@ -61,13 +61,13 @@ def parse(text: str) -> ShellScript:
 
 @lru_cache(maxsize=1)
 def _language() -> Language | None:
-    """The grammar, if the extra `agents` is installed."""
-    try:
-        import tree_sitter_bash
-        from tree_sitter import Language
+    """The grammar of bash; None when it was made for a newer parser than the installed one."""
+    import tree_sitter_bash
+    from tree_sitter import Language
 
+    try:
         return Language(tree_sitter_bash.language())
-    except (ImportError, ValueError):  # ValueError: a grammar of another version of the parser
+    except ValueError:
         return None
 
 

@@ -1,8 +1,10 @@
 """A shell command line as data: the simple commands in it, whatever surrounds them.
 
 Quotes are taken away, substitutions stand as commands of their own, redirections that write are
-named. `read_script` is a plain tokenizer for when no grammar is at hand: it takes every bracket
-and backtick for the border of a command, so that it sees too many commands rather than too few.
+named. `read_script` is a plain tokenizer for texts that the grammar of bash is not used on: plain
+words, which need none, and texts that would keep its parser busy or that it cannot parse. It takes
+every bracket and backtick for the border of a command, so that it sees too many commands rather
+than too few.
 
 Guarantees: it ends on any text, in time that is linear in the bounded part it reads.
 Not guaranteed: what variables, globs and aliases will be when the shell runs.
