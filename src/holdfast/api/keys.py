@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from holdfast.bootstrap.keys import key_file_secret, passphrase_file_secret, passphrase_secret
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.key_slots import KeySlot
-    from holdfast.adapters.local.local_store import LocalStore
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.bootstrap.keys import KeySlot
     from holdfast.bootstrap.keys import Secret as Secret
 
 __all__ = ["Keys", "key_file_secret", "passphrase_file_secret", "passphrase_secret"]
@@ -17,8 +17,8 @@ __all__ = ["Keys", "key_file_secret", "passphrase_file_secret", "passphrase_secr
 class Keys:
     """Topic of an open workspace."""
 
-    def __init__(self, store: LocalStore) -> None:
-        self._store = store
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._store = opened.store
 
     @property
     def used(self) -> str | None:

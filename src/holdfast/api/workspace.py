@@ -200,7 +200,7 @@ class Workspace:
     def keys(self) -> Keys:
         from holdfast.api.keys import Keys
 
-        return Keys(self._opened.store)
+        return Keys(self._opened)
 
     @property
     def upkeep(self) -> Upkeep:
