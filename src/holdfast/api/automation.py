@@ -58,6 +58,7 @@ def watch_workspace(
     """Open a workspace and keep it open under watch; a store is created if there is none.
     `listener` is called when files have changed; `rules` win over the settings. Saves do not run
     the daily cleanup: no caller is to wait for it."""
+    from holdfast.app.automation.watched_workspace import WatchedWorkspace
     from holdfast.bootstrap.workspace import open_workspace
 
     opened = open_workspace(
@@ -68,19 +69,6 @@ def watch_workspace(
         purpose="holdfast daemon",
     )
     opened.engine.cleans_up = False
-    return watch_opened(opened, watcher, listener=listener, rules=rules)
-
-
-def watch_opened(
-    opened: OpenWorkspace,
-    watcher: Watcher,
-    *,
-    listener: Callable[[], None] | None = None,
-    rules: TriggerRules | None = None,
-) -> WatchedWorkspace:
-    """The same for a workspace that is open already."""
-    from holdfast.app.automation.watched_workspace import WatchedWorkspace
-
     return WatchedWorkspace(opened, watcher, listener=listener, rules=rules)
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from holdfast.api.sessions import Sessions
     from holdfast.api.settings import WorkspaceSettings
     from holdfast.api.upkeep import Upkeep
+    from holdfast.app.automation.watched_workspace import WatchedWorkspace
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.app.open_workspace import SettingProblem as SettingProblem
     from holdfast.domain.checkpoints import Checkpoint
@@ -48,8 +49,10 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.outcomes import SaveOutcome
+    from holdfast.domain.triggers import TriggerRules
     from holdfast.ports.progress import Progress as Progress
     from holdfast.ports.progress import TransferProgress as TransferProgress
+    from holdfast.ports.watcher import Watcher
 
     class OpenOptions(TypedDict, total=False):
         """How to open a workspace; bootstrap's `open_workspace` explains each option."""
@@ -256,6 +259,15 @@ class Workspace:
         """Within the block, long work reports to this listener."""
         return self._opened.engine.vault.progress.told_to(listener)
 
+    def watch(
+        self, watcher: Watcher, *, listener: Callable[[], None], rules: TriggerRules
+    ) -> WatchedWorkspace:
+        """Make automatic checkpoints by these rules. `listener` is called when files have changed.
+        Closing the result closes this workspace too."""
+        from holdfast.app.automation.watched_workspace import WatchedWorkspace
+
+        return WatchedWorkspace(self._opened, watcher, listener=listener, rules=rules)
+
     def events(
         self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
     ) -> Iterator[Event]:
@@ -280,11 +292,6 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # Until every interface calls a topic, these reach behind the door.
-    @property
-    def opened(self) -> OpenWorkspace:
-        return self._opened
 
 
 def open_workspace(path: Path, *, create: bool, **options: Unpack[OpenOptions]) -> Workspace:

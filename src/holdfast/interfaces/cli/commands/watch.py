@@ -52,16 +52,15 @@ def run(invocation: Invocation) -> int:
 
 
 def _watch(invocation: Invocation, stop: GracefulStop) -> int:
-    from holdfast.api.automation import open_watcher, trigger_rules, watch_opened
+    from holdfast.api.automation import open_watcher, trigger_rules
 
     opened = invocation.open(create=True)
     happened = threading.Event()
     watcher = open_watcher()
     try:
-        vault = opened.opened.engine.vault
-        rules = _asked(invocation, trigger_rules(vault.settings))
+        rules = _asked(invocation, trigger_rules(opened.settings.effective))
         session = invocation.session(opened, create=True)
-        workspace = watch_opened(opened.opened, watcher, listener=happened.set, rules=rules)
+        workspace = opened.watch(watcher, listener=happened.set, rules=rules)
     except BaseException:
         opened.close()
         watcher.close()
