@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import holdfast.bootstrap.stores
 import holdfast.bootstrap.workspace
 from holdfast.bootstrap.stores import nearest_workspace
 from holdfast.bootstrap.workspace import open_workspace
@@ -43,7 +44,8 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes, int], None
                 raise OSError(number, os.strerror(number))
 
         made = WatchedFilesystem(before=fail).as_port
-        monkeypatch.setattr(holdfast.bootstrap.workspace, "LocalFilesystem", made)
+        for module in (holdfast.bootstrap.stores, holdfast.bootstrap.workspace):
+            monkeypatch.setattr(module, "LocalFilesystem", made)
 
     return arrange
 
