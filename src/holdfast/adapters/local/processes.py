@@ -60,8 +60,8 @@ def progress_of(pid: int) -> tuple[bytes, ...] | None:
     """What changes whenever a process does something: its time on a processor, and what it has read
     and written. The same twice means that it stood still; None where the system does not tell."""
     try:
-        told = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-        worked = (told[_WORKED_FIELD], told[_WORKED_FIELD + 1])
+        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        worked = (fields[_WORKED_FIELD], fields[_WORKED_FIELD + 1])
     except (OSError, IndexError):
         return None
     try:
@@ -80,8 +80,8 @@ def agent_above(number: int) -> str | None:
     it is another user's, like the `su` or `sudo` above an agent that is a shell script: of that,
     nobody can tell whether it is still there."""
     for above in _above(number):
-        told = _told(above)
-        if told is not None and told.name not in _SHELLS:
+        fields = _process_stat(above)
+        if fields is not None and fields.name not in _SHELLS:
             return _identity(above) if is_ours(above) else None
     return None
 
@@ -93,22 +93,22 @@ def _identity(number: int) -> str:
 def _above(number: int) -> Iterator[int]:
     """From the parent up."""
     for _ in range(_HIGHEST):
-        told = _told(number)
-        if told is None or told.parent <= 0:
+        fields = _process_stat(number)
+        if fields is None or fields.parent <= 0:
             return
-        number = told.parent
+        number = fields.parent
         yield number
 
 
-class _Told(NamedTuple):
+class _ProcessStat(NamedTuple):
     name: bytes
     parent: int
 
 
-def _told(number: int) -> _Told | None:
+def _process_stat(number: int) -> _ProcessStat | None:
     try:
         before, _, behind = (_PROC / str(number) / "stat").read_bytes().rpartition(b")")
-        return _Told(before.partition(b"(")[2], int(behind.split()[1]))
+        return _ProcessStat(before.partition(b"(")[2], int(behind.split()[1]))
     except (OSError, IndexError, ValueError):
         return None
 
@@ -120,10 +120,10 @@ def _boot() -> str:
 
 def _beginning(number: int) -> str:
     try:
-        told = (_PROC / str(number) / "stat").read_bytes().rpartition(b")")[2].split()
-        if told[0] == b"Z":
+        fields = (_PROC / str(number) / "stat").read_bytes().rpartition(b")")[2].split()
+        if fields[0] == b"Z":
             return "gone"
-        return f"{told[_STARTED_FIELD].decode()} {_boot()}"
+        return f"{fields[_STARTED_FIELD].decode()} {_boot()}"
     except (OSError, IndexError, ValueError):
         return "unknown"
 
