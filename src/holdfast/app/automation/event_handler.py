@@ -12,13 +12,11 @@ trigger is turned off in the settings.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.app.automation.agent_processes import AgentProcesses
 from holdfast.app.automation.agent_sessions import end_session, ensure_session, find_session
-from holdfast.app.automation.auto_restore import checkpoint_by_intent, restore_after_failure
-from holdfast.app.automation.checks import check_after_tool, remember_checks
 from holdfast.app.automation.conversation_capture import ConversationCapture
 from holdfast.app.automation.event_dedupe import EventDedupe
 from holdfast.app.automation.event_workspaces import OpenedForEvent
@@ -42,6 +40,7 @@ from holdfast.domain.tool_calls import message_description, tool_description
 from holdfast.engine.save.save import was_last_at
 
 if TYPE_CHECKING:
+    from holdfast.app.automation.agent_processes import AgentProcesses
     from holdfast.app.automation.event_workspaces import EventWorkspace
     from holdfast.app.automation.host import Host
     from holdfast.app.open_workspace import OpenWorkspace
@@ -77,8 +76,14 @@ class EventHandler:
         self._host = host
         self.problems = ProblemLog(host)
         self.notices = SessionNotices(host)
-        self.agents = AgentProcesses(host.processes)
         self._conversation = ConversationCapture(self.problems)
+
+    @cached_property
+    def agents(self) -> AgentProcesses:
+        """Which processes the events came from, for a process that outlives them."""
+        from holdfast.app.automation.agent_processes import AgentProcesses
+
+        return AgentProcesses(self._host.processes)
 
     def workspace_for(self, event: AgentEvent) -> OpenedForEvent:
         """For a process that handles this one event."""
@@ -170,6 +175,8 @@ class EventHandler:
             reply = self.notices.due(event, reply, saved=saved)
         if before is None:
             return reply
+        from holdfast.app.automation.checks import check_after_tool
+
         return check_after_tool(opened, event, reply, before, self.problems)
 
     def notices_in(self, opened: OpenWorkspace, event: AgentEvent) -> Reply:
@@ -221,6 +228,8 @@ class EventHandler:
         EventDedupe.of(opened).note(event, outcome.checkpoint.id, before=True)
         note_begin(opened, event, outcome.checkpoint)
         if vault.settings.check_command and event.kind is EventKind.BEFORE_TOOL:
+            from holdfast.app.automation.checks import remember_checks
+
             remember_checks(self._host.home)
         opened.news = (*opened.news, *saved.messages)
         large = too_large_notices(vault, session, outcome.skipped)
@@ -252,6 +261,8 @@ class EventHandler:
             return Reply()
         vault = opened.engine.vault
         if event.failure is not None and vault.settings.restore_on_failure == "on":
+            from holdfast.app.automation.auto_restore import restore_after_failure
+
             return restore_after_failure(opened, event, session, dedupe)
         if keep_merge(opened, session.id).kept is not None:
             session = find_session(opened, event) or session
@@ -320,6 +331,8 @@ def is_checked(opened: OpenWorkspace, event: AgentEvent) -> bool:
 def _checkpoint_to_check(opened: OpenWorkspace, event: AgentEvent) -> str | None:
     """The checkpoint before the tool call, if the call changed anything. The event is then noted,
     so that it is checked once."""
+    from holdfast.app.automation.auto_restore import checkpoint_by_intent
+
     session = find_session(opened, event)
     dedupe = EventDedupe.of(opened)
     if session is None or dedupe.overtaken(event):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.app.automation.checks import may_be_checked
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply
 from holdfast.domain.errors import NotFound, StoreMissing
 
@@ -55,7 +54,11 @@ class OpenedForEvent:
         return self._host.workspace_of(self._event, os.curdir)
 
     def waits_for_check(self, event: AgentEvent) -> bool:
-        return event.kind is EventKind.AFTER_TOOL and may_be_checked(self._host.home)
+        if event.kind is not EventKind.AFTER_TOOL:
+            return False
+        from holdfast.app.automation.checks import may_be_checked
+
+        return may_be_checked(self._host.home)
 
     def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
         purpose = f"holdfast hook {event.agent}"
