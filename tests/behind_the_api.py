@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast import SessionCheckpointer
 from holdfast.adapters.local.local_store import LocalStore
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.engine.engine import Engine
 
 
@@ -12,4 +13,9 @@ def engine_of(session: SessionCheckpointer) -> Engine:
 
 
 def store_of(session: SessionCheckpointer) -> LocalStore:
-    return session.opened._opened.store
+    return local_store(session.opened._opened)
+
+
+def local_store(opened: OpenWorkspace) -> LocalStore:
+    assert isinstance(opened.store, LocalStore)
+    return opened.store

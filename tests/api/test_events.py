@@ -25,6 +25,7 @@ from holdfast.domain.errors import NotFound, UsageError
 from holdfast.domain.events import Event
 from holdfast.domain.ids import SessionId
 from holdfast.engine.history import events as taking_in
+from tests.behind_the_api import local_store
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
 from tests.support.read_only import told_read_only
@@ -305,7 +306,7 @@ def test_a_bell_rings_for_what_was_written_and_when_it_is_stopped(
 ) -> None:
     session.checkpoint("first")
     with open_workspace(session.workspace, create=False) as opened:
-        layout = opened.store._layout
+        layout = local_store(opened)._layout
         with closing(bell_of(layout)) as bell:
             assert not bell.wait(0.01)
             session.checkpoint("second")
@@ -331,6 +332,6 @@ def test_without_inotify_the_bell_looks(
     )
     with (
         open_workspace(session.workspace, create=False) as opened,
-        closing(open_change_listener(opened.store._layout)) as bell,
+        closing(open_change_listener(local_store(opened)._layout)) as bell,
     ):
         assert isinstance(bell, PollingListener)

@@ -18,6 +18,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import KeyNeeded, UnknownReference
 from holdfast.domain.paths import STAGING_PREFIX
 from tests.adapters.local.tree_pictures import picture
+from tests.behind_the_api import local_store
 from tests.support.encrypted_stores import HIDDEN, files_with, make_encrypted, problems
 from tests.support.hostile_trees import fill
 
@@ -101,7 +102,7 @@ def history(workspace: Path, saves: int) -> dict[str, bytes]:
             fill(workspace / "confidential-name", known[f"n{number}"])
             session.checkpoint("a-telling-reason " * 20, name=f"n{number}", tags=("my-tag",))
     with open_workspace(workspace, create=False) as opened:
-        opened.store.catalog._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        local_store(opened).catalog._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     return known
 
 
@@ -212,7 +213,7 @@ def test_its_damaged_journal_is_set_aside_and_what_was_staged_stays_in_the_works
     with open_workspace(workspace, create=False) as opened:
         opened.store.journal.write(b"anything")
         journal = opened.store.directory / "journal"
-        staging = STAGING_PREFIX + opened.store.workspace_id.encode() + b"-1"
+        staging = STAGING_PREFIX + opened.engine.vault.workspace_id.encode() + b"-1"
     journal.write_bytes(journal.read_bytes()[:-1] + b"?")
     fill(workspace / ".holdfast" / os.fsdecode(staging) / "slot", b"the-launch-code")
     assert problems(workspace)

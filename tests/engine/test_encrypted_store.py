@@ -19,6 +19,7 @@ from holdfast.bootstrap.keys import key_file_secret
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import InvalidSetting, KeyNeeded, Refused, WrongKey
 from tests.adapters.local.tree_pictures import picture
+from tests.behind_the_api import local_store
 from tests.support.crash_server import CrashServer
 from tests.support.encrypted_stores import HIDDEN, files_with, make_encrypted, problems
 from tests.support.hostile_trees import fill
@@ -192,7 +193,7 @@ def _settled(workspace: Path) -> StoreLayout:
         session.checkpoint("why")
         layout = StoreLayout(session.save())
     with open_workspace(workspace, create=False) as opened:
-        for database in (opened.store.catalog._db, opened.store.objects.index._db):
+        for database in (local_store(opened).catalog._db, local_store(opened).objects.index._db):
             database.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     for companion in layout.directory.rglob("*.db-*"):
         companion.unlink()

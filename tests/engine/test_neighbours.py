@@ -37,7 +37,7 @@ def test_what_is_named_like_staging_but_is_not_ours_is_left_alone(
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("before")
         with open_workspace(workspace, create=False) as opened:
-            own = f".holdfast-staging-{opened.store.workspace_id}-"
+            own = f".holdfast-staging-{opened.engine.vault.workspace_id}-"
         planted = workspace / ".holdfast" / (own + "x")
         if kind == "file":
             fill(planted, b"theirs")

@@ -25,6 +25,7 @@ from holdfast.engine.retention.cleanup import collect
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import local_store
 from tests.support.tree_hash import Node, debris, describe, differences
 
 SESSION = SessionId("s")
@@ -298,5 +299,5 @@ def store_debris(work: OpenWorkspace) -> list[str]:
     found = [name for name in found if name.removesuffix("-shm") not in expected]
     found += [name for name in os.listdir(store / "objects") if not name.startswith("index.db")]
     found.remove("packs")
-    known = {f"{number:08d}.pack" for number in work.store.objects.index.pack_lengths()}
+    known = {f"{number:08d}.pack" for number in local_store(work).objects.index.pack_lengths()}
     return found + [name for name in os.listdir(store / "objects/packs") if name not in known]

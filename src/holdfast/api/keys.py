@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from holdfast.bootstrap.keys import key_file_secret, passphrase_file_secret, passphrase_secret
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.bootstrap.keys import KeySlot
     from holdfast.bootstrap.keys import Secret as Secret
+    from holdfast.ports.open_store import KeySlot
 
 __all__ = ["Keys", "key_file_secret", "passphrase_file_secret", "passphrase_secret"]
 
@@ -23,9 +25,9 @@ class Keys:
     @property
     def used(self) -> str | None:
         """The id of the key that opened the store; None where the store is not encrypted."""
-        return None if self._store.unlocked is None else self._store.unlocked.slot_id
+        return self._store.used_key()
 
-    def all(self) -> tuple[KeySlot, ...]:
+    def all(self) -> Sequence[KeySlot]:
         return self._store.key_slots()
 
     def add(self, secret: Secret) -> None:

@@ -12,8 +12,8 @@ from holdfast.engine.engine import Engine
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.local_store import LocalStore
     from holdfast.engine.vault import Vault
+    from holdfast.ports.open_store import OpenStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class OpenWorkspace:
     def __init__(
         self,
         engine: Engine,
-        store: LocalStore,
+        store: OpenStore,
         settings: GatheredSettings,
         environment: Mapping[str, str],
         composition: Composition,

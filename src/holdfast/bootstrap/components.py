@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from holdfast.ports.component import Component
     from holdfast.ports.component_notes import AgentStates
     from holdfast.ports.objects import ObjectWriter
+    from holdfast.ports.open_store import OpenStore
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.store_files import StoreFiles
@@ -137,9 +138,11 @@ def components_of(
     return InstalledComponents(settings.components, built_in, within_time)
 
 
-def stored_agent_states(store: LocalStore) -> AgentStates:
+def stored_agent_states(store: OpenStore) -> AgentStates:
     from holdfast.adapters.local.component_notes import StoredAgentStates
+    from holdfast.adapters.local.local_store import LocalStore
 
+    assert isinstance(store, LocalStore)  # no other kind of store is opened for writing
     return StoredAgentStates(store.notes)
 
 

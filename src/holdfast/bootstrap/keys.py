@@ -21,7 +21,6 @@ from holdfast.domain.errors import (
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.key_slots import KeySlot as KeySlot
     from holdfast.adapters.local.encryption.key_slots import Secret as Secret
     from holdfast.adapters.local.encryption.unlock import KeySources, Unlocked
 

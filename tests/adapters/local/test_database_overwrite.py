@@ -21,7 +21,10 @@ import pytest
 
 from holdfast.adapters.local import database_exact, database_files, database_overwrite
 from holdfast.adapters.local.database_process import failure_of
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.database_jobs import PerhapsWritten, Writing
+from holdfast.ports.live_database import LiveDatabases
+from holdfast.testing.live_database_contract import LiveDatabasesContract
 from tests.support.database_writer import make_database, state_of
 from tests.support.dying_overwrite import job_for, write
 
@@ -367,3 +370,8 @@ def test_a_file_that_takes_its_place_while_it_is_opened_is_never_written_to(
     with pytest.raises((OSError, apsw.ReadOnlyError)):  # SQLite notices by itself where it can
         write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
     assert (_files(tmp_path / "victim"), _files(tmp_path / "live")) == before
+
+
+class TestLiveDatabases(LiveDatabasesContract):
+    def databases(self) -> LiveDatabases:
+        return LocalFilesystem()

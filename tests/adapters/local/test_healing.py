@@ -9,6 +9,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused, StoreDamaged
+from tests.behind_the_api import local_store
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
 
@@ -45,7 +46,7 @@ def test_a_damaged_index_is_made_again_by_whoever_opens_the_store(
         assert (workspace / "file").read_bytes() == b"a" * 500
         session.checkpoint("goes on")
     with open_workspace(workspace, create=False) as opened:
-        assert list(opened.store.objects.check(data=True)) == []
+        assert list(local_store(opened).objects.check(data=True)) == []
     if garbage:
         (aside,) = (store / "set-aside").iterdir()
         assert (aside / "index.db").read_bytes() == garbage
@@ -56,7 +57,7 @@ def test_a_process_that_has_the_old_index_open_goes_on_with_the_new_one(workspac
     with SessionCheckpointer(workspace, "s") as old:
         assert old.get("a").id == old.head
         with open_workspace(workspace, create=False) as opened, opened.store.hold():
-            opened.store.objects.rebuild_index()
+            local_store(opened).objects.rebuild_index()
         fill(workspace / "file", b"later")
         old.checkpoint("after the index was made again", name="later")
         old.restore("a")
@@ -77,8 +78,8 @@ def test_a_pack_with_a_torn_end_does_not_make_every_opening_take_the_lock(worksp
         first.store.hold(),
         open_workspace(workspace, create=False) as second,
     ):
-        assert not second.store.objects.is_behind()
-        assert second.store.catalog.counts().checkpoints == 1
+        assert not local_store(second).objects.is_behind()
+        assert local_store(second).catalog.counts().checkpoints == 1
     save(workspace, "b")
     assert len(list((store / "objects" / "packs").iterdir())) == 2
 

@@ -27,6 +27,7 @@ from holdfast.domain.errors import NewerStore
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from tests.adapters.local.tree_pictures import picture
+from tests.behind_the_api import local_store
 from tests.fixtures.make_store import SESSION, describe
 from tests.interfaces.cli.command_line import run
 
@@ -72,8 +73,8 @@ def workspace(
 
 def test_a_store_opens_and_checks(workspace: Path) -> None:
     with open_workspace(workspace, create=False) as opened:
-        assert list(opened.store.objects.check(data=True)) == []
-        assert list(opened.store.catalog.check()) == []
+        assert list(local_store(opened).objects.check(data=True)) == []
+        assert list(local_store(opened).catalog.check()) == []
 
 
 def test_every_checkpoint_restores_byte_for_byte(workspace: Path, golden: Path) -> None:
@@ -132,7 +133,7 @@ def test_a_store_that_a_later_version_migrated_is_refused_untouched(
     workspace: Path, holdfast_home: Path, tmp_path: Path, create: bool
 ) -> None:
     with open_workspace(workspace, create=False) as opened:
-        catalog, unlocked = opened.store.directory / "catalog.db", opened.store.unlocked
+        catalog, unlocked = opened.store.directory / "catalog.db", local_store(opened).unlocked
     cipher = unlocked.keys.cipher("catalog") if unlocked else None
     later = connect(catalog, synchronous="FULL", cipher=cipher)
     migrate(later, (*MIGRATIONS, Migration("9999-later", "CREATE TABLE later (x)")))
@@ -160,7 +161,7 @@ def test_a_store_that_a_later_version_migrates_takes_nothing_more_of_who_has_it_
     with open_workspace(workspace, create=False) as opened:
         save = partial(opened.engine.save, SessionId(SESSION), make_intent("why"))
         save(kind=Kind.MANUAL)
-        store, unlocked = opened.store.directory, opened.store.unlocked
+        store, unlocked = opened.store.directory, local_store(opened).unlocked
         cipher = unlocked.keys.cipher("catalog") if unlocked else None
         with contextlib.closing(
             connect(store / "catalog.db", synchronous="FULL", cipher=cipher)

@@ -13,6 +13,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
+from tests.behind_the_api import local_store
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hostile_trees import fill
 from tests.support.raw_search import places_of
@@ -34,7 +35,7 @@ class Desk:
         fill(self.outside / "conf/plain", b"nothing to hide\n")
         with open_workspace(self.workspace, create=True) as opened, opened.store.hold():
             names = [bytes(self.outside / name) for name in ("netrc", "conf", "absent")]
-            StoredExternalPaths(opened.store.notes).add(names)
+            StoredExternalPaths(local_store(opened).notes).add(names)
             self.store = opened.store.directory
         with SessionCheckpointer(self.workspace, "s") as session:
             self.first = session.checkpoint("with the secret")

@@ -266,6 +266,9 @@ class LocalStore(StorePlace):
 
         return opened_parts(path, self.unlocked.keys, self.objects)
 
+    def used_key(self) -> str | None:
+        return None if self.unlocked is None else self.unlocked.slot_id
+
     def key_slots(self) -> tuple[KeySlot, ...]:
         """Of an encrypted store: every key that opens it."""
         from holdfast.adapters.local.encryption.unlock import read_key_slots
