@@ -7,6 +7,7 @@ import ast
 from tests.project.repository import ROOT, files, modules, relative, syntax
 
 FUNCTION_LINES = 80
+BEHIND_THE_API = {"vault", "engine", "catalog", "_vault", "_engine"}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
 
 PYTHON_FILES = [path for path in files() if path.suffix == ".py"]
@@ -39,6 +40,18 @@ def test_a_module_is_named_after_what_it_holds() -> None:
         if VAGUE_NAMES.intersection(path.relative_to(ROOT).with_suffix("").parts)
     ]
     assert vague == []
+
+
+def test_interfaces_reach_nothing_behind_the_api() -> None:
+    # Imports are linted; this is about objects that an object of the api would hand out.
+    reached = [
+        f"{relative(path)}:{node.lineno}: .{node.attr}"
+        for path in modules()
+        if "interfaces" in path.parts
+        for node in ast.walk(syntax(path))
+        if isinstance(node, ast.Attribute) and node.attr in BEHIND_THE_API
+    ]
+    assert reached == []
 
 
 def test_no_test_is_skipped_and_no_work_is_left_for_later() -> None:
