@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.api.views.restores import undone_view
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import typed
@@ -34,7 +33,11 @@ def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -
         invocation.terminal.warn(f"not restored: {visible(line)}")
     when = step.at
     told = words if when is None else f"{words} ({ago(when, invocation.now)})"
-    also = {"undone": undone_view(step, words, when)}
+    also = None
+    if invocation.json:
+        from holdfast.api.views.restores import undone_view
+
+        also = {"undone": undone_view(step, words, when)}
     if step.undone is None:  # the plan shows files outside too, and one question is for all of it
         return restore_and_report(invocation, opened, request, what=told, also=also)
     return undo_or_redo(invocation, opened, request, told, also, steps_back=step.steps)
