@@ -27,13 +27,13 @@ from tests.project.repository import ROOT
 pytestmark = pytest.mark.requirement("CP-10", "MC-1")
 
 SOURCE = ROOT / "src" / "holdfast"
-NOT_FOR_AGENTS = ("cli", "hooks", "agent_setup", "daemon")
+NOT_FOR_AGENTS = ("cli", "hooks", "agents", "agent_setup", "daemon")
 """Interfaces of people, and of agents that have a shell."""
 NO_TOOL_DOES_IT = (
     "engine/purge/",
     "engine/bundles/",
     "adapters/local/bundles/",
-    "components/git/accepting.py",
+    "components/git/accept.py",
     "interfaces/mcp/http.py",
 )
 """Removing for good, moving between stores, commits of the user and starting a server."""
