@@ -16,6 +16,7 @@ from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
+    from holdfast.domain.git.merges import MainBranches
     from holdfast.domain.ids import CheckpointId, Digest
     from holdfast.domain.trees.tree import Tree
 
@@ -110,16 +111,6 @@ class MirrorOutcome:
     commits: int = 0
     complete: bool = True
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MainBranches:
-    """`tips`: the commit of each main branch; `current`: the one of HEAD, if it is one of them;
-    `under_way`: a merge into it has begun and not ended."""
-
-    tips: Mapping[str, str]
-    current: str | None
-    under_way: bool
 
 
 class WorkRepository(Protocol):

@@ -16,8 +16,7 @@ from pathlib import Path
 from holdfast.components.git.plain_files import opened
 from holdfast.components.git.references import BrokenReference, read_head, read_reference
 from holdfast.components.git.repository import Repository, find_repository
-from holdfast.domain.git.merges import Unclear, merged_since, read_moves
-from holdfast.ports.repository import MainBranches
+from holdfast.domain.git.merges import MainBranches, Unclear, merged_since, read_moves
 
 _BRANCHES = b"refs/heads/"
 _LOG_BYTES = 64 << 10

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from holdfast.components.git.mirror.mirror import Mirror
     from holdfast.components.git.repository import Repository
     from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
+    from holdfast.domain.git.merges import MainBranches
     from holdfast.ports.repository import (
         CommitWish,
         HandOver,
-        MainBranches,
         MirroredHistory,
         MirrorOutcome,
         MirrorPlace,

@@ -10,9 +10,11 @@ checkpoint has another name than it deserves.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+
+from holdfast.values.tuples import NamedTuple
 
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*\t?(.*)")
 _MERGED = re.compile(rb"(?:merge|pull)\b|commit \(merge\)")
@@ -28,6 +30,15 @@ class Unclear(Enum):
     """The log does not tell; git has to be asked."""
 
     UNCLEAR = 0
+
+
+class MainBranches(NamedTuple):
+    """`tips`: the commit of each main branch; `current`: the one of HEAD, if it is one of them;
+    `under_way`: a merge into it has begun and not ended."""
+
+    tips: Mapping[str, str]
+    current: str | None
+    under_way: bool
 
 
 @dataclass(frozen=True, slots=True)
