@@ -23,17 +23,16 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.settings.schema import Settings
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.ports.catalog import Catalog
-from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.component_set import Components, NoComponents
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
 from holdfast.ports.progress import ProgressRelay
-from holdfast.ports.stat_cache import StatCache
 from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.domain.ids import WorkspaceId
     from holdfast.ports.agent_tools import RunningTools, ToolLog
+    from holdfast.ports.clock import Clock, IdSource
     from holdfast.ports.event_log import EventLog
     from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.pack_maintenance import PackMaintenance
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from holdfast.ports.restore_journal import RestoreJournal
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.space import SpaceMeter
+    from holdfast.ports.stat_cache import StatCache
     from holdfast.ports.store_files import StoreFiles
     from holdfast.ports.store_parts import StoreParts
     from holdfast.ports.story import Story

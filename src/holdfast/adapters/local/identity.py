@@ -18,6 +18,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.atomic_write import atomic_write, atomic_write_in
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
@@ -28,9 +29,11 @@ from holdfast.domain.errors import StoreDamaged, StoreMissing, WorkspaceRefused
 from holdfast.domain.ids import WorkspaceId
 from holdfast.domain.paths import MARKER_DIRECTORY
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.filesystem import Filesystem
 from holdfast.values.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from holdfast.ports.clock import Clock, IdSource
 
 _ID = re.compile(r"[0-9a-f]{20}\Z")
 MARKER_NAME = "workspace.json"

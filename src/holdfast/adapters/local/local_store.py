@@ -38,7 +38,6 @@ from holdfast.domain.errors import (
     StoreSuspect,
     StoreUnwritable,
 )
-from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.key_slots import KeySlot, KeySlots, Secret
     from holdfast.adapters.local.encryption.unlock import Unlocked
     from holdfast.adapters.local.objects.scratch_index import ScratchIndex
+    from holdfast.ports.clock import Clock
     from holdfast.ports.story import Story
 
 

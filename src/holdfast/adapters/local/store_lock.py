@@ -26,13 +26,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.adapters.local.private_files import read_own_file
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.domain.errors import Busy
-from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import FILE_MODE
+
+if TYPE_CHECKING:
+    from holdfast.ports.clock import Clock
 
 _DOING = "being locked"
 _TO_WRITE = os.O_RDWR | os.O_CREAT

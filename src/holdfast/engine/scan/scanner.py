@@ -25,7 +25,6 @@ from holdfast.engine.scan.tree_builder import annotate, build_trees
 from holdfast.engine.scan.walker import Walker
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
-from holdfast.ports.stat_cache import StatCache
 from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.progress import ProgressRelay
     from holdfast.ports.reading_aid import SecondReader
+    from holdfast.ports.stat_cache import StatCache
     from holdfast.ports.watcher import WorkspaceWatch
 
 _MOST_PENDING = 400
