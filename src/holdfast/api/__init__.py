@@ -1,1 +1,1 @@
-"""The door to a workspace for interfaces and library users."""
+"""The public entry point to a workspace, for interfaces and Python programs, by topic."""

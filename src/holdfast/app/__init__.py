@@ -1,1 +1,1 @@
-"""Use cases that are more than one call of the engine."""
+"""Workflows that combine several engine operations."""

@@ -1,1 +1,2 @@
-"""Values and pure functions: no I/O, no clock, no randomness, no environment."""
+"""Values and pure functions, without I/O, clock, randomness or environment. The rules are here:
+`triggers.py` (when to save), `retention.py` (what expires), `errors.py`, `events.py`."""

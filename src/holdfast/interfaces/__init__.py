@@ -1,1 +1,1 @@
-"""What people and programs outside reach Holdfast through; thin, one package each."""
+"""The ways in from outside; each a thin package."""

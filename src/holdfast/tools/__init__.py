@@ -1,4 +1,4 @@
-"""Checkpoints as tools of a function-calling agent: what to offer it, and what answers its calls.
+"""The public import name `holdfast.tools`; it holds no logic.
 
 >>> from holdfast.tools import ToolHandlers, definitions
 >>> offered = definitions(format="openai")

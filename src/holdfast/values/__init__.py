@@ -1,4 +1,4 @@
-"""What knows no word of the product: values that are cheap to define, and compression.
+"""Product-independent parts: value types that are cheap to define, and compression.
 
 Everything else may build on it.
 """

@@ -1,1 +1,2 @@
-"""Adapters: objects in packs, the catalog in SQLite, the local file system, the store's lock."""
+"""The store on this disk: lock, journal, notes, SQLite connections, SQLite files of the user that
+are in use, the file system."""

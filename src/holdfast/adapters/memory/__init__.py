@@ -1,1 +1,1 @@
-"""Adapters that keep everything in memory: the smallest things that keep the contracts."""
+"""Minimal in-memory implementations that satisfy the port contracts. Engine tests run on them."""

@@ -1,4 +1,4 @@
-"""Values as data: the only place where a checkpoint, a plan or a session becomes a dictionary.
+"""Serialisation: the only place where a checkpoint, a plan or a session becomes a dictionary.
 
 Command-line JSON, MCP answers and HTTP answers come from these typed dictionaries, one module for
 each topic. Paths that are not UTF-8 become text with surrogate escapes: `os.fsencode` of that text

@@ -1,1 +1,1 @@
-"""What happens without a person: agent events, triggers, watched workspaces, merges."""
+"""What runs unattended: agent events, triggers, watched workspaces, merges."""

@@ -1,1 +1,1 @@
-"""The memory of agents: files named by patterns, and what was given through the library."""
+"""What agents remember: files named by patterns, and memory passed in through the Python API."""

@@ -1,1 +1,1 @@
-"""Files outside the workspace that a tool of an agent named."""
+"""Files outside the workspace that an agent's tool call names."""

@@ -1,1 +1,1 @@
-"""Linked worktrees of the repository, saved with a checkpoint and made again when they are gone."""
+"""Linked worktrees of the repository, saved with a checkpoint and recreated if missing."""

@@ -1,1 +1,1 @@
-"""What a bundle says besides content, and whether it is complete."""
+"""Bundle metadata and completeness checks."""

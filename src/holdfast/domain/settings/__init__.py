@@ -1,1 +1,1 @@
-"""Every setting, and what holds when one cannot be read."""
+"""Every setting, and the fallback when one cannot be read."""

@@ -1,1 +1,1 @@
-"""Edits, attempts and tool calls under way: kept first, put back when they fail."""
+"""Edits, attempts and tool calls in progress: saved first, put back on failure."""

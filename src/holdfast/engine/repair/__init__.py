@@ -1,1 +1,2 @@
-"""Verifying a store, and repairing what is damaged."""
+"""Verifying a store and repairing what is damaged (a restore is verified by
+`engine/restore/verifier.py`)."""

@@ -1,1 +1,2 @@
-"""Deleting checkpoints: by rule, for space, or on request, and collecting their content."""
+"""Deleting checkpoints: by the rules in `domain/retention.py`, for space, or on request, and
+collecting their content."""

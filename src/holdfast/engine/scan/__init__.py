@@ -1,1 +1,1 @@
-"""Finding out what is in a workspace: walk, decide, read what changed, build trees."""
+"""Scanning a workspace: walk, apply ignore rules, read what changed, build trees."""

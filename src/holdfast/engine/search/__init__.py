@@ -1,1 +1,1 @@
-"""Finding a moment of the work by what was meant, said or touched."""
+"""Finding a point in the history by intent, message or file."""

@@ -1,1 +1,2 @@
-"""Putting hooks into the settings of agents, and taking them out again."""
+"""Installing hooks into the settings of agents and removing them, as each module of
+`interfaces/agents/` describes."""

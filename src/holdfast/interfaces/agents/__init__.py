@@ -1,4 +1,4 @@
-"""The agents that Holdfast knows: one module each, found by its name and loaded when needed."""
+"""One module per agent: its events, its settings file, its hook entries, its tool names."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""The command line: parse, one call of the engine, render."""
+"""The command line: one file per command under `commands/`; views and terminal handling are in this
+package."""

@@ -1,1 +1,2 @@
-"""The server of the Model Context Protocol: the tools of an agent over stdio or HTTP."""
+"""The Model Context Protocol (MCP) server: transports and protocol. The tools it serves are defined
+in `interfaces/tools/`."""

@@ -1,1 +1,1 @@
-"""Checkpoint tools for function-calling agents; the public name is `holdfast.tools`."""
+"""Definitions and handlers of the agent tools, shared by MCP and `holdfast.tools`."""

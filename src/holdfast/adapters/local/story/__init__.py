@@ -1,1 +1,1 @@
-"""The story of a store: messages, annotations, activities."""
+"""Messages, annotations, edits and attempts of a store, in SQLite."""

@@ -1,1 +1,2 @@
-"""Adapters of the watcher port: inotify on Linux, and an honest nothing elsewhere."""
+"""Adapters of the watcher port: inotify on Linux, watchfiles elsewhere, or one that reports why it
+does not watch."""

@@ -1,1 +1,2 @@
-"""The mirror of checkpoints: a branch on which each of them is a commit."""
+"""The mirror branch, on which each checkpoint is a commit: objects and references (`engine/git/`
+decides when)."""

@@ -1,1 +1,1 @@
-"""Reads what an agent writes down of a conversation, line by line."""
+"""Readers of agents' transcript files, line by line."""

@@ -1,4 +1,4 @@
-"""One file a command, imported only when that command is chosen.
+"""One file per command, imported only when that command is chosen.
 
 Each has `configure(parser)`, which declares its options, and `run(invocation)`, which does the work
 and returns the exit status. Everything else is imported when it runs. A module may also have

@@ -1,1 +1,1 @@
-"""What the shells are told about the command line, read from the parsers themselves."""
+"""Shell completion, generated from the parsers."""

@@ -1,1 +1,1 @@
-"""What `holdfast demo` shows: a project, its ruin, and the way back, each step checked."""
+"""`holdfast demo`: a project is wrecked and recovered, each step checked."""

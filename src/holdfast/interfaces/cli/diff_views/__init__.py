@@ -1,1 +1,1 @@
-"""A difference as data and on a screen: JSON, unified, side by side, numbers."""
+"""A difference on a screen: unified, side by side, numbers."""

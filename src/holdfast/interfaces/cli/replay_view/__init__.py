@@ -1,1 +1,1 @@
-"""A walk through a session, as people see it at a terminal and as programs read it."""
+"""A replay of a session at a terminal."""
