@@ -298,7 +298,7 @@ def test_an_unknown_format_is_named(tmp_path: Path) -> None:
     unknown: Any = "telegraph"
     with pytest.raises(UsageError, match="telegraph") as refused:
         TranscriptReading(tmp_path, transcript_reader(unknown))
-    assert refused.value.hint == "known: claude-code, codex"
+    assert refused.value.hint == "known: claude-code, codex, qwen-code"
 
 
 _JSON = st.recursive(
