@@ -36,12 +36,10 @@ def run() -> int:
     # callback of Python's own. There is nothing to unwind yet.
     _exchange_ctrl_c(_signal.default_int_handler, leave)
     try:
-        from holdfast.interfaces.cli.main import main
+        from holdfast.interfaces.cli.main import main, may_leave_at_once
 
         status = main(ready=lambda: _exchange_ctrl_c(leave, _signal.default_int_handler))
         _exchange_ctrl_c(_signal.default_int_handler, leave)
-        from holdfast.interfaces.cli.fast_exit import may_leave_at_once
-
         if may_leave_at_once():
             os._exit(status)
     except KeyboardInterrupt:  # while it was being told, or when all was told

@@ -82,7 +82,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert _loaded(HELP.format(arguments=arguments)) & HEAVY == set()
 
 
-# `compile` is how `typing` takes in an annotation that is a text (see holdfast.values.tuples).
+# `compile` is how `typing` takes in an annotation that is a text (see holdfast.values.classes).
 CHECKPOINT = """
 import builtins, sys
 compiled, real = [], builtins.compile

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.bootstrap.agents import known_agents
+from holdfast.bootstrap.components import known_agents
 from holdfast.components.agents.component import AgentsComponent
 from tests.support.component_runs import ComponentRun
 

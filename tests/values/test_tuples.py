@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from holdfast.values import tuples
+from holdfast.values import classes
 
 pytestmark = pytest.mark.requirement("PF-7")
 
@@ -39,17 +39,17 @@ def _define(base: Any) -> Any:
     return Part
 
 
-OURS, THEIRS = _define(tuples.NamedTuple), _define(typing.NamedTuple)
+OURS, THEIRS = _define(classes.NamedTuple), _define(typing.NamedTuple)
 
 
-class Place(tuples.NamedTuple):
+class Place(classes.NamedTuple):
     """At the top of a module, where pickle can find it."""
 
     row: int
     column: int = 0
 
 
-class Found(tuples.NamedTuple, Generic[T]):
+class Found(classes.NamedTuple, Generic[T]):
     """What was found, and how often."""
 
     what: T
@@ -114,6 +114,6 @@ def test_a_tuple_can_be_generic() -> None:
 def test_a_field_without_a_default_cannot_follow_one_with_a_default() -> None:
     with pytest.raises(TypeError, match="default"):
 
-        class Wrong(tuples.NamedTuple):
+        class Wrong(classes.NamedTuple):
             size: int = 0
             name: bytes  # type: ignore[misc]

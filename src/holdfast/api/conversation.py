@@ -65,7 +65,7 @@ class Conversation:
 
     def import_transcript(self, session_id: SessionId, path: Path, agent: str) -> TranscriptImport:
         """Add the new messages of an agent's transcript."""
-        from holdfast.bootstrap.agents import transcript_reader
+        from holdfast.bootstrap.components import transcript_reader
         from holdfast.engine.conversation.transcript_import import import_transcript
 
         message_of = transcript_reader(agent)

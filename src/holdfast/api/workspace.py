@@ -309,7 +309,7 @@ def find_workspace(directory: Path, *, create: bool, force: bool = False) -> Pat
     if known is not None and known == directory:
         return known
     # Late: most commands are called where the store is.
-    from holdfast.bootstrap.project_directory import is_no_place_for_work
+    from holdfast.bootstrap.locations import is_no_place_for_work
     from holdfast.bootstrap.workspace_choice import own_project, project_top, require_choosable
 
     if known is not None:

@@ -1,6 +1,6 @@
 """Which directory is the workspace of a directory, asked before one is open (CP-16)."""
 
-from holdfast.bootstrap.project_directory import require_project, why_no_project
+from holdfast.bootstrap.locations import require_project, why_no_project
 from holdfast.bootstrap.stores import nearest_workspace
 from holdfast.bootstrap.workspace_choice import (
     holds_repositories,

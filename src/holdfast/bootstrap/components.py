@@ -8,10 +8,12 @@ found out without loading it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.layout import AGENT_STATES, EXTERNAL_PATHS
 from holdfast.components.installed import BuiltIn, InstalledComponents, has_git
+from holdfast.domain.errors import UsageError
 from holdfast.domain.sessions import SessionStatus
 from holdfast.values.classes import replace
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.adapters.local.local_store import LocalStore
+    from holdfast.components.agents.component import KnownAgent
     from holdfast.domain.settings.schema import Settings
+    from holdfast.domain.transcript_messages import MessageOf
     from holdfast.engine.vault import Vault
     from holdfast.ports.component import Component
     from holdfast.ports.component_notes import AgentStates
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.store_files import StoreFiles
+
+_AGENTS = "holdfast.interfaces.agents"
+"""Agents are plug-ins above this layer: the package is loaded by its name, when it is needed."""
 
 
 class LocalSecondReader:
@@ -80,7 +87,6 @@ def components_of(
         )
 
     def agents() -> Component:
-        from holdfast.bootstrap.agents import known_agents
         from holdfast.components.agents.component import AgentsComponent
 
         return AgentsComponent(
@@ -155,3 +161,22 @@ def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:
         if (session.agent is not None or not of_agents)
         and effective_status(vault, session) is SessionStatus.ACTIVE
     ]
+
+
+def known_agents() -> dict[str, KnownAgent]:
+    """Every agent by its name."""
+    return {agent.name: agent for agent in import_module(_AGENTS).every_agent()}
+
+
+def transcript_reader(name: str) -> MessageOf:
+    """How a line of an agent's transcript is read."""
+    readers: dict[str, MessageOf] = {
+        agent.name: agent.transcript_message
+        for agent in import_module(_AGENTS).every_agent()
+        if agent.reads_transcript
+    }
+    if name not in readers:
+        raise UsageError(
+            f"there is no transcript format {name!r}", hint=f"known: {', '.join(readers)}"
+        )
+    return readers[name]

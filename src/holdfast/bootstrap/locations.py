@@ -1,4 +1,5 @@
-"""Where Holdfast keeps its stores and settings, from the environment."""
+"""Where stores and settings are, and which directories may become a workspace: no home directory,
+no system directory, no store."""
 
 from __future__ import annotations
 
@@ -6,6 +7,19 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+from holdfast.domain.errors import (
+    WorkspaceMissing,
+    WorkspaceRefused,
+)
+
+_ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
+_SYSTEM_TREES = ("/proc", "/sys", "/dev")
+_MEMORY_DISK = "/dev/shm"
+_SYSTEM_DIRECTORIES = (
+    "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /tmp /usr /usr/local"
+    " /var /var/tmp /Applications /Library /System /Users /Volumes /private /private/tmp"
+).split()
 
 
 def holdfast_home(environment: Mapping[str, str]) -> Path:
@@ -27,3 +41,85 @@ def user_settings_file(environment: Mapping[str, str]) -> Path:
     configured = environment.get("XDG_CONFIG_HOME")
     base = Path(configured) if configured and os.path.isabs(configured) else Path.home() / ".config"
     return base / "holdfast" / "config.toml"
+
+
+def require_project(workspace: Path, home: Path, *, force: bool, for_agent: bool = False) -> Path:
+    """The real path of a directory that is worth protecting; refuses `/`, `$HOME` and the like.
+    `for_agent`: somebody who works with an agent is told, and gives no options."""
+    try:
+        directory = workspace.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError):
+        import shlex
+
+        raise WorkspaceMissing(
+            f"the workspace {workspace} does not exist",
+            hint="give an existing directory: -C DIR; to bring back one that was deleted, make it "
+            f"again first: mkdir -p {shlex.quote(str(workspace))}",
+        ) from None
+    if not directory.is_dir():
+        raise WorkspaceRefused(
+            f"the workspace {directory} is not a directory",
+            hint=f"did you mean {directory.parent}?",
+        )
+    if not os.access(directory, os.R_OK | os.X_OK, effective_ids=_ASK_AS_EFFECTIVE_USER):
+        raise WorkspaceRefused(
+            f"the workspace {directory} cannot be read", hint="check its owner and permissions"
+        )
+    store_home = Path(os.path.realpath(home))
+    if directory == store_home or store_home in directory.parents:
+        raise WorkspaceRefused(
+            f"{directory} is part of Holdfast's own store", hint="choose a project directory"
+        )
+    if force:
+        return directory
+    reason = refusal_reason(directory, store_home)
+    if reason is not None:
+        raise WorkspaceRefused(
+            f"{directory} {reason.problem}", hint=reason.for_agent if for_agent else reason.hint
+        )
+    return directory
+
+
+def is_no_place_for_work(directory: Path, environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the directory, without links in it, is one that is refused as a workspace."""
+    home = holdfast_home(os.environ if environment is None else environment)
+    return refusal_reason(directory, Path(os.path.realpath(home))) is not None
+
+
+def why_no_project(directory: Path, environment: Mapping[str, str] | None = None) -> str | None:
+    """The reason that such a directory is refused for, in words that follow its name."""
+    home = holdfast_home(os.environ if environment is None else environment)
+    found = refusal_reason(Path(os.path.realpath(directory)), Path(os.path.realpath(home)))
+    return None if found is None else found.problem
+
+
+class _NoProject:
+    """Why a directory is refused, and what a person and an agent's user can do instead."""
+
+    def __init__(
+        self,
+        problem: str,
+        hint: str = "choose a project directory with -C DIR, or insist with --force",
+        for_agent: str = "to have checkpoints, start the agent in a project's directory",
+    ) -> None:
+        self.problem, self.hint, self.for_agent = problem, hint, for_agent
+
+
+def refusal_reason(directory: Path, store_home: Path) -> _NoProject | None:
+    user_home = Path(os.path.realpath(Path.home()))
+    if directory == Path(directory.anchor):
+        return _NoProject("is the whole file system, not a project")
+    if directory == user_home:
+        return _NoProject("is your home directory, not a project")
+    if directory in user_home.parents or str(directory) in _SYSTEM_DIRECTORIES:
+        return _NoProject("is a system directory, not a project")
+    below = [t for t in _SYSTEM_TREES if str(directory) == t or str(directory).startswith(t + "/")]
+    if below and not str(directory).startswith(_MEMORY_DISK + "/"):
+        return _NoProject("is part of the system, not a project")
+    if directory in store_home.parents:
+        return _NoProject(
+            f"holds the store itself ({store_home})",
+            "set HOLDFAST_HOME to a directory outside of it, or insist with --force",
+            "set HOLDFAST_HOME to a directory outside of it",
+        )
+    return None

@@ -13,8 +13,7 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.private_files import require_own_place
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.adapters.local.system import RandomIds
-from holdfast.bootstrap.locations import holdfast_home
-from holdfast.bootstrap.project_directory import refusal_reason
+from holdfast.bootstrap.locations import holdfast_home, refusal_reason
 from holdfast.domain.errors import (
     NoSpace,
     NotFound,

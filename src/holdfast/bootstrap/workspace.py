@@ -20,8 +20,7 @@ from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.app.open_workspace import GatheredSettings, OpenWorkspace
 from holdfast.bootstrap.components import LocalSecondReader, with_parts
 from holdfast.bootstrap.keys import chosen_secret, require_encrypted, unlock_store
-from holdfast.bootstrap.locations import holdfast_home
-from holdfast.bootstrap.project_directory import require_project
+from holdfast.bootstrap.locations import holdfast_home, require_project
 from holdfast.bootstrap.settings import gather_settings
 from holdfast.bootstrap.stores import find_store, make_home, make_store, restore_marker
 from holdfast.domain.errors import (

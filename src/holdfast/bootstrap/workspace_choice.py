@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.bootstrap.project_directory import is_no_place_for_work
+from holdfast.bootstrap.locations import is_no_place_for_work
 from holdfast.bootstrap.settings import gather_settings
 from holdfast.bootstrap.stores import nearest_workspace, store_of
 from holdfast.bootstrap.workspace import open_workspace

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:  # a save of files alone must not pay for it
     from pathlib import Path

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
-from holdfast.values.classes import dataclass
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple, dataclass
 
 
 class Kind(StrEnum):

@@ -1,4 +1,4 @@
-"""Sizes, counts and remarks as people read them.
+"""Sizes, counts, times and remarks as text.
 
 A warning is a sentence. One that only says what happens in any case is a `Remark`: it is told in
 passing, and no screen paints it yellow.
@@ -7,6 +7,7 @@ passing, and no screen paints it yellow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 _UNITS = ("kB", "MB", "GB", "TB", "PB")
 
@@ -43,3 +44,13 @@ def reworded(warning: str, change: Callable[[str], str]) -> str:
 def remarks_in(warnings: Iterable[str]) -> list[str]:
     """The remarks among them, as plain text."""
     return [str(warning) for warning in warnings if isinstance(warning, Remark)]
+
+
+def iso(moment: datetime, timespec: str = "microseconds") -> str:
+    """ISO 8601 in UTC."""
+    return moment.astimezone(UTC).isoformat(timespec=timespec)
+
+
+def iso_from_ns(at_ns: int, timespec: str = "microseconds") -> str:
+    """The same for nanoseconds since the epoch."""
+    return iso(datetime.fromtimestamp(at_ns / 1e9, tz=UTC), timespec)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.settings.schema import Settings
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.ports.catalog import Catalog
-from holdfast.ports.component_set import Components, NoComponents
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
 from holdfast.ports.progress import ProgressRelay
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import WorkspaceId
     from holdfast.ports.agent_tools import RunningTools, ToolLog
     from holdfast.ports.clock import Clock, IdSource
+    from holdfast.ports.component import Component, Components
     from holdfast.ports.event_log import EventLog
     from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.pack_maintenance import PackMaintenance
@@ -49,6 +49,19 @@ if TYPE_CHECKING:
     from holdfast.ports.writer_lock import WriterLock
 
 _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class NoComponents:
+    """Files and nothing else."""
+
+    def any_for(self, workspace: Path) -> bool:
+        return False
+
+    def all(self) -> Sequence[Component]:
+        return ()
+
+    def missing(self) -> Sequence[str]:
+        return ()
 
 
 def _no_repository() -> WorkRepository:

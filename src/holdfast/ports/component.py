@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.ids import CheckpointId
 from holdfast.ports.progress import NoProgress, Progress
-from holdfast.values.classes import dataclass, field
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.domain.git.drift import GitDrift
@@ -312,4 +311,21 @@ class FileComponent(Component, Protocol):
 
     def follows(self, path: bytes) -> bool:
         """Whether the next capture would take it."""
+        ...
+
+
+class Components(Protocol):
+    """Those that take part in a workspace; nothing is loaded before one is needed."""
+
+    def any_for(self, workspace: Path) -> bool:
+        """Whether any component may have something to say here; asked in every save, so it costs
+        a few system calls, and says yes when in doubt."""
+        ...
+
+    def all(self) -> Sequence[Component]:
+        """In their order, those that could be loaded."""
+        ...
+
+    def missing(self) -> Sequence[str]:
+        """Names that the settings ask for and that cannot be loaded, each with the reason."""
         ...

@@ -1,4 +1,4 @@
-"""Dataclasses that cost next to nothing to define: their methods are made on first use.
+"""Dataclasses and named tuples that cost next to nothing to define.
 
     at import      → a class with its slots; nothing is compiled
     first call     → `__init__`, `__eq__` or `__hash__` is compiled, as the standard library does
@@ -18,12 +18,14 @@ Such a class takes the standard library's decorator; so may any that no command 
 
 from __future__ import annotations
 
+import collections
 import sys
 from collections.abc import Callable, Mapping
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, NoReturn
 
 _ABSENT: Any = object()
+_OF_EVERY_CLASS = frozenset(("__module__", "__orig_bases__"))
 _NOT_TAKEN_OVER = ("__dict__", "__weakref__")
 _MADE_HERE = frozenset(("__init__", "__eq__", "__hash__", "__setattr__", "__delattr__"))
 
@@ -240,4 +242,41 @@ if TYPE_CHECKING:
 else:
     dataclass, field, fields, replace = _dataclass, _Field, _fields, _replace
 
-__all__ = ["dataclass", "field", "fields", "replace"]
+
+class _TupleMaker(type):
+    """Takes the body of a class, and gives back a class of named tuples.
+
+    `typing.NamedTuple` compiles each annotation that is a text, and with `from __future__ import
+    annotations` all of them are. The first costs as much as ten modules, because Python then sets
+    up its syntax trees. This gives the same class for the same body. It does not do calls such as
+    `NamedTuple("Name", [...])`, nor methods that use `super()`.
+    """
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
+        if not bases:
+            return super().__new__(cls, name, bases, body)
+        names = tuple(body.get("__annotations__", ()))
+        given = [one for one in names if one in body]
+        if given != list(names[len(names) - len(given) :]):
+            raise TypeError(f"{name}: a field without a default follows one that has a default")
+        defaults = [body.pop(one) for one in given]
+        make: Any = collections.namedtuple
+        made = make(name, names, defaults=defaults, module=body["__module__"])
+        if bases[1:]:  # `Generic[T]`, which wants to see its subclass being made
+            return type(name, (made, *bases[1:]), body | {"__slots__": ()})
+        for attribute, value in body.items():
+            if attribute not in _OF_EVERY_CLASS:
+                setattr(made, attribute, value)
+        return made
+
+
+class _NamedTuple(metaclass=_TupleMaker):
+    """What a class of named tuples names as its base."""
+
+
+if TYPE_CHECKING:
+    from typing import NamedTuple
+else:
+    NamedTuple = _NamedTuple
+
+__all__ = ["NamedTuple", "dataclass", "field", "fields", "replace"]

@@ -216,7 +216,6 @@ def test_a_save_loads_of_components_only_what_it_needs(tmp_path: Path) -> None:
         "holdfast.components.installed",
         "holdfast.engine.components",
         "holdfast.engine.components.captured",
-        "holdfast.ports.component_set",
     }
     git(place, "init", "-q")
     git(place, "add", "-A")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.bootstrap.agents import transcript_reader
+from holdfast.bootstrap.components import transcript_reader
 from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.transcript_messages import TranscriptMessage
 from holdfast.engine.conversation.transcripts import lines as transcript_lines

@@ -312,7 +312,7 @@ def test_a_signal_while_a_class_is_made_is_no_bug(number: signal.Signals, said: 
 @pytest.mark.parametrize(
     "beforehand",
     [
-        "def loading(name): name == 'holdfast.interfaces.cli.fast_exit' and interrupt()",
+        "def loading(name): name == 'atexit' and interrupt()",
         "import atexit; atexit.register(interrupt)",
     ],
     ids=["at once", "while Python ends"],

@@ -30,7 +30,7 @@ from holdfast.domain.ids import WorkspaceId
 from holdfast.domain.paths import MARKER_DIRECTORY
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import Filesystem
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.ports.clock import Clock, IdSource

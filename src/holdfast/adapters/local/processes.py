@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _PROC = Path("/proc")
 _LOCKS = _PROC / "locks"

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from holdfast.api.views.git import GitAtCheckpointView, git_at_checkpoint_view
-from holdfast.api.views.times import iso, iso_from_ns
 from holdfast.domain.paths import to_text
-from holdfast.domain.wording import remarks_in
+from holdfast.domain.wording import iso, iso_from_ns, remarks_in
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Skipped

@@ -13,8 +13,8 @@ from holdfast.api.views.checkpoints import (
 )
 from holdfast.api.views.edits import InterruptedView, interrupted_view
 from holdfast.api.views.rounds import ApprovalView, RoundView, approval_view, round_view
-from holdfast.api.views.times import iso, iso_from_ns
 from holdfast.domain.trees.changes import ChangeType
+from holdfast.domain.wording import iso, iso_from_ns
 
 if TYPE_CHECKING:
     from holdfast.api.automation import Problem as HookProblem

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from holdfast.api.views.changes import ChangeView
 from holdfast.api.views.checkpoints import CheckpointWithIntentView, checkpoint_with_intent_view
-from holdfast.api.views.times import iso_from_ns
+from holdfast.domain.wording import iso_from_ns
 
 if TYPE_CHECKING:
     from holdfast.domain.errors import HoldfastError

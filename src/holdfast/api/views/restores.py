@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from holdfast.api.views.changes import NumberedHunkView
 from holdfast.api.views.git import GitDriftView, GitNowView, git_drift_view, git_now_view
-from holdfast.api.views.times import iso
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import count_steps
-from holdfast.domain.wording import remarks_in
+from holdfast.domain.wording import iso, remarks_in
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint

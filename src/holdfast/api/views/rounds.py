@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from holdfast.api.views.checkpoints import SkippedView, skipped_view
-from holdfast.api.views.times import iso_from_ns
-from holdfast.domain.wording import remarks_in
+from holdfast.domain.wording import iso_from_ns, remarks_in
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Skipped

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from holdfast.api.views.checkpoints import FoundCheckpointView, found_checkpoint_view
-from holdfast.api.views.times import iso_from_ns
+from holdfast.domain.wording import iso_from_ns
 
 if TYPE_CHECKING:
     from holdfast.domain.search.hits import Hit, Match, SearchResult

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, TypedDict
 
-from holdfast.api.views.times import iso_from_ns
+from holdfast.domain.wording import iso_from_ns
 
 if TYPE_CHECKING:
     from holdfast.api.sessions import SessionSummary

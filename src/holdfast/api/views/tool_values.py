@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.api.views.times import iso
+from holdfast.domain.wording import iso
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint

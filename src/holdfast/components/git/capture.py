@@ -71,7 +71,7 @@ from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _TRIES = 3
 _MOST_NAMES = 500

@@ -32,7 +32,7 @@ from holdfast.ports.component import (
     SeenDirectory,
     nothing_seen,
 )
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _MOST_NAMES, _MOST_NAMES_BYTES = 500, 50_000
 _MOST_HASHED_BYTES = 64 << 20

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from holdfast.components.git.durability import sync_all
 from holdfast.components.git.plain_files import TooLarge, read_small
 from holdfast.components.git.repository import Repository
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _HEADER_BYTES = 4096
 _HEADER_LENGTH = 32

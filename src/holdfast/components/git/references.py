@@ -20,8 +20,7 @@ from holdfast.components.git.plain_files import TooLarge, read_small, read_whole
 from holdfast.components.git.repository import Repository
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem
-from holdfast.values.classes import dataclass
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple, dataclass
 
 OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _REF_BYTES = 8192

@@ -23,7 +23,7 @@ from holdfast.components.git.plain_files import (
 from holdfast.components.git.references import OID, STASH_REF, read_reference
 from holdfast.components.git.repository import Repository
 from holdfast.domain.paths import to_text
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 LOG = b"logs/refs/stash"
 LOG_BYTES = 16 << 20

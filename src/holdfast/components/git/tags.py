@@ -16,7 +16,7 @@ from holdfast.components.git.commands import Git
 from holdfast.components.git.keep_alive import object_types
 from holdfast.components.git.loose_objects import NewObject, add_objects, name_of, read_loose
 from holdfast.components.git.references import OID
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _TARGET = re.compile(rb"\Aobject ([0-9a-f]{40,64})\n")
 _HEADER = re.compile(rb"([0-9a-f]{40,64}) (\d{1,9})\n")

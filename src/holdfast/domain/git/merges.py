@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*\t?(.*)")
 _MERGED = re.compile(rb"(?:merge|pull)\b|commit \(merge\)")

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from holdfast.domain.ignore.glob import Run, Token, Tokens, expression_of, texts_of
-from holdfast.values.classes import dataclass
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple, dataclass
 
 NONE = -1
 _Key = TypeVar("_Key", bytes, int)

@@ -23,8 +23,7 @@ from holdfast.domain.ignore.names import (
     make_alternation,
     make_name_table,
 )
-from holdfast.values.classes import dataclass
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple, dataclass
 
 
 class Placement(NamedTuple):

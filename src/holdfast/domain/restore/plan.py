@@ -19,8 +19,7 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.paths import is_within, parent, to_text
 from holdfast.domain.trees.changes import Change, TreeLoader, tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.values.classes import dataclass
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple, dataclass
 
 if TYPE_CHECKING:  # a save must not pay for it
     from holdfast.domain.git.drift import GitDrift

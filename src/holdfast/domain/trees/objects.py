@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 
 def digest_of(data: bytes) -> Digest:

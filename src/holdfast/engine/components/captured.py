@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:  # a save of files alone must not pay for it
     from holdfast.domain.checkpoints import Checkpoint

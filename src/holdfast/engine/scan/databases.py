@@ -33,7 +33,7 @@ from holdfast.domain.sqlite_files import (
 )
 from holdfast.engine.scan.directory_state import numbers_of
 from holdfast.ports.filesystem import Filesystem
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.survey import Survey

@@ -19,7 +19,7 @@ from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.trees.entries import storable_ns
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _CHILD_ROW = struct.Struct("<I32s")
 ROW = struct.Struct("<QQqqII32s")

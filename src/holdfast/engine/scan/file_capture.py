@@ -26,7 +26,7 @@ from holdfast.domain.trees.objects import Piece, digest_of, encode_chunk_list
 from holdfast.engine.scan.stable_read import StableRead, read_stably, read_whole
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectWriter
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter

@@ -20,7 +20,7 @@ from holdfast.engine.scan.repositories import repository_kind
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.ports.filesystem import Filesystem
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _ANY_NAME = b"\x01"
 """A file that no pattern is about, unless it is about all of them."""

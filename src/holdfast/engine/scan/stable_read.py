@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from holdfast.ports.filesystem import Filesystem
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 _ATTEMPTS = 3
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -18,7 +18,7 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import FILE_ROW, encode_columns
 from holdfast.domain.trees.tree import SPARSE as TREE_SPARSE
 from holdfast.engine.scan.directory_state import MANY_NAMES, ROW, SPARSE, DirectoryState
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 TreeSink: TypeAlias = Callable[[bytes, DirectoryState, bytes], None]
 """Receives (path, state, encoded tree) of each directory that was built."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from holdfast.api.views.times import iso_from_ns
 from holdfast.domain.ids import short
 from holdfast.domain.timeline.rounds import RoundStatus, round_title
 from holdfast.domain.trees.changes import Change, ChangeType
+from holdfast.domain.wording import iso_from_ns
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.checkpoint_view import (
     identifier,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from holdfast.api.views.times import iso
 from holdfast.domain.wording import count_words as count
+from holdfast.domain.wording import iso
 from holdfast.domain.wording import size_words as size
 
 __all__ = ["ago", "count", "duration", "first_line", "iso", "percent", "shortened", "size"]

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.api.confirmations import VALID_MINUTES
-from holdfast.api.views.times import iso_from_ns
 from holdfast.domain.ids import short
 from holdfast.domain.retention import Decision
-from holdfast.domain.wording import count_words, size_words
+from holdfast.domain.wording import count_words, iso_from_ns, size_words
 from holdfast.interfaces.tools.tool import CONFIRM, Answer, Tool, ToolContext
 from holdfast.interfaces.tools.wording import MOST_LISTED, NOTHING_SAVED, bullets, one_line, said
 

@@ -14,7 +14,7 @@ import apsw
 from holdfast.adapters.local.catalog.row_checksums import seal_columns, seal_settings
 from holdfast.adapters.local.catalog.rows import checksum_of, is_sealed
 from holdfast.domain.errors import NewerStore, StoreDamaged
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple
 
 
 class Migration(NamedTuple):

@@ -28,8 +28,7 @@ from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.object_records import HEADER_BYTES, LARGEST_OBJECT
-from holdfast.values.classes import dataclass
-from holdfast.values.tuples import NamedTuple
+from holdfast.values.classes import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher

@@ -20,12 +20,12 @@ from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import Record
 from holdfast.ports.objects import WriteTotals
+from holdfast.values.classes import NamedTuple
 from holdfast.values.compression import (
     SMALLEST_WORTH_COMPRESSING,
     Codec,
     compress_against,
 )
-from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.objects.local import LocalObjectStore
