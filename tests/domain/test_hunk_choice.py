@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.diff.hunk_choice import hunk_key, hunk_name, numbered, revert_hunks
-from holdfast.domain.diff.hunks import Hunk, HunkMismatch, apply_hunks
+from holdfast.domain.diff.hunks import Hunk, HunkMismatch
 from holdfast.domain.errors import UsageError
 from holdfast.engine.compare.line_diff import line_hunks
+from tests.support.hunk_model import apply_hunks
 
 pytestmark = pytest.mark.requirement("RB-7")
 

@@ -17,7 +17,6 @@ from holdfast.domain.paths import (
     is_within,
     join,
     parent,
-    require_safe_name,
     require_safe_path,
     to_text,
 )
@@ -84,12 +83,10 @@ def test_a_path_that_leads_elsewhere_is_refused(path: bytes) -> None:
 @pytest.mark.parametrize("name", [b"", b".", b"..", b".git", b"a/b", b"\0"])
 def test_a_name_that_is_none_is_refused(name: bytes) -> None:
     assert not is_safe_name(name)
-    with pytest.raises(InvalidPath):
-        require_safe_name(name)
 
 
 @pytest.mark.parametrize(
     "name", [b"...", b".gitignore", b".github", b"git", b"..a", b"\xff", b" ", b"\n"]
 )
 def test_a_name_that_only_looks_odd_is_allowed(name: bytes) -> None:
-    assert require_safe_name(name) == name
+    assert is_safe_name(name)

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.diff.hunks import apply_hunks
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, RestoreConflict, UsageError
 from holdfast.engine.restore.hunks import choose_hunks
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import BY_SOMEBODY_ELSE, CrashServer, Request
 from tests.support.hostile_trees import fill
+from tests.support.hunk_model import apply_hunks
 from tests.support.tree_hash import debris, describe
 from tests.support.watched_filesystem import WatchedFilesystem, once
 

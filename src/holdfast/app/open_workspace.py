@@ -77,7 +77,7 @@ class OpenWorkspace:
         self.recovered = False
         self._composition = composition
 
-    def is_current(self, environment: Mapping[str, str] | None = None) -> bool:
+    def is_current(self) -> bool:
         """Whether opening it again would give the same store and settings. Ask before each use of a
         workspace that is kept open, so that a changed setting counts from the next operation on.
         `InvalidSetting`, or what opening it would raise, when that cannot be determined."""
@@ -85,7 +85,7 @@ class OpenWorkspace:
             return False
         vault = self.engine.vault
         found = self._composition.gather_settings(
-            vault.catalog.settings(), vault.workspace, environment or self.environment
+            vault.catalog.settings(), vault.workspace, self.environment
         )
         same = make_settings(found.values) == vault.settings
         return same and found.problems == self.setting_problems

@@ -80,15 +80,15 @@ def require_project(workspace: Path, home: Path, *, force: bool, for_agent: bool
     return directory
 
 
-def is_no_place_for_work(directory: Path, environment: Mapping[str, str] | None = None) -> bool:
+def is_no_place_for_work(directory: Path) -> bool:
     """Whether the directory, without links in it, is one that is refused as a workspace."""
-    home = holdfast_home(os.environ if environment is None else environment)
+    home = holdfast_home(os.environ)
     return refusal_reason(directory, Path(os.path.realpath(home))) is not None
 
 
-def why_no_project(directory: Path, environment: Mapping[str, str] | None = None) -> str | None:
+def why_no_project(directory: Path) -> str | None:
     """The reason that such a directory is refused for, in words that follow its name."""
-    home = holdfast_home(os.environ if environment is None else environment)
+    home = holdfast_home(os.environ)
     found = refusal_reason(Path(os.path.realpath(directory)), Path(os.path.realpath(home)))
     return None if found is None else found.problem
 

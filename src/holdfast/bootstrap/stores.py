@@ -44,15 +44,13 @@ def store_of(workspace: Path, environment: Mapping[str, str] | None = None) -> S
     return WorkspaceIdentity(LocalFilesystem(), home, RandomIds()).locate(workspace)
 
 
-def nearest_workspace(
-    start: Path, *, or_lost: bool = False, environment: Mapping[str, str] | None = None
-) -> Path | None:
+def nearest_workspace(start: Path, *, or_lost: bool = False) -> Path | None:
     """The nearest directory, from `start` upwards, that has a store, as git finds a repository; or,
     with `or_lost`, whose marker names one that is not there, which is `StoreMissing` otherwise.
 
     A directory above that is no project (someone once insisted on their home) is passed over.
     """
-    home = holdfast_home(os.environ if environment is None else environment)
+    home = holdfast_home(os.environ)
     require_own_place(home)
     identity = WorkspaceIdentity(LocalFilesystem(), home, RandomIds())
     try:

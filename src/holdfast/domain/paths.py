@@ -25,12 +25,6 @@ def is_safe_name(name: bytes) -> bool:
     return name not in _FORBIDDEN_NAMES and b"/" not in name and b"\0" not in name
 
 
-def require_safe_name(name: bytes) -> bytes:
-    if not is_safe_name(name):
-        raise InvalidPath(f"{to_text(name)!r} is not a name that may be written in a workspace")
-    return name
-
-
 def require_safe_path(path: bytes) -> bytes:
     """Accept a relative path whose every component is safe; the empty path is not one."""
     for component in path.split(b"/"):

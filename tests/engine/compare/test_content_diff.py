@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.diff.hunks import apply_hunks
 from holdfast.domain.errors import ContentChanged, UsageError
 from holdfast.engine.compare.content_diff import (
     LONGEST_CONTEXT,
@@ -19,6 +18,7 @@ from holdfast.engine.compare.content_diff import (
     compare_content,
 )
 from holdfast.engine.compare.git_diff import GitProgram, find_git, git_hunks
+from tests.support.hunk_model import apply_hunks
 
 pytestmark = pytest.mark.requirement("CP-4")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.diff.hunks import apply_hunks
 from holdfast.engine.compare.git_diff import (
     GitDiffFailed,
     GitProgram,
@@ -17,6 +16,7 @@ from holdfast.engine.compare.git_diff import (
     git_hunks,
     parse_hunks,
 )
+from tests.support.hunk_model import apply_hunks
 
 pytestmark = pytest.mark.requirement("CP-4")
 

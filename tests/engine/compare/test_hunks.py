@@ -10,13 +10,13 @@ from holdfast.domain.diff.hunks import (
     DiffLine,
     Hunk,
     HunkMismatch,
-    apply_hunks,
     diff_line,
     hunks_of,
     lines_in,
     split_lines,
 )
 from holdfast.domain.errors import HoldfastError
+from tests.support.hunk_model import apply_hunks
 
 pytestmark = pytest.mark.requirement("CP-4")
 

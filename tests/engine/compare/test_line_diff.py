@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from holdfast.domain.diff.hunks import Hunk, apply_hunks, split_lines
+from holdfast.domain.diff.hunks import Hunk, split_lines
 from holdfast.engine.compare.git_diff import find_git, git_hunks
 from holdfast.engine.compare.line_diff import align, line_hunks
+from tests.support.hunk_model import apply_hunks
 
 pytestmark = pytest.mark.requirement("CP-4")
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.diff.hunks import apply_hunks
 from holdfast.engine.compare.content_diff import BytesContent, ContentDiff, compare_content
 from holdfast.engine.compare.notebooks import NOTEBOOK_BYTES
+from tests.support.hunk_model import apply_hunks
 
 pytestmark = pytest.mark.requirement("CP-4")
 

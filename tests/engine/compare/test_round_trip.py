@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.diff.hunks import Hunk, apply_hunks, split_lines
+from holdfast.domain.diff.hunks import Hunk, split_lines
 from holdfast.engine.compare.content_diff import compare_content
 from holdfast.engine.compare.git_diff import GitProgram, find_git, git_hunks
 from holdfast.engine.compare.line_diff import line_hunks
+from tests.support.hunk_model import apply_hunks
 
 pytestmark = pytest.mark.requirement("CP-4")
 

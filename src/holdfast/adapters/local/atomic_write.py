@@ -27,12 +27,12 @@ def sync_directory(fs: Filesystem, path: bytes) -> None:
         fs.close(fd)
 
 
-def atomic_write(fs: Filesystem, path: bytes, data: bytes, *, mode: int = FILE_MODE) -> None:
+def atomic_write(fs: Filesystem, path: bytes, data: bytes) -> None:
     """Durable when it returns: content, name and the removal of the old content."""
     directory, _, name = path.rpartition(b"/")
     fd = fs.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        atomic_write_in(fs, fd, name, data, mode=mode)
+        atomic_write_in(fs, fd, name, data)
     finally:
         fs.close(fd)
 

@@ -33,7 +33,7 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
-    from holdfast.ports.clock import Clock, IdSource
+    from holdfast.ports.clock import IdSource
 
 _ID = re.compile(r"[0-9a-f]{20}\Z")
 MARKER_NAME = "workspace.json"
@@ -71,7 +71,6 @@ class WorkspaceIdentity:
         fs: Filesystem,
         home: Path,
         ids: IdSource,
-        clock: Clock | None = None,
         *,
         patience_s: float | None = None,
     ) -> None:
@@ -79,7 +78,7 @@ class WorkspaceIdentity:
         self._home = home
         self._ids = ids
         self._patience_s = patience_s
-        self._lock = StoreLock(home / "lock", clock or SystemClock(), purpose="finding a store")
+        self._lock = StoreLock(home / "lock", SystemClock(), purpose="finding a store")
 
     def _held(self) -> AbstractContextManager[None]:
         return self._lock.hold(_LOCK_TIMEOUT_S, patience_s=self._patience_s)

@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 NAME, NESTED = "git", "nested"
 HEADS = b"refs/heads/"
 _ORDER = 10
+_RELEASE_TIMEOUT_S = 30.0
 
 
 class GitComponent:
     """The repository that the workspace belongs to. `environment` is where git and the user's
-    settings are found; `timeout_s` how long one command may take when nobody says."""
+    settings are found."""
 
     name = NAME
     order = _ORDER
@@ -49,7 +50,6 @@ class GitComponent:
         self,
         environment: Mapping[str, str],
         *,
-        timeout_s: float = 30.0,
         noted: NestedRepositories | None = None,
         with_nested: bool = False,
         mirror: str = "",
@@ -59,7 +59,6 @@ class GitComponent:
         is the branch that Holdfast writes itself, if it does."""
         self._ours = frozenset([HEADS + mirror.encode()] if mirror else [])
         self._environment = environment
-        self._timeout_s = timeout_s
         self._noted = noted
         self._with_nested = with_nested
 
@@ -211,8 +210,8 @@ class GitComponent:
             wanted_in_nested.update(kept_in_nested(state))
         gone = [ref for ref in kept if ref not in wanted]
         if repository is not None and gone:
-            keeping.drop(Git(repository, self._environment, self._timeout_s), gone)
-        drop_nested(nested, wanted_in_nested, workspace, self._environment, self._timeout_s)
+            keeping.drop(Git(repository, self._environment, _RELEASE_TIMEOUT_S), gone)
+        drop_nested(nested, wanted_in_nested, workspace, self._environment, _RELEASE_TIMEOUT_S)
 
     def _has_nested(self, request: CaptureRequest) -> bool:
         """Whether there may be more than the repository that the workspace is in, or not even

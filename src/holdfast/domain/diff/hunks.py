@@ -3,8 +3,8 @@
 A line ends at `\\n` and nowhere else, so a carriage return is content and any bytes make a text.
 Numbers are git's: lines count from 1, and a side without lines names the line before the hunk.
 
-Guarantee: `apply_hunks(old, hunks)` gives the new text exactly, or raises and gives nothing. Only
-the old side's positions count, so a single hunk can be applied without the others.
+Guarantee: the hunks applied to the old text give the new text exactly. Only the old side's
+positions count, so a single hunk can be applied without the others.
 Not guaranteed: that a change is one hunk. A very long one is cut into adjacent hunks, so that
 whoever streams them holds a bounded part.
 """
@@ -151,35 +151,6 @@ def last_heading(lines: Sequence[bytes], default: bytes) -> bytes:
         if line[:1].isalpha() or line[:1] in (b"_", b"$"):
             return line.removesuffix(b"\n")[:_HEADING_BYTES].rstrip(b" \t\r\n")
     return default
-
-
-def apply_hunks(old: bytes, hunks: Iterable[Hunk]) -> bytes:
-    """The text after these hunks, which must be in order and fit `old` exactly."""
-    source = split_lines(old)
-    result: list[bytes] = []
-    position = 0
-    for hunk in hunks:
-        begin = hunk.old_start - 1 if hunk.old_count else hunk.old_start
-        if not position <= begin <= len(source):
-            raise mismatch(hunk, "lies outside of the text or before the hunk it follows")
-        result += source[position:begin]
-        result += _replaced(source, begin, hunk)
-        position = begin + hunk.old_count
-    result += source[position:]
-    # Joining would glue these two lines into one that neither side ever had.
-    if any(not line.endswith(b"\n") for line in result[:-1]):
-        raise HunkMismatch("lines would follow a last line that has no line end")
-    return b"".join(result)
-
-
-def _replaced(source: list[bytes], begin: int, hunk: Hunk) -> list[bytes]:
-    expected = [line.content() for line in hunk.lines if line.kind != "+"]
-    result = [line.content() for line in hunk.lines if line.kind != "-"]
-    if (len(expected), len(result)) != (hunk.old_count, hunk.new_count):
-        raise mismatch(hunk, "does not have the lines that its header counts")
-    if source[begin : begin + hunk.old_count] != expected:
-        raise mismatch(hunk, "expects other lines than the text has there")
-    return result
 
 
 def _near(changes: Iterable[Change], distance: int) -> Iterator[list[Change]]:

@@ -65,10 +65,10 @@ def selected_in(calls: Sequence[ToolCall], words: str) -> Selection | None:
     return Selection() if _SAID.search(words) is not None else None
 
 
-def selected_words(selection: Selection, most: int = _NAMED) -> str:
+def selected_words(selection: Selection) -> str:
     """`a.txt, b.txt and 4 more`, as texts with surrogate escapes; empty when it is not known."""
-    shown = ", ".join(to_text(path) for path in selection.paths[:most])
-    more = len(selection.paths) - most
+    shown = ", ".join(to_text(path) for path in selection.paths[:_NAMED])
+    more = len(selection.paths) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 
 

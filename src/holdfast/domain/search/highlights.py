@@ -49,28 +49,28 @@ def spans(text: str, terms: Iterable[Term]) -> list[tuple[int, int]]:
     return _joined(sorted(found))
 
 
-def excerpt(text: str, terms: Sequence[Term], *, width: int = _WIDTH) -> Excerpt | None:
+def excerpt(text: str, terms: Sequence[Term]) -> Excerpt | None:
     """The text around its first match; None when it has none."""
-    found = _first_spans(text, terms, width)
+    found = _first_spans(text, terms)
     if not found:
         return None
-    begin = max(found[0][0] - _BEFORE, 0) if len(text) > width else 0
+    begin = max(found[0][0] - _BEFORE, 0) if len(text) > _WIDTH else 0
     begin = _word_boundary(text, begin, found[0][0])
-    end = max(min(begin + width, len(text)), found[0][1])
+    end = max(min(begin + _WIDTH, len(text)), found[0][1])
     lead, tail = "…" if begin else "", "…" if end < len(text) else ""
     shift = len(lead) - begin
     inside = tuple((a + shift, min(b, end) + shift) for a, b in found if a < end)
     return Excerpt(lead + text[begin:end].translate(_GAPS) + tail, inside)
 
 
-def beginning(text: str, *, width: int = _WIDTH) -> Excerpt:
+def beginning(text: str) -> Excerpt:
     """What a text begins with, when nothing in it was looked for."""
-    tail = "…" if len(text) > width else ""
-    return Excerpt(text[:width].translate(_GAPS) + tail, ())
+    tail = "…" if len(text) > _WIDTH else ""
+    return Excerpt(text[:_WIDTH].translate(_GAPS) + tail, ())
 
 
-def _first_spans(text: str, terms: Sequence[Term], width: int) -> list[tuple[int, int]]:
-    """At least those that begin within `width` of the first one."""
+def _first_spans(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
+    """At least those that begin within `_WIDTH` of the first one."""
     searched = text[:LONGEST_TEXT]
     if len(searched) <= _LONGEST_PIECE:
         return spans(searched, terms)
@@ -83,7 +83,7 @@ def _first_spans(text: str, terms: Sequence[Term], width: int) -> list[tuple[int
         if any(word in letters for word in wanted):
             found = _within(searched, begin, end, terms)
             if found:
-                behind = max(end, _next_space(searched, found[0][0] + width))
+                behind = max(end, _next_space(searched, found[0][0] + _WIDTH))
                 return found + _within(searched, end, behind, terms)
     # Between two pieces, or not at all.
     return spans(searched, terms) if any(len(term.words) > 1 for term in terms) else []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.ids import short
 from holdfast.domain.timeline.rounds import RoundStatus, round_title
-from holdfast.domain.trees.changes import Change, ChangeType
+from holdfast.domain.trees.changes import ChangeType
 from holdfast.domain.wording import iso_from_ns
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.checkpoint_view import (
@@ -42,16 +42,9 @@ if TYPE_CHECKING:
     from holdfast.api.views.health import StatusView
     from holdfast.interfaces.agent_setup.protection import Protection
 
-_MOST_LINES = 20
 _NAMED = 3
 _NEARLY_FULL = 0.8
 _PROTECT = f"protect an agent: holdfast install {AGENTS[0]} (or another one)"
-_COLOURS = {
-    ChangeType.ADDED: GREEN,
-    ChangeType.REMOVED: RED,
-    ChangeType.MODIFIED: YELLOW,
-    ChangeType.RENAMED: YELLOW,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,25 +360,6 @@ def _show_problems(
     terminal.line(f"  {reason}")
     logs = ", ".join(visible(str(log)) for log in problem_log(os.environ).files())
     terminal.line(terminal.paint(f"  (all of them: {logs})", DIM))
-
-
-def show_changes(terminal: Terminal, changes: Sequence[Change]) -> None:
-    """One line a path, on a terminal not more than fit on it."""
-    limit = _MOST_LINES if terminal.for_people else len(changes)
-    for change in changes[:limit]:
-        terminal.line(f"  {change_line(terminal, change)}")
-    if len(changes) > limit:
-        more = f"  … and {len(changes) - limit:,} more (all of them: holdfast diff --name-only)"
-        terminal.line(terminal.paint(more, DIM))
-
-
-def change_line(terminal: Terminal, change: Change) -> str:
-    word = terminal.paint(f"{change.type.value:<8}", _COLOURS[change.type])
-    path = terminal.path(change.path) + ("/" if change.is_directory else "")
-    if change.old_path is not None:
-        return f"{word} {terminal.path(change.old_path)} -> {path}"
-    note = terminal.paint("  (mode)", DIM) if change.mode_only else ""
-    return f"{word} {path}{note}"
 
 
 def _fact(terminal: Terminal, label: str, *parts: Part | str) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.local.catalog.page_images import page_images
 from holdfast.adapters.local.catalog.rebuild import rebuild
 from holdfast.adapters.local.catalog.rows import SEALED_COLUMNS
-from holdfast.adapters.local.catalog.salvage import Salvaged, salvage
+from holdfast.adapters.local.catalog.salvage import Salvaged, salvage_from
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.intent import SnapshotIntent
@@ -63,7 +64,7 @@ def test_every_row_of_a_sound_catalog_is_found_without_sqlite(tmp_path: Path, fo
         db = connect(path, synchronous="FULL")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         db.close()
-    saved = salvage(*read(path))
+    saved = salvage_from(page_images(*read(path)))
     assert saved.rows == rows(path)
     assert (saved.settings, saved.settings_proven) == ({"budget": '"1 GB"'}, True)
     assert saved.facts == {"current_session": ONE}
@@ -82,7 +83,7 @@ def test_whatever_is_damaged_only_true_rows_are_found_and_most_of_them(
         part = rng.choice([part for part in parts if part])
         position = rng.randrange(len(part))
         part[position] ^= rng.randrange(1, 256)
-        saved = salvage(bytes(parts[0]), bytes(parts[1]))
+        saved = salvage_from(page_images(bytes(parts[0]), bytes(parts[1])))
         for table, found in saved.rows.items():
             for key, row in found.items():
                 assert key in true[table], (table, key)
@@ -92,7 +93,7 @@ def test_whatever_is_damaged_only_true_rows_are_found_and_most_of_them(
 
 @pytest.mark.parametrize("garbage", [b"", b"\0" * 9000, b"\xff" * 9000, b"HFPACK1\n" * 900])
 def test_what_never_was_a_catalog_yields_nothing(garbage: bytes) -> None:
-    saved = salvage(garbage, garbage)
+    saved = salvage_from(page_images(garbage, garbage))
     assert not any(saved.rows.values())
     assert not saved.settings_proven
 
@@ -100,8 +101,9 @@ def test_what_never_was_a_catalog_yields_nothing(garbage: bytes) -> None:
 def test_a_rebuilt_catalog_has_every_row_and_no_problem(tmp_path: Path) -> None:
     path = tmp_path / "catalog.db"
     fill(path)
-    outcome = rebuild(salvage(*read(path)), tmp_path / "new.db", now_ns=5)
-    assert not outcome.lost_anything
+    outcome = rebuild(salvage_from(page_images(*read(path))), tmp_path / "new.db", now_ns=5)
+    lost = (outcome.lost_checkpoints, outcome.lost_operations, outcome.lost_settings)
+    assert lost == ((), 0, False)
     with closing(SqliteCatalog(tmp_path / "new.db")) as new, closing(SqliteCatalog(path)) as old:
         assert list(new.check()) == []
         assert list(new.roots()) == list(old.roots())
@@ -118,7 +120,7 @@ def test_lost_rows_are_entered_as_lost_and_the_head_moves_to_what_is_left(tmp_pa
         CatalogOpening().fill(catalog, *(new_checkpoint(n) for n in (1, 2, 3)))
         with catalog.transaction() as transaction:
             transaction.set_head(ONE, checkpoint_id(3))
-    saved = salvage(*read(path))
+    saved = salvage_from(page_images(*read(path)))
     del saved.rows["checkpoints"][3]
     del saved.rows["operations"][1]
     saved.settings_proven = False

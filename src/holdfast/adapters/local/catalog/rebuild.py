@@ -44,10 +44,6 @@ class Rebuilt:
     lost_settings: bool
     unreadable: tuple[str, ...]
 
-    @property
-    def lost_anything(self) -> bool:
-        return bool(self.lost_checkpoints or self.lost_operations or self.lost_settings)
-
 
 def rebuild(
     saved: Salvaged,

@@ -18,7 +18,6 @@ from holdfast.adapters.local.catalog.page_images import (
     Unreadable,
     Values,
     cells,
-    page_images,
     strewn_cells,
 )
 from holdfast.adapters.local.catalog.row_checksums import settings_checksum
@@ -46,10 +45,6 @@ class Salvaged:
     settings_proven: bool = False
     unreadable: list[str] = field(default_factory=list)
     doubtful: set[tuple[str, Any]] = field(default_factory=set)
-
-
-def salvage(database: bytes, log: bytes) -> Salvaged:
-    return salvage_from(page_images(database, log))
 
 
 def salvage_from(pages: PageImages) -> Salvaged:

@@ -21,7 +21,6 @@ import select
 import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from holdfast.adapters.local.watching import inotify_calls as calls
 from holdfast.adapters.local.watching.inotify_calls import Event, Inotify
@@ -44,12 +43,11 @@ class WatcherFailed(Exception):
 class InotifyWatcher:
     """See `holdfast.ports.watcher.Watcher`."""
 
-    def __init__(self, clock: Clock, *, pause_s: float = _PAUSE_S) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.lock = threading.RLock()
         self.wakeups = 0
         self.dead: str | None = None
-        self._pause_s = pause_s
         self._watches: list[InotifyWatch] = []
         # One inode can be several directories: of workspaces inside each other, of bind mounts,
         # and of one that has moved while that is not yet known. Nearly always it is one.
@@ -219,7 +217,7 @@ class InotifyWatcher:
             for watch in awake:
                 watch.tell()
             # What happens in bursts is read in one go.
-            self._ended.wait(self._pause_s)
+            self._ended.wait(_PAUSE_S)
 
     def close(self) -> None:
         """End every watch and the thread."""
@@ -238,14 +236,3 @@ class InotifyWatcher:
             self._cookie.close()
             os.close(self._end_read)
             os.close(self._end_write)
-
-
-def limits() -> dict[str, int | None]:
-    """What the system allows a user."""
-    found: dict[str, int | None] = {}
-    for name in ("max_user_watches", "max_user_instances", "max_queued_events"):
-        try:
-            found[name] = int(Path("/proc/sys/fs/inotify", name).read_text())
-        except (OSError, ValueError):
-            found[name] = None
-    return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, RED, Terminal, visible
+from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Terminal, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
@@ -58,15 +58,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _show(terminal: Terminal, number: int, step: Step) -> None:
-    from holdfast.interfaces.cli.status_view import change_line
-
     terminal.line()
     terminal.line(f"{terminal.paint(f'{number}.', CYAN)} {terminal.paint(step.title, BOLD)}")
     for command in step.commands:
         terminal.line(terminal.paint(f"   $ {visible(command)}", DIM))
     some = _some_of_each_kind(step.changes)
     for change in some:
-        terminal.line(f"   {change_line(terminal, change)}")
+        terminal.line(f"   {_change_line(terminal, change)}")
     if len(step.changes) > len(some):
         rest = f"   … and {len(step.changes) - len(some)} more"
         terminal.line(terminal.paint(rest, DIM))
@@ -76,6 +74,18 @@ def _show(terminal: Terminal, number: int, step: Step) -> None:
     took = "" if step.elapsed_ms is None else terminal.paint(f"  {duration(step.elapsed_ms)}", CYAN)
     terminal.line(f" {mark}{visible(step.said)}{took}")
     terminal.flush()
+
+
+def _change_line(terminal: Terminal, change: Change) -> str:
+    from holdfast.domain.trees.changes import ChangeType
+
+    colours = {ChangeType.ADDED: GREEN, ChangeType.REMOVED: RED}
+    word = terminal.paint(f"{change.type.value:<8}", colours.get(change.type, YELLOW))
+    path = terminal.path(change.path) + ("/" if change.is_directory else "")
+    if change.old_path is not None:
+        return f"{word} {terminal.path(change.old_path)} -> {path}"
+    note = terminal.paint("  (mode)", DIM) if change.mode_only else ""
+    return f"{word} {path}{note}"
 
 
 def _some_of_each_kind(changes: tuple[Change, ...]) -> list[Change]:
