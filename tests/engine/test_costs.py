@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local import batch_stat as many_stats
+from holdfast.adapters.local import linux_calls
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.domain.errors import NothingToUndo, RestoreFailed
@@ -158,7 +158,7 @@ class Answers(LocalFilesystem):
 
     def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:  # type: ignore[override]
         self.taken_apart += 1
-        return many_stats.stat_numbers(told)
+        return linux_calls.stat_numbers(told)
 
 
 @pytest.mark.requirement("PF-1")

@@ -42,7 +42,7 @@ def problem_log(environment: Mapping[str, str], fallback: Fallback) -> ProblemLo
 
 def open_watcher() -> Watcher:
     """The watcher of this system, or one that says why there is none."""
-    from holdfast.bootstrap.watchers import open_watcher
+    from holdfast.bootstrap.automation_host import open_watcher
 
     return open_watcher()
 

@@ -44,7 +44,7 @@ class Sessions:
         """By its id only; `NotFound` names the workspace that has it, or the sessions here."""
         found = self.get(session_id)
         if found is None:
-            from holdfast.bootstrap.unknown_session import unknown_session
+            from holdfast.bootstrap.stores import unknown_session
 
             raise unknown_session(session_id, [one.id for one in self.listed()])
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.agent_events import AgentEvent
     from holdfast.ports.processes import Processes
+    from holdfast.ports.watcher import Watcher
 
 
 class LocalHost:
@@ -78,3 +80,27 @@ def is_on_a_network(directory: Path) -> bool:
     from holdfast.adapters.local.filesystem_kind import is_on_a_network
 
     return is_on_a_network(directory)
+
+
+def open_watcher() -> Watcher:
+    """The watcher of this system, or one that says why there is none."""
+    from holdfast.ports.watcher import NoWatcher
+
+    if sys.platform != "linux":
+        return _watcher_elsewhere()
+    from holdfast.adapters.local.watching.inotify import InotifyWatcher
+
+    try:
+        return InotifyWatcher(SystemClock())
+    except OSError as error:
+        return NoWatcher(f"watching failed: {error.strerror}")
+
+
+def _watcher_elsewhere() -> Watcher:
+    from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
+    from holdfast.ports.watcher import NoWatcher
+
+    try:
+        return WatchfilesWatcher(SystemClock())
+    except ImportError:
+        return NoWatcher("watching needs a package here: pip install 'holdfast[watch]'")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from holdfast.adapters.local.store_errors import store_trouble, translate_os_err
 from holdfast.adapters.local.system import RandomIds
 from holdfast.bootstrap.locations import holdfast_home, refusal_reason
 from holdfast.domain.errors import (
+    HoldfastError,
     NoSpace,
     NotFound,
     Refused,
@@ -25,6 +27,7 @@ from holdfast.domain.errors import (
 if TYPE_CHECKING:
     from holdfast.adapters.local.all_stores import StoreWithoutWorkspace as StoreWithoutWorkspace
     from holdfast.adapters.local.encryption.key_slots import Secret
+    from holdfast.domain.ids import SessionId
 
 _FROM_ELSEWHERE = (
     "Holdfast made a new store for {}. Its marker .holdfast/workspace.json names a store that is "
@@ -172,3 +175,40 @@ def remove_store(store: StoreWithoutWorkspace) -> None:
     from holdfast.adapters.local.all_stores import remove
 
     remove(LocalFilesystem(), store)
+
+
+def unknown_session(session_id: SessionId, known: Sequence[SessionId]) -> NotFound:
+    """The error for a session that a workspace does not have: names the workspace that has it, or
+    the sessions that this one has."""
+    from difflib import get_close_matches  # late: it is slow to load
+
+    places = _workspaces_with(session_id)
+    if places:
+        where = " and ".join(places)
+        return NotFound(
+            f"the session {session_id!r} belongs to another workspace: {where}",
+            hint=f"open it there: -C {places[0]}",
+        )
+    message = f"the workspace has no session {session_id!r}"
+    close = get_close_matches(session_id, known, 3)
+    if close:
+        return NotFound(message, hint=f"did you mean: {', '.join(close)}")
+    return NotFound(message, hint=f"sessions are: {', '.join(known[-10:])}" if known else None)
+
+
+def _workspaces_with(session_id: SessionId) -> list[str]:
+    """Workspaces of this user with such a session; encrypted and damaged stores are skipped."""
+    from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+
+    found: list[str] = []
+    stores = holdfast_home(os.environ) / "stores"
+    for directory in sorted(stores.iterdir()) if stores.is_dir() else ():
+        layout = StoreLayout(directory)
+        with contextlib.suppress(HoldfastError, OSError):
+            described = layout.read_description()
+            if described["encrypted"] or not layout.catalog.exists():
+                continue
+            with contextlib.closing(SqliteCatalog(layout.catalog)) as catalog:
+                if catalog.is_migrated() and catalog.session(session_id) is not None:
+                    found.append(str(described["workspace"]))
+    return found

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.ports.component import Component, Components
     from holdfast.ports.event_log import EventLog
     from holdfast.ports.live_database import LiveDatabases
+    from holdfast.ports.open_store import StoreParts
     from holdfast.ports.pack_maintenance import PackMaintenance
     from holdfast.ports.processes import Processes
     from holdfast.ports.reading_aid import SecondReader
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from holdfast.ports.space import SpaceMeter
     from holdfast.ports.stat_cache import StatCache
     from holdfast.ports.store_files import StoreFiles
-    from holdfast.ports.store_parts import StoreParts
     from holdfast.ports.story import Story
     from holdfast.ports.writer_lock import WriterLock
 

@@ -6,13 +6,52 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.ports.store_files import StoreFiles
-from holdfast.ports.store_parts import StoreParts
 from holdfast.ports.writer_lock import WriterLock
 
 if TYPE_CHECKING:
-    from holdfast.ports.event_log import ChangeListener
+    from holdfast.ports.agent_tools import RunningTools, ToolLog
+    from holdfast.ports.component_notes import ExternalPaths
+    from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.restore_journal import RestoreJournal
+    from holdfast.ports.search import SearchIndex
     from holdfast.ports.space import SpaceMeter
+    from holdfast.ports.story import Story
+
+
+class StoreParts(Protocol):
+    """Parts that a plain save does not touch; each is opened when it is first asked for."""
+
+    def has_story(self) -> bool:
+        """Whether anything was ever said: one system call, nothing is opened."""
+        ...
+
+    @property
+    def story(self) -> Story:
+        """What was said and done around the checkpoints."""
+        ...
+
+    @property
+    def search(self) -> SearchIndex:
+        """The index that searches use; the first of them makes it."""
+        ...
+
+    @property
+    def events(self) -> EventLog:
+        """The numbered stream of what happened; the first reader makes it."""
+        ...
+
+    def has_running_tools(self) -> bool:
+        """Whether a tool call of an agent was ever noted: one system call, nothing is opened."""
+        ...
+
+    @property
+    def running_tools(self) -> RunningTools: ...
+
+    @property
+    def tool_log(self) -> ToolLog: ...
+
+    @property
+    def external_paths(self) -> ExternalPaths: ...
 
 
 class KeySlot(Protocol):

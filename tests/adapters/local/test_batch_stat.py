@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local import batch_stat as many_stats
+from holdfast.adapters.local import linux_calls
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.engine.scan.directory_state import numbers_of
 
@@ -110,12 +110,12 @@ def test_a_system_that_answers_otherwise_is_not_asked(
 ) -> None:
     (tmp_path / "plain").touch()
     if lacking == "the call":
-        monkeypatch.setattr(many_stats, "_fstatat", None)
+        monkeypatch.setattr(linux_calls, "_fstatat", None)
     elif lacking == "a layout":
-        monkeypatch.setattr(many_stats, "_layout", struct.Struct("<"))
+        monkeypatch.setattr(linux_calls, "_layout", struct.Struct("<"))
     else:
         shifted = struct.Struct("<16xQI20xQ32xqqqq24x")
-        monkeypatch.setattr(many_stats, "_layout", shifted)
-    monkeypatch.setattr(many_stats, "_room", many_stats._Room())
+        monkeypatch.setattr(linux_calls, "_layout", shifted)
+    monkeypatch.setattr(linux_calls, "_room", linux_calls._Room())
     assert FS.stat_all([b"plain"], dir_fd=directory) is None
     assert FS.stat_all([b"plain"], dir_fd=directory) is None

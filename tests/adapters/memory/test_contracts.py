@@ -14,8 +14,7 @@ from holdfast.adapters.memory.catalog import MemoryCatalog
 from holdfast.adapters.memory.event_log import MemoryEventLog
 from holdfast.adapters.memory.objects import MemoryObjectStore, MemoryPackMaintenance
 from holdfast.adapters.memory.search import MemorySearchIndex
-from holdfast.adapters.memory.stat_cache import MemoryStatCache
-from holdfast.adapters.memory.store import MemoryStore, MemoryStoreState
+from holdfast.adapters.memory.store import MemoryStatCache, MemoryStore, MemoryStoreState
 from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.agent_tools import RunningTools, ToolLog

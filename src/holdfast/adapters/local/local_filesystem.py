@@ -9,11 +9,12 @@ import sys
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local import batch_stat as many_stats
 from holdfast.adapters.local.linux_calls import (
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,
     rename_with_flags,
+    stat_all,
+    stat_numbers,
     sync_file_system,
     write_pages_out,
 )
@@ -56,8 +57,8 @@ class LocalFilesystem:
     symlink = staticmethod(os.symlink)
     readlink = staticmethod(os.readlink)
     rename = staticmethod(os.rename)
-    stat_all = staticmethod(many_stats.stat_all)
-    stat_numbers = staticmethod(many_stats.stat_numbers)
+    stat_all = staticmethod(stat_all)
+    stat_numbers = staticmethod(stat_numbers)
 
     @staticmethod
     def set_mode(name: bytes, mode: int, *, dir_fd: int) -> None:

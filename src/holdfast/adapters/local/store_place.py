@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 class StorePlace:
     """A `holdfast.ports.writer_lock.WriterLock`, `holdfast.ports.store_files.StoreFiles` and
-    `holdfast.ports.store_parts.StoreParts`: these have the contract of each member. `journal` and
+    `holdfast.ports.open_store.StoreParts`: these have the contract of each member. `journal` and
     `space` are ports of their own."""
 
     def __init__(

@@ -8,7 +8,7 @@ opening of the same store.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,10 +19,38 @@ from holdfast.adapters.memory.catalog import MemoryCatalog
 from holdfast.adapters.memory.event_log import MemoryEventLog
 from holdfast.adapters.memory.objects import MemoryObjectStore
 from holdfast.adapters.memory.search import MemorySearchIndex
-from holdfast.adapters.memory.stat_cache import MemoryStatCache
 from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.errors import Busy
 from holdfast.domain.ids import Digest, WorkspaceId
+
+
+class MemoryStatCache:
+    """See `holdfast.ports.stat_cache`."""
+
+    def __init__(self) -> None:
+        self._generation: str | None = None
+        self._entries: dict[bytes, bytes] = {}
+
+    def load(self, generation: str) -> dict[bytes, bytes]:
+        return dict(self._entries) if generation == self._generation else {}
+
+    def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
+        if generation != self._generation:
+            self._generation, self._entries = generation, {}
+        for path, entry in changed:
+            if entry is not None:
+                self._entries[path] = entry
+                continue
+            below = path + b"/" if path else b""
+            for known in [k for k in self._entries if k == path or k.startswith(below)]:
+                del self._entries[known]
+
+    def erase(self) -> None:
+        self._generation, self._entries = None, {}
+
+    def close(self) -> None:
+        return None
+
 
 _FREE_BYTES = 1 << 40
 _JOURNAL, _JOURNAL_NOTE, _PURGE_NOTE = "journal", "unlocked", "purge"
@@ -126,7 +154,7 @@ class MemorySpaceMeter:
 
 class MemoryStore:
     """A `holdfast.ports.writer_lock.WriterLock`, `holdfast.ports.store_files.StoreFiles` and
-    `holdfast.ports.store_parts.StoreParts`; `objects`, `catalog`, `stat_cache`, `journal` and
+    `holdfast.ports.open_store.StoreParts`; `objects`, `catalog`, `stat_cache`, `journal` and
     `space` are ports of their own."""
 
     def __init__(self, state: MemoryStoreState, directory: Path) -> None:

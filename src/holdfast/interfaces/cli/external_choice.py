@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from holdfast.domain.component_states import SOME
 from holdfast.domain.errors import NeedsConfirmation
 from holdfast.domain.restore.plan import ComponentStep
-from holdfast.interfaces.cli.confirmation import agrees, can_ask
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.standard_input import agrees, can_ask
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.values.classes import replace
 

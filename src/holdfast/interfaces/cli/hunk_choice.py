@@ -26,14 +26,13 @@ from holdfast.domain.paths import is_within
 from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.interfaces.cli.arguments import context_lines
-from holdfast.interfaces.cli.confirmation import can_ask
 from holdfast.interfaces.cli.diff_views.unified import (
     heading_line,
     hunk_lines,
     reading_lines,
     show_lines,
 )
-from holdfast.interfaces.cli.standard_input import typed_line
+from holdfast.interfaces.cli.standard_input import can_ask, typed_line
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal
 from holdfast.interfaces.cli.wording import count
 

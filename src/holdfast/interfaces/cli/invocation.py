@@ -173,8 +173,8 @@ class Invocation:
 
     def _ask_passphrase(self) -> str | None:
         """Of a person, once in a run; None where there is nobody."""
-        from holdfast.interfaces.cli.confirmation import can_ask
         from holdfast.interfaces.cli.passphrases import ask
+        from holdfast.interfaces.cli.standard_input import can_ask
 
         if self._passphrase is None:
             if self.json or not can_ask(self):

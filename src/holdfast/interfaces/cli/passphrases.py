@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import KeyNeeded, Refused, UsageError
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.confirmation import can_ask
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.standard_input import can_ask
 from holdfast.interfaces.cli.terminal import visible
 
 if TYPE_CHECKING:

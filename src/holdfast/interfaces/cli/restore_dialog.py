@@ -19,7 +19,6 @@ from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, RestoreOutco
 from holdfast.domain.restore.plan import FAILED, Missing, RestorePlan
 from holdfast.domain.timeline.rounds import round_title
 from holdfast.domain.wording import reworded
-from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.restore_view import (
     doing,
@@ -32,6 +31,7 @@ from holdfast.interfaces.cli.restore_view import (
     summary,
     target_words,
 )
+from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
 from holdfast.interfaces.cli.terminal import DIM, Terminal, visible
 
 if TYPE_CHECKING:

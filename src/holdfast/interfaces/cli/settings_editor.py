@@ -55,7 +55,7 @@ def _edited(
     invocation: Invocation, file: Path, check: Callable[[Path], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """What the file says when it is valid; a person is asked whether to mend it."""
-    from holdfast.interfaces.cli.confirmation import agrees, can_ask
+    from holdfast.interfaces.cli.standard_input import agrees, can_ask
 
     while True:
         _run_editor(invocation, file)

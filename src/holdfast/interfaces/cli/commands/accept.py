@@ -91,13 +91,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _asks(invocation: Invocation) -> bool:
-    from holdfast.interfaces.cli.confirmation import can_ask
+    from holdfast.interfaces.cli.standard_input import can_ask
 
     return not invocation.options.yes and not invocation.json and can_ask(invocation)
 
 
 def _ask(invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome) -> None:
-    from holdfast.interfaces.cli.confirmation import require_confirmation
+    from holdfast.interfaces.cli.standard_input import require_confirmation
 
     aside = invocation.terminal.aside()
     _show_plan(aside, chosen, outcome)

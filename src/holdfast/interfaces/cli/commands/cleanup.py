@@ -73,7 +73,7 @@ def run(invocation: Invocation) -> int:
 
 def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     """Nothing to delete needs no question."""
-    from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
+    from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
 
     going = [decision for decision in decisions if not decision.keep]
     if not going:
@@ -92,7 +92,7 @@ def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
 def _offer_more(invocation: Invocation, opened: Workspace) -> None:
     """A store that is over its budget even so: only a person at a terminal decides what goes."""
     from holdfast.interfaces.cli.checkpoint_view import identifier, title
-    from holdfast.interfaces.cli.confirmation import agrees, can_ask
+    from holdfast.interfaces.cli.standard_input import agrees, can_ask
 
     going = opened.upkeep.over_budget() if can_ask(invocation) else ()
     if not going:
@@ -109,7 +109,7 @@ def _offer_more(invocation: Invocation, opened: Workspace) -> None:
 
 def _clean_stores(invocation: Invocation) -> int:
     from holdfast.api.stores import lost_stores, remove_store
-    from holdfast.interfaces.cli.confirmation import require_confirmation
+    from holdfast.interfaces.cli.standard_input import require_confirmation
 
     terminal = invocation.terminal
     found = lost_stores()

@@ -37,8 +37,8 @@ def _require_no_hidden_record(found: Checkpoint, typed: str) -> None:
 
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.checkpoint_view import identifier, moment, show_saved_first, title
-    from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
     from holdfast.interfaces.cli.restore_view import target_words
+    from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
     from holdfast.interfaces.cli.terminal import DIM, GREEN
     from holdfast.interfaces.cli.wording import size
 

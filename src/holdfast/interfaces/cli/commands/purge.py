@@ -88,12 +88,12 @@ def run(invocation: Invocation) -> int:
 
 
 def _purge_text(invocation: Invocation, opened: Workspace) -> int:
-    from holdfast.interfaces.cli.confirmation import can_ask
     from holdfast.interfaces.cli.purge_view import (
         describe_text_plan,
         show_text_outcome,
         show_text_plan,
     )
+    from holdfast.interfaces.cli.standard_input import can_ask
 
     text = _text(invocation)
     if invocation.options.dry_run:
@@ -202,8 +202,8 @@ def _outside(invocation: Invocation, opened: Workspace, word: str) -> bytes | No
 
 
 def _confirm(invocation: Invocation, opened: Workspace, request: PurgeRequest) -> None:
-    from holdfast.interfaces.cli.confirmation import can_ask
     from holdfast.interfaces.cli.purge_view import describe_plan
+    from holdfast.interfaces.cli.standard_input import can_ask
 
     plan = opened.upkeep.plan_purge(request)
     plan.require_allowed()
@@ -213,7 +213,7 @@ def _confirm(invocation: Invocation, opened: Workspace, request: PurgeRequest) -
 
 
 def _require_yes(invocation: Invocation) -> None:
-    from holdfast.interfaces.cli.confirmation import require_confirmation
+    from holdfast.interfaces.cli.standard_input import require_confirmation
 
     require_confirmation(
         invocation,

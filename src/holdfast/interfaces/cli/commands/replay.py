@@ -46,7 +46,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.confirmation import has_keyboard
+    from holdfast.interfaces.cli.standard_input import has_keyboard
 
     words = invocation.at_most(1, "one checkpoint")
     # Not even an interrupted restore is put right by looking at what was.

@@ -206,7 +206,7 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
     """The id of the moment that somebody chose; None when they left."""
     import sys
 
-    from holdfast.interfaces.cli.confirmation import has_keyboard
+    from holdfast.interfaces.cli.standard_input import has_keyboard
 
     if not has_keyboard(invocation):
         raise UsageError(

@@ -103,7 +103,7 @@ def _change(invocation: Invocation, opened: Workspace, session: Session, words: 
 
 def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
     from holdfast.interfaces.cli.checkpoint_view import show_saved_first
-    from holdfast.interfaces.cli.confirmation import require_confirmation
+    from holdfast.interfaces.cli.standard_input import require_confirmation
     from holdfast.interfaces.cli.terminal import GREEN
     from holdfast.interfaces.cli.wording import count, size
 

@@ -84,7 +84,7 @@ def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoSte
     somebody who knows that."""
     if step.loss is None:
         return
-    from holdfast.interfaces.cli.confirmation import can_ask
+    from holdfast.interfaces.cli.standard_input import can_ask
     from holdfast.interfaces.cli.terminal import visible
 
     words = visible(opened.restores.loss_words(step.loss))
