@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local.agent_tools import LocalRunningTools
 from holdfast.adapters.local.layout import RUNNING_TOOLS
 from holdfast.adapters.local.processes import agent_above, own_line
-from holdfast.adapters.local.running_tools import LocalRunningTools
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.automation import event_handler

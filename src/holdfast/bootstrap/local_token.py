@@ -11,7 +11,7 @@ import os
 import stat
 from pathlib import Path
 
-from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.small_files import read_own_file
 from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import Refused
 

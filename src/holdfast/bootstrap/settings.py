@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.private_files import require_own_place
 from holdfast.adapters.local.settings_files import (
     ProjectSettings,
     read_project_settings,
     read_user_settings,
     trust_project_settings,
 )
+from holdfast.adapters.local.small_files import require_own_place
 from holdfast.app.open_workspace import GatheredSettings, SettingProblem
 from holdfast.bootstrap.locations import holdfast_home, project_settings_file, user_settings_file
 from holdfast.bootstrap.stores import make_home

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.local.identity import MARKER_NAME, WorkspaceIdentity
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.private_files import require_own_place
+from holdfast.adapters.local.small_files import require_own_place
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.adapters.local.system import RandomIds
 from holdfast.bootstrap.locations import holdfast_home, refusal_reason

@@ -201,3 +201,22 @@ class InterceptedFilesystem:
 
     def mount_points_below(self, path: bytes) -> list[bytes]:
         return self._inner.mount_points_below(path)
+
+
+class RecordingFilesystem(InterceptedFilesystem):
+    """Remembers what was asked of it, so that a test can state what work costs.
+
+        fs = RecordingFilesystem(LocalFilesystem())
+        ...
+        assert fs.count("fsync") == 2
+
+    It changes nothing; `calls` holds every call in order.
+    """
+
+    def count(self, *names: str) -> int:
+        """How many calls had one of these names; without names, how many there were."""
+        return sum(not names or call.name in names for call in self.calls)
+
+    def forget(self) -> None:
+        """Start counting again."""
+        self.calls.clear()

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local import processes
-from holdfast.adapters.local.running_tools import LocalRunningTools
-from holdfast.adapters.local.tool_log import LocalToolLog
+from holdfast.adapters.local.agent_tools import LocalRunningTools, LocalToolLog
 from holdfast.ports.agent_tools import RunningTools, ToolLog
 from holdfast.ports.processes import Processes
 from holdfast.testing.agent_tools_contract import RunningToolsContract, ToolLogContract
-from holdfast.testing.processes_contract import ProcessesContract
+from holdfast.testing.system_contracts import ProcessesContract
 
 pytestmark = pytest.mark.requirement("SE-12")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.atomic_write import atomic_write
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.small_files import atomic_write
 from holdfast.ports.filesystem import write_all
 from holdfast.testing.expectations import incompressible
 from holdfast.testing.faulty_filesystem import (
@@ -21,7 +21,7 @@ from holdfast.testing.faulty_filesystem import (
     Kill,
     Killed,
 )
-from holdfast.testing.recording_filesystem import RecordingFilesystem
+from holdfast.testing.intercepted_filesystem import RecordingFilesystem
 
 OLD, NEW = b"old content", incompressible("new", 10_000)
 

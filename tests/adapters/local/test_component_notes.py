@@ -19,7 +19,7 @@ from holdfast.adapters.local.store_notes import StoreNotes
 from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.adapters.memory.store import MemoryNotes
 from holdfast.ports.component_notes import AgentStates, ExternalPaths, NestedRepositories
-from holdfast.testing.component_notes_contract import (
+from holdfast.testing.store_contracts import (
     AgentStatesContract,
     ExternalPathsContract,
     NestedRepositoriesContract,

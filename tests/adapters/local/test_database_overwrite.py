@@ -19,7 +19,7 @@ from typing import Any
 import apsw
 import pytest
 
-from holdfast.adapters.local import database_exact, database_files, database_overwrite
+from holdfast.adapters.local import database_exact, database_overwrite
 from holdfast.adapters.local.database_process import failure_of
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.database_jobs import PerhapsWritten, Writing
@@ -218,8 +218,10 @@ def test_what_others_write_once_the_system_has_let_them_in_is_not_overwritten(
     (tmp_path / "area").mkdir()
     job = job_for(tmp_path / "wanted", tmp_path / "live")
 
+    same_content = database_exact.same_content
+
     def compare_for_long(fd: int, source: int, size: int) -> bool:
-        same = database_files.same_content(fd, source, size)
+        same = same_content(fd, source, size)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         doing = ("UPDATE rows SET number=3", "PRAGMA user_version=1")
         _crash(tmp_path / "live/app.db", *doing)

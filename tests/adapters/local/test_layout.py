@@ -15,7 +15,7 @@ from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
 from holdfast.domain.trees.objects import digest_of
-from holdfast.testing.recording_filesystem import RecordingFilesystem
+from holdfast.testing.intercepted_filesystem import RecordingFilesystem
 from tests.adapters.local.tree_pictures import picture
 
 

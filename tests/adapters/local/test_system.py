@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.ports.clock import Clock, IdSource
-from holdfast.testing.clock_contract import ClockContract, IdSourceContract
+from holdfast.testing.system_contracts import ClockContract, IdSourceContract
 
 pytestmark = pytest.mark.requirement("CP-8")
 

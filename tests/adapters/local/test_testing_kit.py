@@ -18,7 +18,7 @@ from holdfast.testing.faulty_filesystem import (
     Kill,
     Killed,
 )
-from holdfast.testing.recording_filesystem import RecordingFilesystem
+from holdfast.testing.intercepted_filesystem import RecordingFilesystem
 
 
 def write(fs: FaultyFilesystem | RecordingFilesystem, path: Path, data: bytes) -> int:

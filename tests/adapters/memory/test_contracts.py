@@ -11,10 +11,14 @@ import pytest
 
 from holdfast.adapters.memory.agent_tools import MemoryRunningTools, MemoryToolLog
 from holdfast.adapters.memory.catalog import MemoryCatalog
-from holdfast.adapters.memory.event_log import MemoryEventLog
 from holdfast.adapters.memory.objects import MemoryObjectStore, MemoryPackMaintenance
 from holdfast.adapters.memory.search import MemorySearchIndex
-from holdfast.adapters.memory.store import MemoryStatCache, MemoryStore, MemoryStoreState
+from holdfast.adapters.memory.store import (
+    MemoryEventLog,
+    MemoryStatCache,
+    MemoryStore,
+    MemoryStoreState,
+)
 from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.agent_tools import RunningTools, ToolLog

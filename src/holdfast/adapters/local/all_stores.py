@@ -8,10 +8,9 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from holdfast.adapters.local.atomic_write import sync_directory
 from holdfast.adapters.local.filesystem_kind import may_be_unmounted
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.small_files import read_own_file, sync_directory
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock

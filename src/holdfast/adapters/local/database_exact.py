@@ -9,6 +9,8 @@ Nothing is written after the system may have taken the lease away, which it does
 waited for long (45 s, usually): from then on others write.
 Not guaranteed: that it can be done. Without such leases (Linux has them), for a file of somebody
 else, or while a program has it open, the bytes stay as SQLite wrote them.
+
+Bytes of database files are copied and compared here, too, for the writing through SQLite.
 """
 
 from __future__ import annotations
@@ -20,18 +22,71 @@ import os
 import signal
 import threading
 
-from holdfast.adapters.local.database_files import (
-    OPEN_FLAGS,
-    digest_of_handle,
-    open_if_there,
-    same_content,
-    write_at,
-)
+from blake3 import blake3
+
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.database_jobs import DatabaseJob
-from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY
+from holdfast.domain.ids import Digest
+from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, without_bookkeeping
 
-_BLOCK_BYTES = 1 << 16
+OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_BLOCK_BYTES = 1 << 20
+
+
+def open_if_there(name: bytes, dir_fd: int) -> int | None:
+    try:
+        return os.open(name, os.O_RDONLY | OPEN_FLAGS, dir_fd=dir_fd)
+    except FileNotFoundError:
+        return None
+
+
+def digest_of_handle(fd: int) -> Digest:
+    hasher = blake3()
+    position = 0
+    while block := os.pread(fd, _BLOCK_BYTES, position):
+        hasher.update(block)
+        position += len(block)
+    return Digest(hasher.digest())
+
+
+def copy_to_new(source: int, name: bytes, area: int) -> int:
+    """A handle of the copy, which replaces what an earlier attempt left by that name."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=area)
+    fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o600, dir_fd=area)
+    try:
+        position = 0
+        while block := os.pread(source, _BLOCK_BYTES, position):
+            write_at(fd, block, position)
+            position += len(block)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def write_at(fd: int, data: bytes, position: int) -> None:
+    while data:
+        written = os.pwrite(fd, data, position)
+        data, position = data[written:], position + written
+
+
+def same_content(fd: int, source: int, size: int) -> bool:
+    """Whether the first is a database of `size` bytes without a log that is the same as the second
+    but for what SQLite counts in it."""
+    if os.fstat(fd).st_size != size:
+        return False
+    for start in range(0, size, _BLOCK_BYTES):
+        length = min(_BLOCK_BYTES, size - start)
+        one, other = os.pread(fd, length, start), os.pread(source, length, start)
+        if start == 0:
+            one, other = without_bookkeeping(one), without_bookkeeping(other)
+        if one != other:
+            return False
+    return True
+
+
+_COMPARED_BYTES = 1 << 16
 _TRIES = 40
 _BETWEEN_TRIES_S = 0.002
 """Somebody who only copies or looks at the file is soon gone."""
@@ -133,7 +188,7 @@ def _write_differences(live: int, slot: bytes, area: int, lease: _Lease) -> bool
     wanted = os.open(slot, os.O_RDONLY | OPEN_FLAGS, dir_fd=area)
     try:
         position = 0
-        while block := os.pread(wanted, _BLOCK_BYTES, position):
+        while block := os.pread(wanted, _COMPARED_BYTES, position):
             if os.pread(live, len(block), position) != block:
                 if not lease.lasts():
                     return False

@@ -22,11 +22,11 @@ from contextlib import closing, contextmanager
 
 import apsw
 
-from holdfast.adapters.local.database_exact import make_exact
-from holdfast.adapters.local.database_files import (
+from holdfast.adapters.local.database_exact import (
     OPEN_FLAGS,
     copy_to_new,
     digest_of_handle,
+    make_exact,
     open_if_there,
     same_content,
 )

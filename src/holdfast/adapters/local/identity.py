@@ -20,9 +20,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import atomic_write, atomic_write_in
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
-from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.small_files import atomic_write, atomic_write_in, read_own_file
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import StoreDamaged, StoreMissing, WorkspaceRefused

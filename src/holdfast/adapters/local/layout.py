@@ -40,8 +40,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.local.atomic_write import atomic_write, sync_directory
-from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.small_files import atomic_write, read_own_file, sync_directory
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem

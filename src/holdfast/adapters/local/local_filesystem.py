@@ -138,7 +138,7 @@ class LocalFilesystem:
 
     @staticmethod
     def pause_database(name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        from holdfast.adapters.local.database_pause import (
+        from holdfast.adapters.local.database_hold import (
             pause,  # late: few restores meet a database
         )
 

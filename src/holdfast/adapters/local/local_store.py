@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import sync_directory
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.commit_notes import (
     NOTES_BYTES,
@@ -24,6 +23,7 @@ from holdfast.adapters.local.commit_notes import (
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.quarantine import identity_of
+from holdfast.adapters.local.small_files import sync_directory
 from holdfast.adapters.local.stat_cache import SqliteStatCache
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_lock import StoreLock

@@ -13,7 +13,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.small_files import read_own_file
 from holdfast.ports.filesystem import DIRECTORY_MODE
 
 SET_ASIDE = "set-aside"

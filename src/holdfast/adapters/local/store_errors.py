@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.adapters.local.atomic_write import SyncFailed
+from holdfast.adapters.local.small_files import SyncFailed
 from holdfast.domain.errors import (
     HoldfastError,
     NoSpace,

@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.small_files import read_own_file
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.domain.errors import Busy
 from holdfast.ports.filesystem import FILE_MODE

@@ -10,9 +10,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import atomic_write, sync_directory
-from holdfast.adapters.local.private_files import read_own_file
 from holdfast.adapters.local.quarantine import quarantine
+from holdfast.adapters.local.small_files import atomic_write, read_own_file, sync_directory
 from holdfast.adapters.local.store_errors import store_trouble
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import atomic_write, sync_directory
 from holdfast.adapters.local.layout import RUNNING_TOOLS, StoreLayout
 from holdfast.adapters.local.quarantine import quarantine_directory
+from holdfast.adapters.local.small_files import atomic_write, sync_directory
 from holdfast.adapters.local.space_meter import LocalSpaceMeter
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
@@ -124,13 +124,13 @@ class StorePlace:
 
     @property
     def running_tools(self) -> RunningTools:
-        from holdfast.adapters.local.running_tools import LocalRunningTools  # most saves meet none
+        from holdfast.adapters.local.agent_tools import LocalRunningTools  # most saves meet none
 
         return LocalRunningTools(self._layout.directory)
 
     @property
     def tool_log(self) -> ToolLog:
-        from holdfast.adapters.local.tool_log import LocalToolLog  # no save needs it
+        from holdfast.adapters.local.agent_tools import LocalToolLog  # no save needs it
 
         return LocalToolLog(self._layout.directory)
 

@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import atomic_write
 from holdfast.adapters.local.catalog.readable_copy import ReadableCatalog
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.commit_notes import (
@@ -31,6 +30,7 @@ from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.objects.packs import pack_name
 from holdfast.adapters.local.quarantine import quarantine, quarantine_directory, sync
+from holdfast.adapters.local.small_files import atomic_write
 from holdfast.adapters.local.stat_cache import SqliteStatCache
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace

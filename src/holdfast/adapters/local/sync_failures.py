@@ -20,7 +20,7 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.adapters.local.atomic_write import SyncFailed, sync, sync_directory
+from holdfast.adapters.local.small_files import SyncFailed, sync, sync_directory
 from holdfast.domain.errors import StoreSuspect
 from holdfast.ports.filesystem import FILE_MODE, Filesystem, write_all
 

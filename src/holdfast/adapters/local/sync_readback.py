@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from holdfast.adapters.local.atomic_write import sync, sync_directory
 from holdfast.adapters.local.objects.index import Location
+from holdfast.adapters.local.small_files import sync, sync_directory
 from holdfast.adapters.local.sqlite_connection import connect, translate
 from holdfast.adapters.local.sync_failures import suspect
 from holdfast.domain.errors import StoreDamaged

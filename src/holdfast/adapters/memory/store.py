@@ -1,4 +1,4 @@
-"""A store in memory, opened, locked and measured as one thing.
+"""A store in memory, opened, locked and measured as one thing, with its event log and stat cache.
 
 Its directory holds nothing but quarantined files, so that an engine runs on it with the real file
 system for the workspace. Every `MemoryStore` made from the same `MemoryStoreState` is another
@@ -16,12 +16,56 @@ from pathlib import Path
 
 from holdfast.adapters.memory.agent_tools import MemoryRunningTools, MemoryToolLog
 from holdfast.adapters.memory.catalog import MemoryCatalog
-from holdfast.adapters.memory.event_log import MemoryEventLog
 from holdfast.adapters.memory.objects import MemoryObjectStore
 from holdfast.adapters.memory.search import MemorySearchIndex
 from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.errors import Busy
+from holdfast.domain.events import Event, NewEvent
 from holdfast.domain.ids import Digest, WorkspaceId
+from holdfast.ports.event_log import EventCursors
+
+_BEGINS_ABOVE = 1
+
+
+class MemoryEventLog:
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._keys: set[str] = set()
+        self._cursors = EventCursors()
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._lock:
+            yield
+
+    def cursors(self) -> EventCursors:
+        return self._cursors
+
+    def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
+        for one in new:
+            if one.key not in self._keys:
+                self._keys.add(one.key)
+                self._events.append(
+                    Event(
+                        self.newest() + 1,
+                        one.type,
+                        one.at_ns,
+                        one.session_id,
+                        one.checkpoint,
+                        one.about,
+                    )
+                )
+        self._cursors = cursors
+
+    def after(self, number: int, limit: int) -> Sequence[Event]:
+        return [event for event in self._events if event.number > number][:limit]
+
+    def newest(self) -> int:
+        return self._events[-1].number if self._events else _BEGINS_ABOVE
+
+    def close(self) -> None:
+        return None
 
 
 class MemoryStatCache:

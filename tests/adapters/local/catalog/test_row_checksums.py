@@ -9,8 +9,7 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.adapters.local.catalog.row_checksums import settings_checksum
-from holdfast.adapters.local.catalog.rows import checksum_of
+from holdfast.adapters.local.catalog.rows import checksum_of, settings_checksum
 
 pytestmark = pytest.mark.requirement("RL-4")
 

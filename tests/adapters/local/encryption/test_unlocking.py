@@ -33,7 +33,7 @@ from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import KeyNeeded, NoSpace, Refused, StoreDamaged, WrongKey
 from holdfast.testing.faulty_filesystem import Fail, Fault, FaultyFilesystem, Kill, Killed
-from holdfast.testing.recording_filesystem import RecordingFilesystem
+from holdfast.testing.intercepted_filesystem import RecordingFilesystem
 from tests.adapters.local.tree_pictures import picture
 
 pytestmark = pytest.mark.requirement("ST-6")

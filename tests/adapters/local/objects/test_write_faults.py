@@ -26,7 +26,7 @@ from holdfast.testing.faulty_filesystem import (
     Killed,
 )
 from holdfast.testing.faulty_sqlite import SqliteFaults
-from holdfast.testing.recording_filesystem import RecordingFilesystem
+from holdfast.testing.intercepted_filesystem import RecordingFilesystem
 from tests.adapters.local.objects.local_stores import fill, forget_index, open_objects, opened
 
 EARLIER = [b"earlier", compressible("earlier", 500), incompressible("earlier", 500)]

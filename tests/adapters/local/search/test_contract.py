@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.encryption.cipher import Cipher
-from holdfast.adapters.local.search.read_only import ReadOnlySearchIndex
-from holdfast.adapters.local.search.sqlite import SqliteSearchIndex
+from holdfast.adapters.local.search.sqlite import ReadOnlySearchIndex, SqliteSearchIndex
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.testing.search_contract import SearchIndexContract

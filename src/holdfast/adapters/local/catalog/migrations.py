@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import apsw
 
-from holdfast.adapters.local.catalog.row_checksums import seal_columns, seal_settings
-from holdfast.adapters.local.catalog.rows import checksum_of, is_sealed
+from holdfast.adapters.local.catalog.rows import checksum_of, is_sealed, seal_columns, seal_settings
 from holdfast.domain.errors import NewerStore, StoreDamaged
 from holdfast.values.classes import NamedTuple
 

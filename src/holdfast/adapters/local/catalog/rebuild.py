@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from holdfast.adapters.local.catalog.migrations import migrate
-from holdfast.adapters.local.catalog.row_checksums import seal_settings
-from holdfast.adapters.local.catalog.rows import SEALED_COLUMNS, checksum_of, operation_to_row
+from holdfast.adapters.local.catalog.rows import (
+    SEALED_COLUMNS,
+    checksum_of,
+    operation_to_row,
+    seal_settings,
+)
 from holdfast.adapters.local.catalog.salvage import Salvaged
 from holdfast.adapters.local.catalog.transaction import SqliteTransaction
 from holdfast.adapters.local.sqlite_connection import connect

@@ -20,8 +20,12 @@ from holdfast.adapters.local.catalog.page_images import (
     cells,
     strewn_cells,
 )
-from holdfast.adapters.local.catalog.row_checksums import settings_checksum
-from holdfast.adapters.local.catalog.rows import CHECKSUM_BYTES, SEALED_COLUMNS, is_sealed
+from holdfast.adapters.local.catalog.rows import (
+    CHECKSUM_BYTES,
+    SEALED_COLUMNS,
+    is_sealed,
+    settings_checksum,
+)
 
 _WIDTHS = {columns.count(",") + 1: table for table, columns in SEALED_COLUMNS.items()}
 _CONFIDENCE = SEALED_COLUMNS["checkpoints"].split(", ").index("confidence")

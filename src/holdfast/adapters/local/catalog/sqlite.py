@@ -20,7 +20,6 @@ from holdfast.adapters.local.catalog.migrations import (
     migrate,
     require_known,
 )
-from holdfast.adapters.local.catalog.row_checksums import unlogged_changes
 from holdfast.adapters.local.catalog.rows import (
     CHECKPOINT_COLUMNS,
     OPERATION_COLUMNS,
@@ -28,6 +27,7 @@ from holdfast.adapters.local.catalog.rows import (
     checkpoint_from_row,
     operation_from_row,
     session_from_row,
+    unlogged_changes,
 )
 from holdfast.adapters.local.catalog.transaction import SqliteTransaction
 from holdfast.adapters.local.commit_notes import NotedChanges, NotedOperation

@@ -6,7 +6,6 @@ from typing import Any
 
 import apsw
 
-from holdfast.adapters.local.catalog.row_checksums import seal_rows, seal_settings
 from holdfast.adapters.local.catalog.rows import (
     CHECKPOINT_VALUES,
     SEALED_COLUMNS,
@@ -15,6 +14,8 @@ from holdfast.adapters.local.catalog.rows import (
     checksum_of,
     operation_from_row,
     operation_to_row,
+    seal_rows,
+    seal_settings,
     session_to_row,
 )
 from holdfast.domain.checkpoints import Checkpoint, Kind

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from holdfast.adapters.local.catalog.migrations import migrate
-from holdfast.adapters.local.catalog.row_checksums import unsealed_rows
+from holdfast.adapters.local.catalog.rows import unsealed_rows
 
 _MOST_PROBLEMS = 20
 _LARGEST_SEQUENCE = 1 << 53

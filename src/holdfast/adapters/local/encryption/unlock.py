@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.adapters.local.atomic_write import atomic_write
 from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.encryption.key_slots import (
     KEY_FILE,
@@ -25,6 +24,7 @@ from holdfast.adapters.local.encryption.key_slots import (
 )
 from holdfast.adapters.local.encryption.secret_files import read_key_file, read_passphrase_file
 from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.small_files import atomic_write
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.domain.errors import HoldfastError, KeyNeeded, StoreDamaged, WrongKey
 from holdfast.ports.filesystem import Filesystem

@@ -17,13 +17,13 @@ from collections import defaultdict
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import sync_directory
 from holdfast.adapters.local.objects.blocks import objects_in
 from holdfast.adapters.local.objects.collection import Records, rewrite_pack
 from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender, pack_name
 from holdfast.adapters.local.objects.verify import damaged_packs
 from holdfast.adapters.local.quarantine import quarantine
+from holdfast.adapters.local.small_files import sync_directory
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest

@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import sync, sync_directory
 from holdfast.adapters.local.objects.blocks import objects_in
+from holdfast.adapters.local.small_files import sync, sync_directory
 from holdfast.domain.object_records import BadRecord, PlainRecords, Record, RecordFormat
 from holdfast.ports.filesystem import FILE_MODE, Filesystem, write_all
 

@@ -1,8 +1,9 @@
 """Making a damaged story one that can be used: sound rows go into a new file, the old is kept.
 
-    look:  check a copy → what can be proven of it
+    look:  check a copy → what can be proven of it: page images → cells → rows whose checksum holds
     mend:  a whole new file beside the old one → the old one aside → the new one in its place
 
+Guarantee: no row is taken whose checksum does not hold, and of two versions of a row the newer.
 A crash before the exchange leaves both, one in the middle of it leaves the new one waiting, which
 the next use of the story puts in place. Messages that are lost keep their places: others know them
 by number.
@@ -13,22 +14,29 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 
-from holdfast.adapters.local.catalog.page_images import page_images
+from holdfast.adapters.local.catalog.page_images import (
+    PageImages,
+    Unreadable,
+    Values,
+    cells,
+    page_images,
+    strewn_cells,
+)
+from holdfast.adapters.local.catalog.rows import is_sealed
 from holdfast.adapters.local.commit_notes import SLOT_BYTES, NotedChanges, decode_changes
 from holdfast.adapters.local.quarantine import quarantine, sync
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.story.migrations import CHANGES, OF_THE_STORY, migrate_story
-from holdfast.adapters.local.story.rows import INSERT, sealed, set_fact
-from holdfast.adapters.local.story.salvage import Salvaged, salvage_from
+from holdfast.adapters.local.story.rows import COLUMNS, INSERT, sealed, set_fact
 from holdfast.adapters.local.story.sqlite import SqliteStory
 from holdfast.adapters.local.story.story_file import StoryFile, rebuilt_beside
 from holdfast.domain.errors import HoldfastError, NewerStore
@@ -41,6 +49,63 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.layout import StoreLayout
     from holdfast.ports.clock import Clock
     from holdfast.ports.filesystem import Filesystem
+
+Salvaged: TypeAlias = dict[str, dict[Any, Values]]
+"""Proven rows by table and key."""
+
+_TABLES: dict[int, list[str]] = {}
+for _table, _columns in COLUMNS.items():
+    _TABLES.setdefault(_columns.count(",") + 1, []).append(_table)
+
+
+def nothing() -> Salvaged:
+    return {table: {} for table in COLUMNS}
+
+
+def salvage_from(pages: PageImages) -> Salvaged:
+    found = nothing()
+    free = pages.free_pages()
+    clear = {n for n in pages.images if pages.tells_its_kind(n, pages.newest(n))}
+    for number in sorted(clear - free):
+        _take_page(pages, number, found)
+    # Most of what is left are the long texts of rows that were read just now.
+    for number in sorted(pages.images.keys() - clear - free - pages.continued):
+        _take_page(pages, number, found)
+    return found
+
+
+def _take_page(pages: PageImages, number: int, found: Salvaged) -> None:
+    """Older images speak only for a page whose newest one does not make sense: they still show
+    what was removed."""
+    newest, *older = pages.images[number]
+    if _take(cells(pages, number, newest), found) and pages.tells_its_kind(number, newest):
+        return
+    if int.from_bytes(newest[:4], "big") > len(pages.images):
+        _take(strewn_cells(pages, newest), found)  # else it is the rest of a long text
+    for image in older:
+        sound = _take(cells(pages, number, image), found)
+        if sound and pages.tells_its_kind(number, image):
+            return
+
+
+def _take(rows: Iterable[Values | Unreadable], found: Salvaged) -> bool:
+    sound = True
+    for row in rows:
+        if isinstance(row, Unreadable):
+            sound = False
+            continue
+        tables = _TABLES.get(len(row), ())
+        table = next((table for table in tables if is_sealed(table, row)), None)
+        if table is not None:
+            found[table].setdefault(_key(table, row), row)
+        elif tables:
+            sound = False
+    return sound
+
+
+def _key(table: str, row: Values) -> Any:
+    return row[:2] if table == "facts" else row[0]
+
 
 LOST = "[lost to damage of the store]"
 _LOCK_TIMEOUT_S = 30.0

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from holdfast.adapters.local.atomic_write import sync_directory
 from holdfast.adapters.local.commit_notes import (
     SLOT_BYTES,
     NotedChanges,
@@ -27,6 +26,7 @@ from holdfast.adapters.local.commit_notes import (
     decode_changes,
 )
 from holdfast.adapters.local.quarantine import identity_of, quarantine
+from holdfast.adapters.local.small_files import sync_directory
 from holdfast.adapters.local.sqlite_connection import (
     DATABASE_TROUBLE,
     connect,
