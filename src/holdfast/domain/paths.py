@@ -6,6 +6,8 @@ to be put into JSON, with undecodable bytes as surrogate escapes that convert ba
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from holdfast.domain.errors import UsageError
 
 GIT_DIRECTORY = b".git"
@@ -42,6 +44,12 @@ def join(directory: bytes, name: bytes) -> bytes:
 
 def parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
+
+
+def ancestors(path: bytes) -> Iterator[bytes]:
+    """The directories above a path, nearest first, without the workspace itself."""
+    while path := parent(path):
+        yield path
 
 
 def basename(path: bytes) -> bytes:

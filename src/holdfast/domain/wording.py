@@ -29,6 +29,11 @@ def count_words(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def printable(text: str) -> str:
+    """The text on one line: a question mark for each character that cannot be shown."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 class Remark(str):
     """A warning that asks for nothing."""
 

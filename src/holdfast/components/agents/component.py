@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.wording import count_words, printable
 from holdfast.ports.component import (
     Captured,
     CaptureRequest,
@@ -92,10 +93,10 @@ class AgentsComponent:
         facts = state.facts
         lines = []
         if facts["files"]:
-            lines.append(f"{_count(facts['files'], 'file')}, {facts['bytes']:,} bytes")
+            lines.append(f"{count_words(facts['files'], 'file')}, {facts['bytes']:,} bytes")
         if facts["given"]:
             named = ", ".join(_clean(f"{agent} ({session})") for session, agent in facts["given"])
-            lines.append(f"{_count(len(facts['given']), 'agent')}: {named}")
+            lines.append(f"{count_words(len(facts['given']), 'agent')}: {named}")
         return [*(lines or ["nothing that agents remember"]), *facts["left_out"]]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
@@ -114,8 +115,8 @@ class AgentsComponent:
         if steps.beyond:
             some = ", ".join(shown(*place) for place in steps.beyond[:_SHOWN])
             warnings.append(
-                f"{_count(len(steps.beyond), 'path')} left alone, because agent_state does not "
-                f"name them any more: {some}"
+                f"{count_words(len(steps.beyond), 'path')} left alone, because agent_state does "
+                f"not name them any more: {some}"
             )
         if actions:
             warnings += self._active(request.workspace)
@@ -270,11 +271,7 @@ def _target_given(request: RestoreOf) -> Given:
 
 
 def _clean(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)[:200]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return printable(text)[:200]
 
 
 def _still_open(sessions: Sequence[str]) -> list[str]:
@@ -285,7 +282,7 @@ def _still_open(sessions: Sequence[str]) -> list[str]:
 
     newest = ", ".join(_clean(session) for session in reversed(sessions[-_MOST_OPEN:]))
     hear = "their agents hear of the restore at their next step"
-    return [Remark(f"{_count(len(sessions), 'session')} are still open ({newest}, …): {hear}")]
+    return [Remark(f"{count_words(len(sessions), 'session')} are still open ({newest}, …): {hear}")]
 
 
 def _not_ended(session: str) -> str:

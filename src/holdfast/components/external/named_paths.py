@@ -20,6 +20,7 @@ from holdfast.domain.external_paths import NotFollowed, require_kept
 from holdfast.domain.ignore.defaults import DEFAULT_RULES
 from holdfast.domain.ignore.rules import RuleStack
 from holdfast.domain.paths import STAGING_PREFIX, to_text
+from holdfast.domain.wording import printable
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 MOST_LOOKS = 10_000
@@ -72,7 +73,7 @@ class LeftOut(Exception):
 
 def shown(path: bytes) -> str:
     """A path for people, on one line."""
-    return "".join(c if c.isprintable() else "?" for c in to_text(path))
+    return printable(to_text(path))
 
 
 @contextmanager

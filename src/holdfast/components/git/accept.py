@@ -41,7 +41,7 @@ from holdfast.domain.git.accept import (
     Obstacle,
     PathLeftOut,
 )
-from holdfast.domain.paths import parent, to_text
+from holdfast.domain.paths import ancestors, parent, to_text
 from holdfast.ports.repository import CommitWish, HandOver
 
 _TIMEOUT_S = 600.0
@@ -271,7 +271,7 @@ class _Nested:
         self._found = dict.fromkeys(known, True)
 
     def holds(self, path: bytes) -> bool:
-        return any(self._is_repository(above) for above in _ancestors(path))
+        return any(self._is_repository(above) for above in ancestors(path))
 
     def _is_repository(self, directory: bytes) -> bool:
         if directory not in self._found:
@@ -280,22 +280,17 @@ class _Nested:
         return self._found[directory]
 
 
-def _ancestors(path: bytes) -> Iterator[bytes]:
-    while path := parent(path):
-        yield path
-
-
 def _clashes(rows: Sequence[TreeRow], there: Sequence[TreeRow]) -> list[bytes]:
     """Paths of `rows` for which something else is staged, in the path itself, above or below."""
     staged = {row.path: (row.mode, row.oid) for row in there}
     if not staged:
         return []
-    above = {up for path in staged for up in _ancestors(path)}
+    above = {up for path in staged for up in ancestors(path)}
     found = []
     for row in rows:
         same = staged.get(row.path, (row.mode, row.oid)) == (row.mode, row.oid)
         # A file takes the place of a directory, or the reverse, only if nothing is staged there.
-        blocked = any(staged.get(up, _GONE)[0] != _ABSENT for up in _ancestors(row.path))
+        blocked = any(staged.get(up, _GONE)[0] != _ABSENT for up in ancestors(row.path))
         covers = row.mode != _ABSENT and row.path in above and _holds(there, row.path)
         if not same or blocked or covers:
             found.append(row.path)

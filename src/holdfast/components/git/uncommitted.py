@@ -21,7 +21,7 @@ from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import read_head
 from holdfast.components.git.repository import Repository
 from holdfast.domain.paths import to_text
-from holdfast.domain.wording import Remark
+from holdfast.domain.wording import Remark, printable
 from holdfast.values.classes import dataclass, field
 
 _GITLINK = b"160000"
@@ -137,4 +137,4 @@ def _oid(data: bytes, entry: IndexEntry) -> str:
 
 
 def _clean(path: bytes) -> str:
-    return "".join(c if c.isprintable() else "?" for c in to_text(path))
+    return printable(to_text(path))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.domain.wording import count_words, printable
 from holdfast.ports.component import (
     Captured,
     CaptureRequest,
@@ -84,15 +85,15 @@ class PostgresComponent:
         lines = []
         for kept in decode_databases(state):
             lines.append(
-                f"{_clean(kept.database)}: {_count(kept.table_count, 'table')}, "
-                f"{_count(kept.total_rows, 'row')} (PostgreSQL {_clean(kept.shown_version)})"
+                f"{_clean(kept.database)}: {count_words(kept.table_count, 'table')}, "
+                f"{count_words(kept.total_rows, 'row')} (PostgreSQL {_clean(kept.shown_version)})"
             )
             largest = sorted(kept.rows.items(), key=lambda row: (-row[1], row[0]))[:_SHOWN]
-            lines += [f"  {_clean(name)}: {_count(rows, 'row')}" for name, rows in largest]
+            lines += [f"  {_clean(name)}: {count_words(rows, 'row')}" for name, rows in largest]
             if kept.table_count > len(largest):
-                lines.append(f"  and {_count(kept.table_count - len(largest), 'more table')}")
+                lines.append(f"  and {count_words(kept.table_count - len(largest), 'more table')}")
             if kept.large_objects:
-                lines.append(f"  {_count(kept.large_objects, 'large object')} left out")
+                lines.append(f"  {count_words(kept.large_objects, 'large object')} left out")
         return lines
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
@@ -195,8 +196,4 @@ def _connector_for(kept: KeptDatabase, connectors: Sequence[Connector]) -> Conne
 
 
 def _clean(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)[:200]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return printable(text)[:200]

@@ -45,7 +45,7 @@ from holdfast.components.postgres.states import (
 )
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.trees.objects import digest_of
-from holdfast.domain.wording import count_words
+from holdfast.domain.wording import count_words, printable
 from holdfast.ports.component import ComponentPreview, ComponentProblem, RestoreOf
 
 _NEW_SCHEMA = re.compile(
@@ -236,13 +236,13 @@ def preview(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> Com
     if len(actions) > len(shown):
         shown.append(f"{kept.database}: and {count_words(len(actions) - len(shown), 'more table')}")
     warnings = [
-        f"{kept.database}: {count:,} connection{'s' if count > 1 else ''} of {_clean(name)} will "
-        "have to wait, and then find other rows"
+        f"{kept.database}: {count:,} connection{'s' if count > 1 else ''} of {printable(name)} "
+        "will have to wait, and then find other rows"
         for name, count in others
     ]
     if kept.large_objects or (now is not None and now.large_objects):
         warnings.append(f"{kept.database}: large objects are left as they are")
-    return ComponentPreview(tuple(map(_clean, shown)), tuple(map(_clean, warnings)))
+    return ComponentPreview(tuple(map(printable, shown)), tuple(map(printable, warnings)))
 
 
 def _same_database(kept: KeptDatabase, state: ComponentState | None) -> KeptDatabase | None:
@@ -281,7 +281,3 @@ def _differences(kept: KeptDatabase, now: KeptDatabase | None) -> Iterator[str]:
 
 def _rows(number: int) -> str:
     return f"{number:,} row{'' if number == 1 else 's'}"
-
-
-def _clean(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)

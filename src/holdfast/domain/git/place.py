@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.wording import printable
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def git_place(state: ComponentState | None, checkpoint: Checkpoint | None) -> st
 
 
 def _words(branch: str | None, commit: str | None, dirty: int | None) -> str:
-    name = _visible(branch) if branch else "detached"
+    name = printable(branch) if branch else "detached"
     words = f"{name}@{commit[:_SHORT]}" if commit else f"{name}, no commit yet"
     return f"{words}, {dirty:,} dirty" if dirty else words
 
@@ -55,7 +56,3 @@ def dirty_files(state: ComponentState, checkpoint: Checkpoint | None) -> dict[st
     files = dirty.get("files")
     names = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
     return {"count": dirty["count"], "files": names}
-
-
-def _visible(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)

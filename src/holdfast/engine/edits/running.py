@@ -70,7 +70,7 @@ def wait_for_others(
     pause = threading.Event()
     while True:
         others = _others(vault, inside) if vault.has_story() else []
-        running = _tools(vault) if tools else []
+        running = working_tools(vault) if tools else []
         awaited = [tool for tool in running if not tool.waited]
         hopeless = all(_is_on_this_thread(vault, activity) for activity in others)
         late = vault.clock.monotonic_ns() >= deadline_ns
@@ -110,7 +110,8 @@ def is_running(vault: Vault, activity: Activity) -> bool:
     return owner == processes.own_identity() or processes.is_alive(owner)
 
 
-def _tools(vault: Vault) -> list[RunningTool]:
+def working_tools(vault: Vault) -> list[RunningTool]:
+    """Tool calls that run now, and that the caller is no part of."""
     if not vault.parts.has_running_tools():
         return []
     return vault.running_tools.of_others(vault.clock.now_ns())

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import basename, parent
+from holdfast.domain.paths import ancestors, basename, parent
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
 from holdfast.domain.trees.changes import TreeLoader
 from holdfast.domain.trees.edits import Replacement, replace_entries
@@ -172,12 +172,12 @@ def _each_at_its_own_path(
     for path, entry in found:
         free = path if entry is None else _free_path(path, placed, directories)
         placed[free] = entry
-        directories.update(_above(free))
+        directories.update(ancestors(free))
     return placed
 
 
 def _free_path(path: bytes, placed: Unsaved, directories: set[bytes]) -> bytes:
-    taken = next((above for above in (path, *_above(path)) if above in placed), None)
+    taken = next((above for above in (path, *ancestors(path)) if above in placed), None)
     if taken is None and path not in directories:
         return path
     length = len(path if taken is None else taken)
@@ -186,11 +186,6 @@ def _free_path(path: bytes, placed: Unsaved, directories: set[bytes]) -> bytes:
         number += 1
         beside = b"%s.meanwhile-%d" % (path[:length], number)
     return beside + path[length:]
-
-
-def _above(path: bytes) -> Iterator[bytes]:
-    while path := parent(path):
-        yield path
 
 
 def _capture(vault: Vault, items: list[Displaced]) -> list[tuple[bytes, FileEntry | None]]:

@@ -30,7 +30,7 @@ from holdfast.domain.restore.plan import (
 )
 from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.trees.tree import Tree, decode_tree
-from holdfast.domain.wording import Remark
+from holdfast.domain.wording import Remark, count_words
 from holdfast.engine.restore.database_files import (
     owner_of,
     transactions_under_way,
@@ -244,13 +244,17 @@ def _warnings(scan: Scan, plan: RestorePlan) -> Iterable[str]:
         yield (
             f"{to_text(marked[0].path)} has extended attributes ({marked[0].detail}), which no "
             f"checkpoint keeps: they go with it"
-            + (f"; so do those of {_count(len(marked) - 1, 'more file')}" if marked[1:] else "")
+            + (
+                f"; so do those of {count_words(len(marked) - 1, 'more file')}"
+                if marked[1:]
+                else ""
+            )
         )
     no_room = SkipReason.OVER_BUDGET
     unread = [s for s in scan.skipped if s.reason.is_failure and s.reason is not no_room]
     if unread:
         left = "is" if len(unread) == 1 else "are"
-        yield f"{_count(len(unread), 'path')} could not be read and {left} left alone"
+        yield f"{count_words(len(unread), 'path')} could not be read and {left} left alone"
 
 
 def saved_first(
@@ -265,7 +269,7 @@ def saved_first(
         saved, back = ("it is", "it") if count == 1 else ("they are", "them")
         command = "redo" if kind is OperationKind.UNDO else "undo"
         yield Remark(
-            f"{_count(count, 'path')} changed since the last checkpoint; "
+            f"{count_words(count, 'path')} changed since the last checkpoint; "
             f"{saved} saved first, so that {command} brings {back} back"
         )
 
@@ -276,9 +280,5 @@ def _repositories_reached(plan: RestorePlan, left_out: Iterable[Skipped]) -> Ite
     for top in sorted(tops):
         inside = sum(is_within(path, top) for path in plan.affected_files)
         if inside:
-            words = f"this changes {_count(inside, 'file')} in the repository {to_text(top)}"
+            words = f"this changes {count_words(inside, 'file')} in the repository {to_text(top)}"
             yield Remark(words)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -13,18 +13,12 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session
 from holdfast.domain.tool_calls import one_line
 from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
+from holdfast.engine.edits.running import working_tools
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
-from holdfast.ports.agent_tools import RunningTool, session_digest
+from holdfast.ports.agent_tools import session_digest
 
 _MOST_FILES = 5
-
-
-def working_tools(vault: Vault) -> list[RunningTool]:
-    """Tool calls that run now, and that the caller is no part of."""
-    if not vault.parts.has_running_tools():
-        return []
-    return vault.running_tools.of_others(vault.clock.now_ns())
 
 
 def working_warnings(

@@ -21,7 +21,7 @@ from holdfast.domain.git.index import (
     UnknownIndex,
     read_tracked_names,
 )
-from holdfast.domain.paths import GIT_DIRECTORY, join, parent
+from holdfast.domain.paths import GIT_DIRECTORY, ancestors, join, parent
 from holdfast.engine.scan.stable_read import read_whole
 from holdfast.ports.filesystem import Filesystem
 
@@ -135,7 +135,7 @@ class ExemptPaths:
         self._fs = fs
         self._workspace = workspace
         self.named = frozenset(named)
-        self._above_named = {above for path in self.named for above in _above(path)}
+        self._above_named = {above for path in self.named for above in ancestors(path)}
         self.repositories: dict[bytes, Repository] = {}
 
     def enter(
@@ -202,7 +202,7 @@ class ExemptPaths:
     def _of(self, path: bytes) -> list[tuple[Repository, bytes]]:
         """The repositories that a path is in, each with its own name for it."""
         found = []
-        for directory in (*_above(path), b""):
+        for directory in (*ancestors(path), b""):
             repository = self.repositories.get(directory)
             if repository is not None:
                 found.append((repository, repository.own(path)))
@@ -224,11 +224,6 @@ class ExemptPaths:
 
     def _place(self, directory: bytes) -> bytes:
         return b"/".join(part for part in (self._workspace, directory, GIT_DIRECTORY) if part)
-
-
-def _above(path: bytes) -> Iterable[bytes]:
-    while path := parent(path):
-        yield path
 
 
 def _key(path: bytes, status: os.stat_result) -> tuple[bytes, int, int, int, int, int]:

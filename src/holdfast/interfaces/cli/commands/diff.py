@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.interfaces.cli.arguments import Parser, context_lines
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.path_arguments import is_known_path
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import Difference
@@ -126,7 +127,7 @@ def _range(
         pass
     else:
         return None  # a name may have two dots
-    if _is_path(invocation, opened, word, []):
+    if is_known_path(invocation, opened, word, []):
         return None
     before, _, after = word.partition("..")
     old = invocation.resolve(opened, before or "HEAD")
@@ -140,7 +141,7 @@ def _checkpoint(
     try:
         one = invocation.resolve(opened, word)
     except (UnknownReference, NotFound):
-        if not invocation.options.dashes and _is_path(invocation, opened, word, found):
+        if not invocation.options.dashes and is_known_path(invocation, opened, word, found):
             return None
         raise
     if not invocation.options.dashes and not invocation.json and _is_there(invocation, word):
@@ -153,18 +154,11 @@ def _checkpoint(
 def _require_path(
     invocation: Invocation, opened: Workspace, word: str, found: list[Checkpoint]
 ) -> None:
-    if _is_path(invocation, opened, word, found):
+    if is_known_path(invocation, opened, word, found):
         return
     if len(found) < 2:
         invocation.resolve(opened, word)
     raise NotFound(f"{word!r} is neither a checkpoint nor a path", hint=_HOW_PATHS_ARE_GIVEN)
-
-
-def _is_path(invocation: Invocation, opened: Workspace, word: str, found: list[Checkpoint]) -> bool:
-    """Whether the workspace, HEAD or what is compared has such a path."""
-    from holdfast.interfaces.cli.path_arguments import is_known_path
-
-    return is_known_path(invocation, opened, word, found)
 
 
 def _is_there(invocation: Invocation, word: str) -> bool:
