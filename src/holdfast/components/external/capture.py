@@ -20,7 +20,7 @@ from holdfast.components.external.named_paths import (
     MOST_BYTES,
     Entry,
     LeftOut,
-    Look,
+    WalkResult,
     opened_directory,
     shown,
 )
@@ -38,7 +38,7 @@ _RACY_NS = 2_000_000_000
 """A change within the coarsest clock of a file system may leave no trace in the times."""
 
 
-def capture(request: CaptureRequest, sink: ContentSink, look: Look) -> Captured | None:
+def capture(request: CaptureRequest, sink: ContentSink, look: WalkResult) -> Captured | None:
     signature = _signature(look, request.now_ns)
     previous = request.previous
     # What was said to be missing is not said again by a checkpoint that is otherwise the same.
@@ -69,7 +69,7 @@ def capture(request: CaptureRequest, sink: ContentSink, look: Look) -> Captured 
     return Captured(facts, tuple(_problems(look, previous)), {"signature": signature})
 
 
-def _problems(look: Look, previous: ComponentState | None) -> Iterator[str]:
+def _problems(look: WalkResult, previous: ComponentState | None) -> Iterator[str]:
     """What a restore will not bring back, told by the first checkpoint that is without it."""
     told = () if previous is None else previous.facts.get("left_out", ())
     lost = [
@@ -84,7 +84,7 @@ def _problems(look: Look, previous: ComponentState | None) -> Iterator[str]:
         yield f"not captured: {more} more outside the workspace"
 
 
-def _signature(look: Look, now_ns: int) -> str | None:
+def _signature(look: WalkResult, now_ns: int) -> str | None:
     """Equal only when nothing has changed; None when that could not be told."""
     digest = blake3()
     digest.update(repr(look.left_out).encode())

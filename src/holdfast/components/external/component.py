@@ -25,7 +25,7 @@ from holdfast.ports.component import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.components.external.named_paths import Looking
+    from holdfast.components.external.named_paths import PathWalk
     from holdfast.components.external.restore import Restoring
     from holdfast.ports.component_notes import ExternalPaths
 
@@ -52,7 +52,7 @@ class ExternalComponent:
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
         from holdfast.components.external.capture import capture
 
-        return capture(request, sink, self._looking(request.workspace).at(self._names()))
+        return capture(request, sink, self._path_walk(request.workspace).at(self._names()))
 
     def describe(self, state: ComponentState) -> Sequence[str]:
         paths, left_out = state.facts["paths"], state.facts["left_out"]
@@ -127,14 +127,14 @@ class ExternalComponent:
     def _restoring(self, request: RestoreOf, *, everything_known: bool = False) -> Restoring:
         from holdfast.components.external.restore import Restoring
 
-        looking = self._looking(request.workspace)
-        return Restoring(request, self._names(), looking, everything_known=everything_known)
+        walk = self._path_walk(request.workspace)
+        return Restoring(request, self._names(), walk, everything_known=everything_known)
 
-    def _looking(self, workspace: Path) -> Looking:
-        from holdfast.components.external.named_paths import Looking
+    def _path_walk(self, workspace: Path) -> PathWalk:
+        from holdfast.components.external.named_paths import PathWalk
 
         stores = [] if self._stores is None else [os.fsencode(self._stores)]
-        return Looking([os.fsencode(workspace), *stores])
+        return PathWalk([os.fsencode(workspace), *stores])
 
     def _names(self) -> list[bytes]:
         try:

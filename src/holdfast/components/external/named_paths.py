@@ -1,4 +1,4 @@
-"""Looking at named paths anywhere on the machine, without ever following a link.
+"""Walking named paths anywhere on the machine, without ever following a link.
 
     each name: enter its directory name by name → what is there, and everything below it
 
@@ -58,7 +58,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Look:
+class WalkResult:
     """Everything that was found, by path; what was passed over, each with its reason; and the
     directories whose names were not all looked at."""
 
@@ -113,16 +113,16 @@ def look_at(path: bytes) -> Entry:
         raise LeftOut(str(error.strerror)) from None
 
 
-class Looking:
-    """A look at all names, the newest first, within bounds; `forbidden` directories are not
+class PathWalk:
+    """A walk over all names, the newest first, within bounds; `forbidden` directories are not
     entered."""
 
     def __init__(self, forbidden: Sequence[bytes]) -> None:
         self._forbidden = {i for path in forbidden if (i := _identity(path)) is not None}
         self._looks = 0
 
-    def at(self, names: Sequence[bytes]) -> Look:
-        look = Look()
+    def at(self, names: Sequence[bytes]) -> WalkResult:
+        look = WalkResult()
         for name in reversed(names):
             if name in look.entries:
                 continue
@@ -137,7 +137,7 @@ class Looking:
                 look.entries[path] = Entry(path, None, None)
         return look
 
-    def _named(self, name: bytes, look: Look) -> None:
+    def _named(self, name: bytes, look: WalkResult) -> None:
         try:
             require_kept(to_text(name))
         except NotFollowed as error:
@@ -151,7 +151,7 @@ class Looking:
                 _require_file(entry)
         look.entries[name] = entry
 
-    def _below(self, directory: Entry, name: bytes, look: Look) -> None:
+    def _below(self, directory: Entry, name: bytes, look: WalkResult) -> None:
         """Everything in a directory, whose own entry is the caller's to note."""
         assert directory.status is not None
         if (directory.status.st_dev, directory.status.st_ino) in self._forbidden:
@@ -175,7 +175,7 @@ class Looking:
                 continue
             look.entries[entry.path] = entry
 
-    def _entry(self, fd: int, path: bytes, owner: int, look: Look) -> Entry | None:
+    def _entry(self, fd: int, path: bytes, owner: int, look: WalkResult) -> Entry | None:
         name = path.rpartition(b"/")[2]
         if name.startswith(STAGING_PREFIX):
             return None

@@ -21,7 +21,7 @@ from holdfast.components.external.named_paths import (
     BUILT_IN,
     Entry,
     LeftOut,
-    Looking,
+    PathWalk,
     above_of,
     look_at,
     opened_directory,
@@ -75,14 +75,14 @@ class Restoring:
         self,
         request: RestoreOf,
         names: Sequence[bytes],
-        looking: Looking,
+        walk: PathWalk,
         *,
         everything_known: bool = False,
     ) -> None:
         """A preview takes for known whatever is there: it will be captured before anything else."""
         self._request = request
         self._names = frozenset(names)
-        self._looking = looking
+        self._path_walk = walk
         self._everything_known = everything_known
         word, _, keys = request.mode.partition(":")
         self._chosen = set(keys.split(",")) if word in (SOME, BELOW) else None
@@ -100,7 +100,7 @@ class Restoring:
         if self._chosen is not None:  # nor was anything below a file
             covering |= {k.path for k in wanted.values() if k.kind in (Kind.FILE, Kind.LINK)}
         unknown = {k.path for k in wanted.values() if k.kind.is_unknown or k.kind is Kind.PARTIAL}
-        look = self._looking.at([*wanted, *covering])
+        look = self._path_walk.at([*wanted, *covering])
         for path in sorted(wanted):
             if self._is_chosen(path) and not wanted[path].kind.is_unknown:
                 self._plan_one(steps, wanted[path], wanted)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.components.external.named_paths import Entry, Look, shown
+from holdfast.components.external.named_paths import Entry, WalkResult, shown
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.external_paths import key_of, require_kept
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_within, to_text
@@ -93,7 +93,7 @@ def mode_of(entry: Entry) -> int:
     return 0 if entry.status is None else stat.S_IMODE(entry.status.st_mode) & _KEPT_MODE
 
 
-def encode_index(entries: Sequence[Entry], look: Look) -> bytes:
+def encode_index(entries: Sequence[Entry], look: WalkResult) -> bytes:
     directories = {entry.path for entry in entries if entry.is_directory}
     rows = [_kept_of(entry, look.cut) for entry in entries]
     for path in look.left_out:

@@ -189,7 +189,7 @@ class GitComponent:
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         from holdfast.components.git import keep_alive as keeping
         from holdfast.components.git.commands import Git
-        from holdfast.components.git.nested.release import drop_nested, owned_in_nested
+        from holdfast.components.git.nested.places import drop_nested, owned_in_nested
         from holdfast.components.git.nested.states import kept_in_nested
 
         repository = find_repository(workspace)
