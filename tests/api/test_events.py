@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -293,6 +294,27 @@ def test_a_number_that_is_none_is_refused(session: SessionCheckpointer, after: o
     session.checkpoint("first")
     with Workspace(session.workspace) as workspace, pytest.raises(UsageError):
         workspace.events(after)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"follow": "x"}, {"timeout_s": "x"}, {"timeout_s": -1}, {"timeout_s": float("nan")}]
+)
+def test_an_argument_of_another_kind_is_refused(
+    session: SessionCheckpointer, wrong: dict[str, Any]
+) -> None:
+    session.checkpoint("one")
+    with Workspace(session.workspace) as workspace, pytest.raises(UsageError):
+        list(workspace.events(**wrong))
+
+
+def test_a_closed_workspace_says_that_it_is_closed(session: SessionCheckpointer) -> None:
+    session.checkpoint("one")
+    workspace = Workspace(session.workspace)
+    workspace.close()
+    with pytest.raises(UsageError, match="closed"):
+        workspace.events()
+    with pytest.raises(UsageError):
+        Workspace(5)  # type: ignore[arg-type]
 
 
 def test_a_place_where_nothing_was_saved_is_refused(tmp_path: Path) -> None:

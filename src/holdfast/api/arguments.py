@@ -106,6 +106,12 @@ def limit(name: str, value: Any) -> int:
     return found
 
 
+def seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise _wrong(name, value, "a number of seconds")
+    return float(value)
+
+
 def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise _wrong(name, value, "True or False")

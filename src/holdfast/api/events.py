@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.api import arguments
 from holdfast.domain.errors import Busy, HoldfastError, Refused, UsageError
 from holdfast.domain.events import Event
 from holdfast.engine.history.events import events_after, record_events
@@ -49,7 +50,10 @@ class EventFeed:
             raise UsageError(
                 f"{after!r} is not the number of an event", hint="leave it out to begin with"
             )
-        return self._followed(after, timeout_s) if follow else self._present(after)
+        patience_s = arguments.optional(arguments.seconds, "timeout_s", timeout_s)
+        if arguments.flag("follow", follow):
+            return self._followed(after, patience_s)
+        return self._present(after)
 
     def close(self) -> None:
         with self._woken:

@@ -75,14 +75,18 @@ class Workspace:
     """An open workspace; safe to share between threads. `NotFound` where nothing was ever saved."""
 
     def __init__(self, workspace: str | PathLike[str]) -> None:
-        self._opened = _open(Path(workspace), create=False, purpose="holdfast workspace")
+        from holdfast.api import arguments
+
+        place = Path(arguments.path("workspace", workspace))
+        self._opened = _open(place, create=False, purpose="holdfast workspace")
         self._feed: EventFeed | None = None
+        self._is_closed = False
 
     @classmethod
     def of(cls, opened: OpenWorkspace) -> Workspace:
         """For a workspace that is open already; closing it closes that too."""
         made = cls.__new__(cls)
-        made._opened, made._feed = opened, None
+        made._opened, made._feed, made._is_closed = opened, None, False
         return made
 
     @property
@@ -276,6 +280,10 @@ class Workspace:
 
         `after` is the number of the last event that you have. With `follow` it continues with new
         events, until nothing has happened for `timeout_s`, or until the workspace is closed."""
+        if self._is_closed:
+            from holdfast.domain.errors import UsageError
+
+            raise UsageError("the workspace is closed", hint="open it again")
         if self._feed is None:
             from holdfast.api.events import EventFeed
 
@@ -283,6 +291,7 @@ class Workspace:
         return self._feed.events(after, follow=follow, timeout_s=timeout_s)
 
     def close(self) -> None:
+        self._is_closed = True
         if self._feed is not None:
             self._feed.close()
         self._opened.close()
