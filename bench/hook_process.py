@@ -83,7 +83,8 @@ class HookProcess:
 
         with contextlib.suppress(NoDaemon):
             ask("stop", environment={**os.environ, **self._variables})
-        shutil.rmtree(self._runtime)
+        # The daemon answers first and removes its socket then: either of us may be first.
+        shutil.rmtree(self._runtime, ignore_errors=True)
 
     def _run(self, *command: str, stdin: bytes = b"") -> bytes:
         return run(
