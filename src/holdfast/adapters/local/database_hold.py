@@ -111,8 +111,8 @@ _LOCK = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, p
 
 @contextmanager
 def pause(name: bytes, dir_fd: int) -> Iterator[bool]:
-    """Whether no transaction is under way, for the block; also True for what is no database, or
-    none that could be written."""
+    """Whether no transaction is in progress, for the block. Also True for a file that is not a
+    database, or that cannot be written."""
     fd = None
     with contextlib.suppress(OSError):
         fd = os.open(name, _FLAGS, dir_fd=dir_fd)
