@@ -6,7 +6,7 @@ What a save does not need is imported by what does: most workspaces have no agen
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -127,7 +127,6 @@ class AgentsComponent:
     ) -> Sequence[str]:
         """Agents that are at work, also where nothing of theirs is kept: what they know of these
         files no longer holds."""
-        from holdfast.components.agents.activity import running_agents
         from holdfast.domain.wording import Remark
 
         running = [
@@ -160,14 +159,14 @@ class AgentsComponent:
         return found
 
     def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
-        from holdfast.components.agents.purge import files
+        from holdfast.components.agents.states import files
 
         return files(state, contents, self._own_roots())
 
     def without(
         self, state: ComponentState, contents: ContentSource, paths: Sequence[bytes]
     ) -> Remainder:
-        from holdfast.components.agents.purge import without
+        from holdfast.components.agents.states import without
 
         return without(state, contents, paths, self._own_roots())
 
@@ -226,7 +225,6 @@ class AgentsComponent:
             raise ComponentProblem(error.message) from None
 
     def _active(self, workspace: Path) -> list[str]:
-        from holdfast.components.agents.activity import running_agents
 
         running = [
             f"{agent} is at work here (process {process}): what it remembers now may overwrite this"
@@ -290,3 +288,46 @@ def _not_ended(session: str) -> str:
 
     hears = "its agent hears of the restore at its next step"
     return Remark(f"session {_clean(session)} is still open: {hears}")
+
+
+if TYPE_CHECKING:
+    pass
+
+_PROCESSES = Path("/proc")
+_ARGUMENT_BYTES = 4096
+_LOOKED_AT = 2
+"""The program, or the script that an interpreter was told to run."""
+
+
+def running_agents(workspace: Path, agents: Iterable[KnownAgent]) -> Iterator[tuple[str, int]]:
+    """The name of each of these agents that runs, with the id of its process."""
+    programs = {program: agent.name for agent in agents for program in agent.programs}
+    try:
+        processes = [entry for entry in os.listdir(_PROCESSES) if entry.isdecimal()]
+    except OSError:
+        return
+    for process in sorted(processes, key=int):
+        agent = _agent(_PROCESSES / process, programs)
+        if agent is not None and _is_inside(_PROCESSES / process, workspace):
+            yield agent, int(process)
+
+
+def _agent(process: Path, programs: Mapping[str, str]) -> str | None:
+    try:
+        with open(process / "cmdline", "rb") as file:
+            arguments = file.read(_ARGUMENT_BYTES).split(b"\0")
+    except OSError:
+        return None
+    for argument in arguments[:_LOOKED_AT]:
+        name = os.path.basename(os.fsdecode(argument)).partition(".")[0]
+        if name in programs:
+            return programs[name]
+    return None
+
+
+def _is_inside(process: Path, workspace: Path) -> bool:
+    try:
+        directory = Path(os.readlink(process / "cwd"))
+    except OSError:
+        return False
+    return directory == workspace or workspace in directory.parents

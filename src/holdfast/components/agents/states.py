@@ -1,27 +1,31 @@
-"""What a checkpoint says about the state of agents, as values.
+"""What a checkpoint says about the state of agents, as values; removing single files from it for
+good.
 
     index            [[root, path, kind, mode, mtime_ns], …]   kind is file, link, directory, or
-                     removed: what was there, and below, was taken out for good
+                     removed: what was there, and below, was purged
     entry/<digest>   a file's bytes, a link's target, a directory's mode; digest of its place
     given            {session: {agent: state}}, as the library was given it
 
-The name of an entry's content follows from its place, so that a state tells what it holds of a
-place without its index. Both may come from an imported bundle: every place is checked here.
+The name of an entry's content follows from its place, so a state tells what it holds of a place
+without its index. Both may come from an imported bundle: every place is checked here.
+
+A purged place stays listed as removed, so that a restore does not touch it or anything below it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.components.agents.pattern_walk import Entry, Place
+from holdfast.components.agents.pattern_walk import Entry, Place, Roots, shown
 from holdfast.domain.agent_patterns import Root
-from holdfast.domain.paths import STAGING_PREFIX, from_text, is_safe_name, to_text
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.paths import STAGING_PREFIX, from_text, is_safe_name, is_within, to_text
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.component import ComponentProblem, ContentSource
+from holdfast.ports.component import ComponentProblem, ContentSource, Remainder
 
 INDEX = "index"
 GIVEN = "given"
@@ -136,3 +140,53 @@ def decode_given(data: bytes) -> dict[str, dict[str, Any]]:
         if not isinstance(agents, dict) or not all(isinstance(s, dict) for s in agents.values()):
             raise ValueError("a state is no object")
     return given
+
+
+_WITH_BYTES = (Kind.FILE, Kind.LINK)
+
+
+def files(state: ComponentState, contents: ContentSource, roots: Roots) -> Mapping[bytes, str]:
+    """Absolute paths with the names of their content. Directories have none that tells anything."""
+    return {
+        path: kept.content
+        for kept in read_index(contents).values()
+        if kept.kind in _WITH_BYTES
+        and state.content(kept.content) is not None
+        and (path := roots.absolute(kept.place)) is not None
+    }
+
+
+def without(
+    state: ComponentState, contents: ContentSource, paths: Sequence[bytes], roots: Roots
+) -> Remainder:
+    """A path that patterns reach in two ways is named once in `files`, and goes in both."""
+    rest: list[Kept] = []
+    gone: list[Kept] = []
+    for kept in read_index(contents).values():
+        path = roots.absolute(kept.place)
+        is_gone = path is not None and any(is_within(path, top) for top in paths)
+        (gone if is_gone else rest).append(kept)
+    marks = {
+        place: Kept(*place, Kind.REMOVED, 0, 0) for top in paths for place in roots.places(top)
+    }
+    facts = dict(state.facts)
+    facts["files"] = sum(kept.kind in _WITH_BYTES for kept in rest)
+    facts["bytes"] = sum(
+        content.size
+        for kept in rest
+        if kept.kind in _WITH_BYTES and (content := state.content(kept.content)) is not None
+    )
+    facts["left_out"] = [
+        *facts["left_out"],
+        *(f"{shown(*place)}: removed for good" for place in marks if _reached(place, gone)),
+    ]
+    named = set(files(state, contents, roots).values())
+    twice = {k.content: b"" for k in gone if k.kind in _WITH_BYTES and k.content not in named}
+    rows = [*rest, *(mark for place, mark in marks.items() if _reached(place, gone))]
+    return Remainder(facts, twice | {INDEX: encode_kept(rows)})
+
+
+def _reached(place: tuple[object, tuple[bytes, ...]], gone: Sequence[Kept]) -> bool:
+    """Of the ways to name a path, those by which something was there."""
+    root, path = place
+    return any(kept.root is root and kept.path[: len(path)] == path for kept in gone)

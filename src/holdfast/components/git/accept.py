@@ -20,7 +20,6 @@ from pathlib import Path
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.operation_files import operation_name, present_paths
-from holdfast.components.git.plain_files import read_whole, sync_directory
 from holdfast.components.git.plan import tree_of
 from holdfast.components.git.references import (
     BrokenReference,
@@ -29,7 +28,12 @@ from holdfast.components.git.references import (
     read_head,
     require_file_references,
 )
-from holdfast.components.git.repository import Repository, find_repository
+from holdfast.components.git.repository import (
+    Repository,
+    find_repository,
+    read_whole,
+    sync_directory,
+)
 from holdfast.components.git.scratch_index import Scratch, TreeRow, scratch, staged_rows, tree_rows
 from holdfast.components.git.user_commit import run_commit
 from holdfast.domain.errors import Refused

@@ -22,9 +22,13 @@ from typing import Any
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.dirty_files import all_dirty
-from holdfast.components.git.durability import Meanwhile, sync_recent_objects
 from holdfast.components.git.index_file import GITLINK, IndexChecksum, read_index
-from holdfast.components.git.loose_objects import NewObject, is_loose
+from holdfast.components.git.loose_objects import (
+    Meanwhile,
+    NewObject,
+    is_loose,
+    sync_recent_objects,
+)
 from holdfast.components.git.operation_files import (
     Files,
     TooMuch,
@@ -32,7 +36,6 @@ from holdfast.components.git.operation_files import (
     named_objects,
     operation_name,
 )
-from holdfast.components.git.plain_files import TooLarge, blocks_of, opened
 from holdfast.components.git.reference_choice import replaced_by
 from holdfast.components.git.references import (
     LINK,
@@ -42,8 +45,8 @@ from holdfast.components.git.references import (
     read_all,
     read_reference,
 )
-from holdfast.components.git.repository import Repository
-from holdfast.components.git.split_index import shared_name
+from holdfast.components.git.repository import Repository, TooLarge, blocks_of, opened
+from holdfast.components.git.staged import Staged, read_staged, shared_name
 from holdfast.components.git.stash import StashEntry, parse_log, read_stash_log
 from holdfast.components.git.states import (
     BRANCHES,
@@ -66,7 +69,6 @@ from holdfast.components.git.status import (
     submodule_commit,
 )
 from holdfast.components.git.tags import Tagged, encode_tags, read_tagged
-from holdfast.components.git.uncommitted import Staged, read_staged
 from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.trees.objects import digest_of

@@ -24,7 +24,7 @@ from holdfast.ports.component import (
 
 if TYPE_CHECKING:
     from holdfast.components.git.commands import Git
-    from holdfast.components.git.nested.restore import NestedRestoring
+    from holdfast.components.git.nested_restore import NestedRestoring
     from holdfast.domain.git.drift import GitDrift
     from holdfast.domain.git.place import PresentGit
     from holdfast.domain.purges import Holder, Purged
@@ -67,7 +67,7 @@ class GitComponent:
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
         if self._has_nested(request):
-            from holdfast.components.git.nested.capture import NestedCapturing
+            from holdfast.components.git.nested_capture import NestedCapturing
 
             return NestedCapturing(request, self._environment, self._noted, self._ours).run(sink)
         repository = self._required(request.workspace)
@@ -109,8 +109,8 @@ class GitComponent:
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
     ) -> Sequence[str]:
         from holdfast.components.git.commands import Git
+        from holdfast.components.git.drift import uncommitted
         from holdfast.components.git.references import BrokenReference
-        from holdfast.components.git.uncommitted import uncommitted
         from holdfast.domain.git.index import UnknownIndex
 
         repository = find_repository(workspace)
@@ -154,7 +154,7 @@ class GitComponent:
             return None  # a broken repository is told about where it matters
 
     def place(self, request: CaptureRequest) -> PresentGit | None:
-        from holdfast.components.git.current_place import present, present_as_before
+        from holdfast.components.git.drift import present, present_as_before
         from holdfast.components.git.references import BrokenReference
 
         repository = find_repository(request.workspace, ours=self._ours)
@@ -189,8 +189,11 @@ class GitComponent:
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         from holdfast.components.git import keep_alive as keeping
         from holdfast.components.git.commands import Git
-        from holdfast.components.git.nested.places import drop_nested, owned_in_nested
-        from holdfast.components.git.nested.states import kept_in_nested
+        from holdfast.components.git.nested_repositories import (
+            drop_nested,
+            kept_in_nested,
+            owned_in_nested,
+        )
 
         repository = find_repository(workspace)
         kept: list[bytes] = []
@@ -222,7 +225,7 @@ class GitComponent:
         return self._with_nested and find_repository(request.workspace) is None
 
     def _nested(self, request: RestoreOf) -> NestedRestoring:
-        from holdfast.components.git.nested.restore import NestedRestoring
+        from holdfast.components.git.nested_restore import NestedRestoring
 
         return NestedRestoring(request, self._environment)
 

@@ -18,8 +18,14 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from holdfast.components.git.index_file import GITLINK, IndexEntries, IndexEntry
-from holdfast.components.git.plain_files import TooLarge, blocks_of, opened, read_small, read_whole
-from holdfast.components.git.repository import Repository
+from holdfast.components.git.repository import (
+    Repository,
+    TooLarge,
+    blocks_of,
+    opened,
+    read_small,
+    read_whole,
+)
 from holdfast.components.git.states import DIRTY, INDEX
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git.index import UnknownIndex

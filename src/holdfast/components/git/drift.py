@@ -1,33 +1,39 @@
-"""Whether HEAD is elsewhere than it was at a checkpoint, and what a commit would then contain.
+"""How HEAD and the working tree differ from a checkpoint, the index or a commit, for previews and
+screens.
 
-    HEAD is where it was → nothing to say
-    else: files that differ from the index (looked at, hashed as git would), what is staged (1
-    process), and unknown files that no rule ignores (1 process)
+    drift         HEAD moved since a checkpoint → files that differ from the index, staged paths
+                  (1 process), unknown files that no rule ignores (1 process)
+    present       where HEAD is, and how many files are dirty (1 process unless git is unchanged)
+    uncommitted   paths with changed, staged or unknown content that no commit has (2 processes)
 
-With `after`, files are counted as a restore is about to make them. Filters are not run, so a file
-that one of them changes on the way into git may count as changed.
+An index entry with the times and size of the file means unchanged; else its bytes are hashed as
+git would. Filters are not run, so a file that one of them changes on the way into git may count as
+changed; converted line ends do not. Nothing is captured.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.index_file import GITLINK, IndexEntry, read_index
-from holdfast.components.git.plain_files import read_whole
+from holdfast.components.git.dirty_files import all_dirty, dirty_now
+from holdfast.components.git.index_file import GITLINK, IndexEntries, IndexEntry, read_index
 from holdfast.components.git.references import Head, read_head
+from holdfast.components.git.repository import Repository, blocks_of, opened, read_whole
+from holdfast.components.git.staged import read_staged
 from holdfast.components.git.states import HEADS, decode_state
-from holdfast.components.git.uncommitted import (
-    differs_from_index,
-    ignored_paths,
-    is_content_of,
-    read_staged,
-)
+from holdfast.components.git.status import is_as_before, submodule_commit
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git.drift import GitDrift, GitPlace
 from holdfast.domain.git.index import UnknownIndex
+from holdfast.domain.git.place import PresentGit
 from holdfast.domain.paths import to_text
+from holdfast.domain.wording import Remark, printable
+from holdfast.ports.component import CaptureRequest
 
 After = Mapping[bytes, Callable[[], bytes | None]]
 """Paths below the workspace with what they are about to hold; None for what is about to go, and
@@ -86,3 +92,131 @@ def _is_there(top: bytes, path: bytes) -> bool:
 
 def _will_differ(content: bytes | None, entry: IndexEntry) -> bool:
     return content is None or not is_content_of(content, entry)
+
+
+def present_as_before(repository: Repository, request: CaptureRequest) -> PresentGit | None:
+    """None when the state before does not say it."""
+    previous = request.previous
+    if previous is None or not is_as_before(repository, previous, now_ns=request.now_ns):
+        return None
+    found = dirty_now(repository, request, previous, request.changed())
+    return None if found is None else _present(read_head(repository), int(found["count"]))
+
+
+def present(
+    repository: Repository, environment: Mapping[str, str], request: CaptureRequest
+) -> PresentGit:
+    head = read_head(repository)
+    return _present(head, _dirty(repository, environment, request, head))
+
+
+def _present(head: Head, dirty: int | None) -> PresentGit:
+    branch = None if head.ref is None else to_text(head.ref.removeprefix(HEADS))
+    return PresentGit(branch, head.commit, dirty)
+
+
+def _dirty(
+    repository: Repository, environment: Mapping[str, str], request: CaptureRequest, head: Head
+) -> int | None:
+    """None where that is not known."""
+    try:
+        with opened(repository.own(b"index")) as index_fd:
+            if index_fd is None:
+                return 0
+            git = Git(repository, environment, request.timeout_s)
+            staged = [path for _, path in read_staged(git, head.commit).rows]
+            submodules = _submodules(repository, head, index_fd)
+            workspace = os.fsencode(request.workspace)
+            found = all_dirty(
+                repository, workspace, index_fd, head.commit, staged, submodules, request.seen
+            )
+    except (GitFailed, UnknownIndex, OSError):
+        return None
+    return None if found is None else int(found["count"])
+
+
+def _submodules(repository: Repository, head: Head, index_fd: int) -> list[list[Any]]:
+    """Path, the commit that the index names, and the one that is checked out."""
+    if not os.path.exists(os.path.join(repository.top, b".gitmodules")):
+        return []
+    entries = read_index(b"".join(blocks_of(index_fd)), len(head.commit or "0" * 40) // 2)
+    return [
+        [to_text(entry.path), entry.oid, submodule_commit(repository, entry.path)]
+        for entry in entries
+        if entry.mode == GITLINK
+    ]
+
+
+_SHOWN = 3
+_LARGEST_HASHED = 32 << 20
+
+
+def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]:
+    """A line for people, or none. `paths` are relative to the workspace."""
+    repository = git.repository
+    below = os.path.relpath(workspace, repository.top)
+    prefix = b"" if below == b"." else below + b"/"
+    head = read_head(repository)
+    oid_bytes = len(head.commit or "0" * 40) // 2
+    index = read_whole(repository.own(b"index"))
+    known = IndexEntries(index, oid_bytes) if index else {}
+    staged = {path for _, path in read_staged(git, head.commit).rows} if known else set()
+    found = []
+    for path in sorted(paths):
+        name = prefix + path
+        there = os.path.lexists(os.path.join(workspace, path))
+        if there and (name in staged or differs_from_index(repository, known.get(name), name)):
+            found.append(path)
+    unknown = {prefix + path for path in found if prefix + path not in known}
+    ignored = ignored_paths(git, unknown)
+    found = [path for path in found if prefix + path not in ignored]
+    if not found:
+        return []
+    names = ", ".join(_clean(path) for path in found[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    have = "has changes" if len(found) == 1 else "have changes"
+    return [Remark(f"{names}{more} {have} that are not committed in git; they are saved first")]
+
+
+def ignored_paths(git: Git, paths: set[bytes]) -> set[bytes]:
+    """Those of some files that git does not know, and is told to ignore."""
+    if not paths:
+        return set()
+    try:
+        given = b"\0".join(sorted(paths))
+        return set(git.run("check-ignore", "--stdin", "-z", given=given).split(b"\0"))
+    except GitFailed:
+        return set()  # its status tells that there are none
+
+
+def differs_from_index(repository: Repository, entry: IndexEntry | None, path: bytes) -> bool:
+    """Whether a file is another than the index says; one that it does not know is."""
+    if entry is None:
+        return True
+    place = os.path.join(repository.top, path)
+    try:
+        status = os.lstat(place)
+        if (status.st_mtime_ns, status.st_size & 0xFFFFFFFF) == (entry.mtime_ns, entry.size):
+            return False
+        if stat.S_ISLNK(status.st_mode):
+            return _oid(os.readlink(place), entry) != entry.oid
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_HASHED:
+            return True
+        data = read_whole(place)
+    except OSError:
+        return True
+    return not is_content_of(data, entry)
+
+
+def is_content_of(data: bytes, entry: IndexEntry) -> bool:
+    """Whether this is what the index has, line ends aside."""
+    return entry.oid in (_oid(data, entry), _oid(data.replace(b"\r\n", b"\n"), entry))
+
+
+def _oid(data: bytes, entry: IndexEntry) -> str:
+    kind = hashlib.sha1 if len(entry.oid) == 40 else hashlib.sha256
+    return kind(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def _clean(path: bytes) -> str:
+    return printable(to_text(path))

@@ -29,13 +29,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.durability import sync_all
 from holdfast.components.git.loose_objects import (
     NewObject,
     add_objects,
     is_loose,
     name_of,
     read_loose,
+    sync_all,
 )
 from holdfast.components.git.references import packed_under, require_file_references
 from holdfast.components.git.repository import Repository

@@ -14,8 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from holdfast.components.git.plain_files import read_small, replace_file, sync_directory
-from holdfast.components.git.repository import Repository
+from holdfast.components.git.repository import Repository, read_small, replace_file, sync_directory
 from holdfast.domain.paths import from_text, to_text
 
 FILES = (

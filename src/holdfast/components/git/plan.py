@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.operation_files import encode_files, operation_name
-from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.reference_choice import (
     ReferenceChoice,
     choose,
@@ -28,7 +27,7 @@ from holdfast.components.git.reference_choice import (
     short_name,
 )
 from holdfast.components.git.references import LINK, TAGS, Head, read_all, read_head
-from holdfast.components.git.repository import Repository
+from holdfast.components.git.repository import Repository, read_whole
 from holdfast.components.git.stash import StashEntry, parse_log, read_stash_log
 from holdfast.components.git.states import (
     BRANCH,

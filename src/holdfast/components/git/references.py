@@ -16,8 +16,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from holdfast.components.git.plain_files import TooLarge, read_small, read_whole
-from holdfast.components.git.repository import Repository
+from holdfast.components.git.repository import Repository, TooLarge, read_small, read_whole
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem
 from holdfast.values.classes import NamedTuple, dataclass

@@ -1,18 +1,115 @@
-"""Which repository a workspace belongs to, found as git finds it, with a few system calls.
+"""A git repository on disk: finding it, and reading, writing and locking its small files.
 
-The nearest `.git` from the workspace upwards: a directory, or a file that leads to one (a linked
-worktree, a submodule). One above the workspace only counts when it belongs to whoever runs this:
-anybody may put a `.git` into a directory that all can write to.
+The repository is found as git finds it: the nearest `.git` from the workspace upwards, a directory
+or a file that leads to one (a linked worktree, a submodule). A repository above the workspace only
+counts when it belongs to the current user, because anyone may create `.git` in a shared directory.
+
+Files are read and written directly, because starting a process costs more than all of them. No
+file is trusted: only regular files are read, never more than a limit, and a named pipe never
+blocks.
+
+A lock is taken as git takes it, on an index or a reference. The new content is written beside it
+and then linked to the name of the lock, such as `index.lock`. While both names exist the lock is
+ours, and the holder of the store may remove it after a crash. Git's own lock has one name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from holdfast.components.git.plain_files import read_small
+from holdfast.ports.component import ComponentProblem
 from holdfast.values.classes import dataclass, replace
+
+_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCK_BYTES = 1 << 20
+
+
+class TooLarge(Exception):
+    """A file that is larger than any that git writes for this purpose."""
+
+
+def read_small(path: bytes, limit_bytes: int) -> bytes | None:
+    """The content; None when there is no regular file. `TooLarge` beyond the limit."""
+    try:
+        fd = os.open(path, _READ_FLAGS)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > limit_bytes:
+            raise TooLarge(os.fsdecode(path))
+        return os.read(fd, limit_bytes)
+    except IsADirectoryError:
+        return None
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def opened(path: bytes) -> Iterator[int | None]:
+    """A handle on a regular file as it is now: git replaces files and never edits them."""
+    try:
+        fd = os.open(path, _READ_FLAGS)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        yield fd if stat.S_ISREG(os.fstat(fd).st_mode) else None
+    finally:
+        os.close(fd)
+
+
+def blocks_of(fd: int) -> Iterator[bytes]:
+    """The whole file, from its beginning."""
+    at = 0
+    while block := os.pread(fd, _BLOCK_BYTES, at):
+        at += len(block)
+        yield block
+
+
+def read_whole(path: bytes) -> bytes:
+    """A file that may be large; nothing when there is none."""
+    with opened(path) as fd:
+        return b"" if fd is None else b"".join(blocks_of(fd))
+
+
+def replace_file(path: bytes, data: bytes, mode: int) -> None:
+    """Put a durable file in place, whole or not at all."""
+    temporary = path + b".holdfast"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
+    write_new(temporary, [data], mode)
+    os.replace(temporary, path)
+
+
+def write_new(path: bytes, pieces: Iterator[bytes] | list[bytes], mode: int) -> None:
+    """A new durable file; `FileExistsError` when something is there."""
+    fd = os.open(path, _WRITE_FLAGS, mode)
+    try:
+        for piece in pieces:
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(fd, view) :]
+        os.fchmod(fd, mode)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync_directory(path: bytes) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
 
 _LINK_BYTES = 4096
 
@@ -87,3 +184,47 @@ def common_directory(git_dir: bytes) -> bytes:
     if text is None:
         return git_dir
     return os.path.normpath(os.path.join(git_dir, text.strip(b"\n")))
+
+
+def own_copy(repository: Repository, owner: str) -> bytes:
+    """The second name of a lock that this store has taken."""
+    return repository.own(b"index.holdfast-" + owner.encode())
+
+
+def take_lock(repository: Repository, owner: str, pieces: Iterator[bytes], mode: int) -> None:
+    """Let `index.lock` hold these bytes, durable; `ComponentProblem` when somebody has it."""
+    take_lock_at(repository.own(b"index.lock"), own_copy(repository, owner), pieces, mode)
+
+
+def take_lock_at(lock: bytes, copy: bytes, pieces: Iterable[bytes], mode: int) -> None:
+    """The same for any lock; `copy` is its second name."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(copy)
+    try:
+        write_new(copy, iter(pieces), mode)
+        os.link(copy, lock)
+    except FileExistsError:
+        os.unlink(copy)
+        raise ComponentProblem(
+            f"{os.fsdecode(lock)} is there: another git is at work, or has crashed"
+        ) from None
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(copy)
+        raise
+
+
+def remove_own_lock(repository: Repository, owner: str) -> None:
+    """Take away what a restore that was cut off left; called by the holder of the store only."""
+    remove_own_lock_at(repository.own(b"index.lock"), own_copy(repository, owner))
+
+
+def remove_own_lock_at(lock: bytes, copy: bytes) -> None:
+    try:
+        mine = os.lstat(copy)
+    except FileNotFoundError:
+        return
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(os.lstat(lock), mine):
+            os.unlink(lock)
+    os.unlink(copy)

@@ -17,9 +17,7 @@ from contextlib import contextmanager
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.index_file import IndexEntry, read_index
-from holdfast.components.git.lock_file import own_copy, remove_own_lock, take_lock
 from holdfast.components.git.operation_files import decode_files, put_files
-from holdfast.components.git.plain_files import read_whole, sync_directory
 from holdfast.components.git.plan import (
     GitPlan,
     Move,
@@ -30,7 +28,14 @@ from holdfast.components.git.plan import (
 )
 from holdfast.components.git.reference_choice import choose, differing, kind_of, short_name
 from holdfast.components.git.references import LINK, BrokenReference, Head, read_all, read_head
-from holdfast.components.git.split_index import is_placed, place_shared
+from holdfast.components.git.repository import (
+    own_copy,
+    read_whole,
+    remove_own_lock,
+    sync_directory,
+    take_lock,
+)
+from holdfast.components.git.staged import is_placed, place_shared
 from holdfast.components.git.stash import (
     parse_log,
     put_entries,

@@ -18,8 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.plain_files import blocks_of, opened, write_new
-from holdfast.components.git.repository import Repository
+from holdfast.components.git.repository import Repository, blocks_of, opened, write_new
 from holdfast.domain.trees.entries import SymlinkEntry
 from holdfast.ports.repository import ContentReader, PathChange
 

@@ -13,15 +13,16 @@ import re
 from collections.abc import Collection, Sequence
 
 from holdfast.components.git.commands import Git
-from holdfast.components.git.lock_file import remove_own_lock_at, take_lock_at
-from holdfast.components.git.plain_files import (
+from holdfast.components.git.references import OID, STASH_REF, read_reference
+from holdfast.components.git.repository import (
+    Repository,
     TooLarge,
     read_small,
+    remove_own_lock_at,
     replace_file,
     sync_directory,
+    take_lock_at,
 )
-from holdfast.components.git.references import OID, STASH_REF, read_reference
-from holdfast.components.git.repository import Repository
 from holdfast.domain.paths import to_text
 from holdfast.values.classes import NamedTuple
 

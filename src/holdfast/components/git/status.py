@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.components.git.operation_files import Files, TooMuch, present_paths, read_files
-from holdfast.components.git.plain_files import TooLarge, read_small
 from holdfast.components.git.references import (
     BrokenReference,
     Head,
@@ -27,7 +26,13 @@ from holdfast.components.git.references import (
     read_reference,
     require_file_references,
 )
-from holdfast.components.git.repository import Repository, common_directory, linked_directory
+from holdfast.components.git.repository import (
+    Repository,
+    TooLarge,
+    common_directory,
+    linked_directory,
+    read_small,
+)
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.trees.objects import digest_of

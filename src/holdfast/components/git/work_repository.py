@@ -1,23 +1,32 @@
-"""The repository of a workspace for the engine: where commits and the mirror are made.
+"""The repository of a workspace for the engine: merges into main branches, commits and the mirror.
 
-What one of them needs is imported by it: most processes make neither.
+Whether a main branch gained a merge:
+
+    HEAD and its branch, read as files → moved? → the branch's log tells how → else git is asked
+
+While the branch has not moved, no process is started and a handful of small files is read.
+Squashed, picked or rebased commits look like any others and are not recognised as merges.
+
+Each method imports what it needs: most processes make neither commits nor a mirror.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.components.git.references import BrokenReference, read_head, read_reference
+from holdfast.components.git.repository import Repository, find_repository, opened
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.git.merges import MainBranches, Unclear, merged_since, read_moves
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
-    from holdfast.components.git.mirror.mirror import Mirror
-    from holdfast.components.git.repository import Repository
+    from holdfast.components.git.mirror_branch import Mirror
     from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
-    from holdfast.domain.git.merges import MainBranches
     from holdfast.ports.repository import (
         CommitWish,
         HandOver,
@@ -25,6 +34,83 @@ if TYPE_CHECKING:
         MirrorOutcome,
         MirrorPlace,
     )
+
+_BRANCHES = b"refs/heads/"
+_LOG_BYTES = 64 << 10
+_ASKED_S = 20.0
+
+
+def main_branches(workspace: Path, names: Sequence[str]) -> MainBranches | None:
+    """None where there is no repository, or none that can be read."""
+    repository = find_repository(workspace)
+    if repository is None:
+        return None
+    wanted = {_BRANCHES + name.encode("utf-8", "surrogateescape"): name for name in names}
+    try:
+        head = read_head(repository)
+        tips = {
+            name: commit
+            for ref, name in wanted.items()
+            if (commit := head.commit if ref == head.ref else read_reference(repository, ref))
+        }
+    except (BrokenReference, OSError):
+        return None
+    current = wanted.get(head.ref or b"")
+    under_way = current is not None and os.path.exists(repository.own(b"MERGE_HEAD"))
+    return MainBranches(tips, current if current in tips else None, under_way)
+
+
+def merged_into(
+    workspace: Path, branch: str, known: str, tip: str, environment: Mapping[str, str]
+) -> str | None:
+    """What was merged into a branch between the commits `known` and `tip`, in words."""
+    repository = find_repository(workspace)
+    if repository is None:
+        return None
+    ref = _BRANCHES + branch.encode("utf-8", "surrogateescape")
+    merged = merged_since(read_moves(_end_of(repository.shared(b"logs", ref))), known, tip)
+    if isinstance(merged, Unclear):
+        merged = _asked(repository, ref, known, tip, environment)
+    return None if merged is None else f"{merged} into {branch}"
+
+
+def _end_of(path: bytes) -> bytes:
+    """The last entries of a log, however long it is."""
+    try:
+        with opened(path) as fd:
+            if fd is None:
+                return b""
+            size = os.fstat(fd).st_size
+            return os.pread(fd, _LOG_BYTES, max(size - _LOG_BYTES, 0))
+    except OSError:
+        return b""
+
+
+def _asked(
+    repository: Repository, ref: bytes, known: str, tip: str, environment: Mapping[str, str]
+) -> str | None:
+    """Without a log: a commit with two parents is new, or another branch stands where it went."""
+    from holdfast.components.git.commands import Git, GitFailed
+
+    git = Git(repository, environment, _ASKED_S)
+    try:
+        if git.run("rev-list", "--min-parents=2", "--max-count=1", f"{known}..{tip}", "--"):
+            return "Merged a branch"
+        if git.run("rev-list", "--max-count=1", f"{tip}..{known}", "--"):
+            return None  # it went elsewhere, not forward
+        names = git.run(
+            "for-each-ref", "--points-at", tip, "--format=%(refname)", "refs/heads", "refs/remotes"
+        )
+    except GitFailed:
+        return None
+    own = ref.removeprefix(_BRANCHES)
+    others = [
+        name.split(b"/", 2)[2]
+        for name in names.splitlines()
+        if name != ref and not name.endswith((b"/" + own, b"/HEAD"))
+    ]
+    return f"Merged {os.fsdecode(others[0])[:80]}" if others else None
+
 
 _TIMEOUT_S = 120.0
 
@@ -41,12 +127,10 @@ class GitWork:
         self._environment = environment
 
     def main_branches(self, workspace: Path, names: Sequence[str]) -> MainBranches | None:
-        from holdfast.components.git.merges import main_branches
 
         return main_branches(workspace, names)
 
     def merged_into(self, workspace: Path, branch: str, *, since: str, tip: str) -> str | None:
-        from holdfast.components.git.merges import merged_into
 
         return merged_into(workspace, branch, since, tip, self._environment)
 
@@ -81,7 +165,7 @@ class GitWork:
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory, *, afresh: bool
     ) -> MirrorOutcome:
         from holdfast.components.git.commands import Git, GitFailed
-        from holdfast.components.git.mirror.mirror import Mirror
+        from holdfast.components.git.mirror_branch import Mirror
         from holdfast.components.git.references import OtherReferences, require_file_references
         from holdfast.components.git.repository import find_repository
         from holdfast.ports.repository import MirrorOutcome
@@ -128,7 +212,7 @@ class GitWork:
 
     def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
         from holdfast.components.git.accept import named_trouble
-        from holdfast.components.git.mirror.git_bundle import write_bundle
+        from holdfast.components.git.mirror_branch import write_bundle
 
         with named_trouble():
             return write_bundle(self._environment, place, history, fd)

@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
-from holdfast.components.postgres.address import Address
-from holdfast.components.postgres.failures import failure, too_slow
+from holdfast.components.postgres.address import Address, failure, too_slow
 from holdfast.components.postgres.tools import StandardError, TimeLimit
 from holdfast.ports.component import ComponentProblem
 

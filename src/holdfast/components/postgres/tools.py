@@ -20,8 +20,7 @@ from glob import glob
 from types import TracebackType
 from typing import IO
 
-from holdfast.components.postgres.address import Address
-from holdfast.components.postgres.failures import failure, too_slow
+from holdfast.components.postgres.address import Address, failure, too_slow
 from holdfast.ports.component import ComponentProblem
 
 USUAL_PLACES = (

@@ -56,7 +56,7 @@ class WorktreesComponent:
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
         from holdfast.components.worktrees.capture import Capturing
 
-        repository = _required(request.workspace)
+        repository = _required_repository(request.workspace)
         with_files = self._files == "always" or (self._files == "manual" and request.thorough)
         if request.intended is not None and request.intended.mode == GONE_ONLY:
             with_files = False  # those that are there are left alone
@@ -109,7 +109,7 @@ class WorktreesComponent:
     def _restoring(self, request: RestoreOf) -> Restoring:
         from holdfast.components.worktrees.restore import Restoring
 
-        return Restoring(_required(request.workspace), request, self._environment)
+        return Restoring(_required_repository(request.workspace), request, self._environment)
 
 
 def _not_captured(state: ComponentState) -> list[str]:
@@ -129,7 +129,7 @@ def _described(row: Mapping[str, Any]) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def _required(workspace: Path) -> Repository:
+def _required_repository(workspace: Path) -> Repository:
     repository = find_repository(workspace)
     if repository is None:
         raise ComponentProblem("the workspace is in no git repository any more")

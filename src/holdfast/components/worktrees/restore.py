@@ -21,17 +21,21 @@ from dataclasses import dataclass, field, replace
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.index_file import read_index
 from holdfast.components.git.keep_alive import existing_objects
-from holdfast.components.git.plain_files import read_whole, sync_directory, write_new
 from holdfast.components.git.references import read_head, read_reference
-from holdfast.components.git.repository import Repository
-from holdfast.components.worktrees.files import WorktreeFiles
-from holdfast.components.worktrees.linked import (
+from holdfast.components.git.repository import Repository, read_whole, sync_directory, write_new
+from holdfast.components.worktrees.capture import (
     Linked,
     changed_paths,
     linked_worktrees,
     unknown_to_git,
 )
-from holdfast.components.worktrees.states import GONE, Worktree, WorktreesState, decode
+from holdfast.components.worktrees.states import (
+    GONE,
+    Worktree,
+    WorktreeFiles,
+    WorktreesState,
+    decode,
+)
 from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, RestoreOf

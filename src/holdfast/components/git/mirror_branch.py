@@ -1,13 +1,17 @@
-"""Adding what is missing to the mirror, and naming what people look for in it.
+"""The mirror branch: adding missing checkpoints as commits, naming some, and packing it into a
+bundle.
 
-    where the branch stands: the checkpoint that its commit names → the next ones, each as a commit
+    where the branch is: the checkpoint that its commit names → the next ones, each as a commit
     with what differs from the one before → names: `approved`, `session_1`, … moved in one
     transaction
 
-Guarantees: the branch only ever grows, and only if it stands on a commit that was made for this
-store. HEAD, index, files and other branches are not touched. Commits depend on nothing but the
-checkpoints, so that two processes that mirror at once make the same ones, and whoever comes second
-has nothing to do. Not guaranteed: that checkpoints which were dropped leave the mirror.
+Guarantees: the branch only ever grows, and only if it is at a commit that was made for this store.
+HEAD, index, files and other branches are not touched. Commits depend on nothing but the
+checkpoints, so two processes that mirror at once make the same ones, and the second has nothing to
+do. Not guaranteed: that deleted checkpoints leave the mirror.
+
+A git bundle is the same mirror in a bare scratch repository. The workspace's own repository is not
+needed, and nothing is left behind. The bundle can be cloned: HEAD is the branch, names are tags.
 """
 
 from __future__ import annotations
@@ -15,13 +19,16 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.mirror.import_stream import ImportStream, git_takes
+from holdfast.components.git.fast_import import ImportStream, git_takes
 from holdfast.components.git.references import BrokenReference, read_head
-from holdfast.components.git.repository import Repository
+from holdfast.components.git.repository import Repository, blocks_of, opened
+from holdfast.components.git.scratch_index import GitWith
 from holdfast.components.git.status import read_worktrees
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
@@ -277,3 +284,43 @@ def _checked_out(repository: Repository) -> set[bytes]:
         if head.ref is not None:
             found.add(head.ref)
     return found
+
+
+_TIMEOUT_S = 3600.0
+_PLAIN = ("init.defaultBranch=main", "init.defaultRefFormat=files")
+
+
+def write_bundle(
+    environment: Mapping[str, str], place: MirrorPlace, history: MirroredHistory, fd: int
+) -> MirrorOutcome:
+    """`GitFailed` when git cannot make it."""
+    scratch = os.fsencode(tempfile.mkdtemp(prefix="holdfast-bundle-"))
+    try:
+        repository = Repository(
+            scratch, os.path.join(scratch, b"git"), os.path.join(scratch, b"git")
+        )
+        Git(repository, environment, _TIMEOUT_S).run(
+            "init", "--bare", "--quiet", "--template=", repository.git_dir, config=_PLAIN
+        )
+        variables = {"GIT_DIR": repository.git_dir}
+        git = GitWith(repository, environment, _TIMEOUT_S, variables)
+        # Nobody stands on the branch before it is made: a mirror is never made under anybody.
+        git.run("symbolic-ref", "HEAD", "refs/heads/nobody")
+        outcome = Mirror(git, place, history).catch_up()
+        git.run("symbolic-ref", "HEAD", place.branch)
+        file = os.path.join(scratch, b"bundle")
+        git.run("bundle", "create", "--quiet", file, "HEAD", "--all")
+        with opened(file) as made:
+            if made is None:
+                raise GitFailed("git made no bundle")
+            for block in blocks_of(made):
+                _write(fd, block)
+        return outcome
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -17,14 +17,16 @@ from typing import Any
 
 from holdfast.components.git.capture import Capturing
 from holdfast.components.git.commands import Git
-from holdfast.components.git.nested.places import Nested, NotTaken, Places
-from holdfast.components.git.nested.states import (
+from holdfast.components.git.nested_repositories import (
     COMMON,
     LEFT_OUT,
     MOST_ROWS,
     NESTED,
+    Nested,
     NestedRow,
     NestedSink,
+    NotTaken,
+    Places,
     facts_of,
     has_nested,
     has_own,

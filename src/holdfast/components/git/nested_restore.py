@@ -16,16 +16,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.components.git import restore as restoring
-from holdfast.components.git.nested.places import (
+from holdfast.components.git.nested_repositories import (
     Nested,
+    NestedRow,
+    NestedSource,
     NotTaken,
     Places,
     link_text,
     read_link,
+    rows_of,
 )
-from holdfast.components.git.nested.states import NestedRow, NestedSource, rows_of
-from holdfast.components.git.plain_files import sync_directory, write_new
-from holdfast.components.git.repository import find_repository
+from holdfast.components.git.repository import find_repository, sync_directory, write_new
 from holdfast.components.git.restore import preview
 from holdfast.components.git.states import way_of
 from holdfast.domain.component_states import EXACT

@@ -1,1 +1,0 @@
-"""The git state of submodules and of other repositories inside the workspace."""
