@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from tests.project.promises import marked_tests, read_manifest
 
 PROMISES = read_manifest()
-MARKS = marked_tests()
+
+
+@cache
+def _marks() -> dict[str, tuple[str, ...]]:
+    """Read in a test, because collection in every worker need not parse every test file."""
+    return marked_tests()
 
 
 def test_every_promise_is_proven_by_a_marked_test() -> None:
-    assert [identifier for identifier in PROMISES if not MARKS.get(identifier)] == []
+    assert [identifier for identifier in PROMISES if not _marks().get(identifier)] == []
 
 
 def test_no_mark_names_a_promise_that_is_not_in_the_manifest() -> None:
-    unknown = {name: tests for name, tests in MARKS.items() if name not in PROMISES}
+    unknown = {name: tests for name, tests in _marks().items() if name not in PROMISES}
     assert unknown == {}
 
 
