@@ -63,7 +63,7 @@ class Bundles:
         self, path: Path, *, sessions: Sequence[SessionId] | None, replace: bool
     ) -> MirrorOutcome:
         """Write a bundle for `git clone`, of these sessions or, for None, of all."""
-        from holdfast.engine.git.mirror import export_git_bundle
+        from holdfast.engine.git_mirror import export_git_bundle
 
         return export_git_bundle(self._vault, path, sessions=sessions, replace=replace)
 

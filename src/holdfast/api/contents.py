@@ -55,7 +55,7 @@ class Contents:
 
     def require_shown(self, path: bytes, checkpoint: Checkpoint) -> None:
         """`Refused` for a file that the rules ignore: it may hold secrets."""
-        from holdfast.engine.compare.ignored_content import IgnoredContent
+        from holdfast.engine.compare.tree_diff import IgnoredContent
 
         IgnoredContent(self._vault).require_shown(path, checkpoint)
 

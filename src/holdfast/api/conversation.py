@@ -56,7 +56,7 @@ class Conversation:
     def around(self, checkpoint: Checkpoint) -> ConversationAround:
         """The message that a checkpoint belongs to, and its annotations. None and none where the
         conversation is damaged: `check` reports that."""
-        from holdfast.engine.conversation.best_effort_story import BestEffortStory
+        from holdfast.engine.conversation.conversation import BestEffortStory
 
         told, message = BestEffortStory(self._vault), None
         if checkpoint.message_index is not None:

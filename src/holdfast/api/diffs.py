@@ -10,8 +10,8 @@ from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.paths import is_within
 from holdfast.domain.trees.changes import Change
 from holdfast.domain.trees.entries import FileEntry
-from holdfast.engine.compare.ignored_content import WITHHELD as WITHHELD
-from holdfast.engine.compare.ignored_content import IgnoredContent
+from holdfast.engine.compare.tree_diff import WITHHELD as WITHHELD
+from holdfast.engine.compare.tree_diff import IgnoredContent
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.git.accept import AcceptOutcome
-from holdfast.engine.git import accept
+from holdfast.engine import git_accept as accept
 from holdfast.ports.repository import CommitWish as CommitWish
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import SessionId
-    from holdfast.engine.git.accept import Acceptance
-    from holdfast.engine.git.accept import AcceptRange as AcceptRange
+    from holdfast.engine.git_accept import Acceptance
+    from holdfast.engine.git_accept import AcceptRange as AcceptRange
 
 
 class Acceptances:

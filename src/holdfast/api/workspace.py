@@ -236,7 +236,7 @@ class Workspace:
 
     def head(self, scope: SessionId | None = None) -> Checkpoint | None:
         """The checkpoint that the workspace, or one session, is at."""
-        from holdfast.engine.history.head import head_checkpoint
+        from holdfast.engine.history.history import head_checkpoint
 
         return head_checkpoint(self._opened.engine.vault, scope)
 

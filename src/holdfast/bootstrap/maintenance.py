@@ -124,7 +124,7 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
         examine,
     )
     from holdfast.bootstrap.workspace_choice import project_top
-    from holdfast.engine.repair.repair import journal_problem
+    from holdfast.engine.repair.check import journal_problem
 
     home, now_ns = holdfast_home(os.environ), SystemClock().now_ns()
     start = directory.expanduser().resolve()

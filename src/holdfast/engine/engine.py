@@ -286,7 +286,7 @@ class Engine:
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
-        from holdfast.engine.history.head import head_checkpoint
+        from holdfast.engine.history.history import head_checkpoint
         from holdfast.engine.restore.preview import preview
         from holdfast.engine.restore.records import required_trees
 
@@ -569,7 +569,7 @@ class Engine:
         """What was done, with what there is to say about the mirror of it, if there is one."""
         if not self.vault.settings.mirror and how != "afresh":
             return outcome
-        from holdfast.engine.git.mirror import mirror_work
+        from holdfast.engine.git_mirror import mirror_work
 
         said: tuple[str, ...] = mirror_work(self.vault, how)
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome

@@ -91,7 +91,7 @@ def test_a_save_does_not_wait_for_more_than_its_share(
             write(place / "code.txt", f"{number}\n")
             session.checkpoint(f"state {number}")
     configure(place, mirror=True)
-    monkeypatch.setattr("holdfast.engine.git.mirror._PATIENCE_NS", 0)
+    monkeypatch.setattr("holdfast.engine.git_mirror._PATIENCE_NS", 0)
     with SessionCheckpointer(place, "s") as session:
         for expected in range(1, 8):
             outcome = engine_of(session).save(

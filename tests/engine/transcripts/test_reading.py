@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from holdfast.bootstrap.components import transcript_reader
 from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.transcript_messages import TranscriptMessage
-from holdfast.engine.conversation.transcripts import lines as transcript_lines
-from holdfast.engine.conversation.transcripts.lines import (
+from holdfast.engine.conversation import transcripts as transcript_lines
+from holdfast.engine.conversation.transcripts import (
     HEAD_BYTES,
+    PassedOver,
     TranscriptLines,
     TranscriptPosition,
+    TranscriptReading,
 )
-from holdfast.engine.conversation.transcripts.reader import PassedOver, TranscriptReading
 from tests.support.transcripts import claude_line, codex_text
 
 pytestmark = pytest.mark.requirement("SE-2")

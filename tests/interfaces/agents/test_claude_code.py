@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.transcript_messages import TranscriptMessage
-from holdfast.engine.conversation.transcripts.reader import PassedOver, TranscriptReading
+from holdfast.engine.conversation.transcripts import PassedOver, TranscriptReading
 from holdfast.interfaces.agents.claude_code import AGENT
 from tests.support.transcripts import claude_line
 

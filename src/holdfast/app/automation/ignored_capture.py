@@ -96,7 +96,7 @@ def created_ignored(
     named = frozenset(vault.files.named_paths())
     if not named or vault.settings.capture_named_ignored != "on":
         return ()
-    from holdfast.engine.compare.ignored_content import IgnoredContent
+    from holdfast.engine.compare.tree_diff import IgnoredContent
 
     ignored = IgnoredContent(vault)
     told: dict[bytes, str] = {}

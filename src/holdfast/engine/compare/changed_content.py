@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import ContentChanged, ObjectDamaged, ObjectMissing
 from holdfast.domain.paths import basename, parent, to_text
-from holdfast.domain.trees.changes import Change
+from holdfast.domain.trees.changes import (
+    Change,
+)
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.engine.compare.content_diff import (
     BytesContent,
@@ -20,12 +23,15 @@ from holdfast.engine.compare.content_diff import (
     ContentDiff,
     compare_content,
 )
-from holdfast.engine.compare.ignored_content import IgnoredContent
+from holdfast.engine.compare.tree_diff import IgnoredContent
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectReader
 from holdfast.values.classes import dataclass
+
+if TYPE_CHECKING:
+    pass
 
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PIECE_BYTES = 256 * 1024

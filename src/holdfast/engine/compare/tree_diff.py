@@ -1,16 +1,19 @@
-"""What differs between a checkpoint and another tree, as people see it.
+"""Which paths differ between a checkpoint and another tree, and whose content is withheld.
 
-A path that neither side has is a mistake, not an empty difference.
+A path that neither side has is a mistake, not an empty difference. Ignored content is withheld even
+where it was captured: a diff shows its sizes and nothing else.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
-from holdfast.domain.errors import NotFound
-from holdfast.domain.ids import Digest
-from holdfast.domain.paths import is_within, parent, to_text
+from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.ids import Digest, short
+from holdfast.domain.paths import MARKER_DIRECTORY, is_within, parent, to_text, typed
 from holdfast.domain.trees.changes import (
     Change,
     ChangeType,
@@ -23,7 +26,12 @@ from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
 
+if TYPE_CHECKING:
+    from holdfast.engine.scan.ignore_check import IgnoreRules
+
+WITHHELD = "content withheld: the file is ignored by your rules"
 Report = Callable[[], Iterable[Skipped]]
 
 
@@ -76,3 +84,67 @@ def left_out_changes(changes: Sequence[Change], then: Report, now: Report) -> di
             if above:
                 found[path] = reasons[above]
     return found
+
+
+class IgnoredContent:
+    """The rules as they are now, without what was included or named."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._rules: IgnoreRules | None = None
+
+    def rule(self, path: bytes) -> str | None:
+        """The rule that ignores a path, whether or not it is captured."""
+        if self._rules is None:
+            self._rules = self._made()
+        return _rule(self._rules, path)
+
+    def is_withheld(self, change: Change) -> bool:
+        ends = (change.path,) if change.old_path is None else (change.path, change.old_path)
+        return any(self.rule(end) is not None for end in ends)
+
+    def require_shown(self, path: bytes, at: Checkpoint | None = None) -> None:
+        """`Refused` for ignored content, of the workspace or of a checkpoint."""
+        rule = self.rule(path)
+        if rule is None:
+            return
+        if at is None and self._is_left_out(path):
+            raise Refused(
+                f"{to_text(path)!r} is left out of checkpoints; {WITHHELD} ({rule})",
+                hint="to let checkpoints have it, add it to the setting include",
+            )
+        reference = "REF" if at is None else short(at.id)
+        raise Refused(
+            f"{to_text(path)!r}: {WITHHELD} ({rule})",
+            hint=f"to get the file back: holdfast restore {reference} {typed(path)}",
+        )
+
+    def _is_left_out(self, path: bytes) -> bool:
+        from holdfast.engine.save.save import capture_policy
+        from holdfast.engine.scan.ignore_check import IgnoreRules
+
+        vault = self._vault
+        return (
+            _rule(IgnoreRules(vault.fs, capture_policy(vault), vault.open_root), path) is not None
+        )
+
+    def _made(self) -> IgnoreRules:
+        from holdfast.engine.scan.exempt_paths import ExemptPaths
+        from holdfast.engine.scan.ignore_check import IgnoreRules
+        from holdfast.engine.scan.policy import CapturePolicy
+
+        vault = self._vault
+        settings = replace(vault.settings, include=())
+        tracked = ExemptPaths(vault.fs, os.fsencode(vault.workspace))
+        own_data = vault.files.path_inside_workspace()
+        policy = CapturePolicy(settings, vault.workspace, own_data=own_data)
+        return IgnoreRules(vault.fs, policy.keeping(tracked), vault.open_root)
+
+
+def _rule(rules: IgnoreRules, path: bytes) -> str | None:
+    if is_within(path, MARKER_DIRECTORY):
+        return "Holdfast's own data"
+    try:
+        return rules.rule(path)
+    except OSError:
+        return None  # the rules cannot be read: whoever reads the file says so

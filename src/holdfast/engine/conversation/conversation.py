@@ -11,21 +11,21 @@ store's lock, but the first message of a session that had ended.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import BudgetReached, HoldfastError, UsageError
+from holdfast.domain.errors import BudgetReached, HoldfastError, StoreDamaged, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall, storable, storable_call
-from holdfast.domain.messages import MOST_CHARACTERS, Message, Role
+from holdfast.domain.messages import MOST_CHARACTERS, Annotation, Message, Role
 from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.timeline.rollbacks import Rollback, roll_back
-from holdfast.engine.sessions.admission import require_open_session, resume
+from holdfast.engine.sessions.lifecycle import require_open_session, resume
 from holdfast.engine.vault import Vault
-from holdfast.ports.story import NewMessage
+from holdfast.ports.story import NewMessage, StoryReader
 from holdfast.values.classes import replace
 
 SHARE_OF_BUDGET = 4
@@ -208,3 +208,32 @@ def _nanoseconds(vault: Vault, at: Any) -> int:
             f"the time {at} cannot be kept", hint="leave it out: then it is the time of now"
         )
     return at_ns
+
+
+T = TypeVar("T")
+
+
+class BestEffortStory:
+    """What the story says, nothing when there is none. `trouble` tells that it could not be read;
+    it is then not asked again."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self.trouble: str | None = None
+
+    def __call__(self, ask: Callable[[StoryReader], Sequence[T]]) -> Sequence[T]:
+        if self.trouble is not None or not self._vault.has_story():
+            return ()
+        try:
+            return ask(self._vault.story)
+        except StoreDamaged as error:
+            self.trouble = error.message
+            return ()
+
+    def message(self, session_id: SessionId, index: int) -> Message | None:
+        found = self(lambda story: story.messages(session_id, first=index, limit=1))
+        return found[0] if found and found[0].index == index else None
+
+    def notes(self, checkpoint: Checkpoint) -> Sequence[Annotation]:
+        """The annotations of a checkpoint as they are now."""
+        return self(lambda story: story.annotations(checkpoint.session_id, checkpoint.id))

@@ -21,12 +21,12 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Message, Role
 from holdfast.domain.wording import count_words
 from holdfast.engine.conversation.conversation import require_room
-from holdfast.engine.conversation.transcripts.lines import TranscriptPosition
-from holdfast.engine.conversation.transcripts.reader import (
+from holdfast.engine.conversation.transcripts import (
     PassedOver,
+    TranscriptPosition,
     TranscriptReading,
 )
-from holdfast.engine.sessions.admission import require_open_session
+from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.vault import Vault
 from holdfast.ports.story import NewMessage, Story
 

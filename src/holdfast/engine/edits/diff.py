@@ -18,7 +18,7 @@ from holdfast.domain.paths import basename, parent
 from holdfast.domain.text_replacement import TextReplacement
 from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 from holdfast.engine.compare.content_diff import BytesContent, compare_content
-from holdfast.engine.compare.ignored_content import WITHHELD, IgnoredContent
+from holdfast.engine.compare.tree_diff import WITHHELD, IgnoredContent
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.scan.stable_read import read_whole
 from holdfast.engine.stored_objects import entry_at, read_content

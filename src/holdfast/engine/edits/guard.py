@@ -46,7 +46,7 @@ from holdfast.engine.restore.plan import loader_for, require_paths
 from holdfast.engine.save.named_ignored import name_ignored_paths
 from holdfast.engine.save.save import NOWHERE, conversation_position
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
-from holdfast.engine.sessions.admission import require_open_session
+from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.stored_objects import entry_at, list_files
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation

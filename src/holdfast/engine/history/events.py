@@ -32,7 +32,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import mark_of
 from holdfast.domain.sessions import Session
 from holdfast.domain.trees.objects import digest_of
-from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.vault import Vault
 from holdfast.ports.event_log import EventCursors, EventsLost
 from holdfast.ports.story import StoryReader

@@ -29,7 +29,7 @@ from holdfast.domain.references import (
     parse_reference,
 )
 from holdfast.domain.sessions import Session
-from holdfast.engine.history.head import head_checkpoint, stands_alone
+from holdfast.engine.history.history import head_checkpoint, stands_alone
 from holdfast.engine.vault import Vault
 
 _MOST_CANDIDATES = 10

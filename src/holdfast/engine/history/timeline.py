@@ -25,8 +25,8 @@ from holdfast.domain.operations import RESTORING_KINDS
 from holdfast.domain.timeline.lanes import make_timeline
 from holdfast.domain.timeline.rounds import RoundStatus
 from holdfast.domain.timeline.timeline import Cursor, Event, Outline, Sources, Timeline
-from holdfast.engine.conversation.best_effort_story import BestEffortStory
-from holdfast.engine.history.head import head_checkpoint
+from holdfast.engine.conversation.conversation import BestEffortStory
+from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.sessions.overview import listed_sessions
 from holdfast.engine.vault import Vault

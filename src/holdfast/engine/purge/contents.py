@@ -1,15 +1,35 @@
-"""Which file contents lie below a path, and where else the same contents lie."""
+"""Where contents are: below which paths of trees, and in the files that components hold.
+
+A component that holds files says which content belongs to which absolute path (`FileComponent`); of
+any other it is only known that it has the same bytes. Each tree and manifest is read once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from holdfast.domain.component_states import (
+    ComponentState,
+    StoredContent,
+    decode_manifest,
+    encode_manifest,
+)
+from holdfast.domain.errors import Refused
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import join
+from holdfast.domain.paths import is_within, join
 from holdfast.domain.trees.changes import TreeLoader
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
-from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.objects import decode_chunk_list, digest_of
+from holdfast.engine.components.contents import StoreSource
+from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.vault import Vault
+from holdfast.ports.component import FileComponent
+from holdfast.ports.progress import NoProgress
+
+T = TypeVar("T")
 
 
 class Contents:
@@ -64,3 +84,143 @@ class Contents:
             known[digest] = tuple(here)
             pending.pop()
         return known[root]
+
+
+def is_absolute(path: bytes) -> bool:
+    """Whether this is a path of a component and not of the workspace, whose own are relative."""
+    return path.startswith(b"/")
+
+
+def file_components(vault: Vault) -> dict[str, FileComponent]:
+    return {c.name: c for c in vault.components.all() if isinstance(c, FileComponent)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """One state of a component, with the content of each of its paths."""
+
+    state: ComponentState
+    files: dict[bytes, StoredContent]
+    component: FileComponent | None
+
+
+class ComponentFiles:
+    """`read` gives an object, also one that nobody has stored yet."""
+
+    def __init__(self, vault: Vault, read: Callable[[Digest], bytes]) -> None:
+        self._vault = vault
+        self._read = read
+        self._components = file_components(vault)
+        self._held: dict[Digest, tuple[_Held, ...]] = {}
+
+    def has(self, manifest: Digest | None, path: bytes) -> bool:
+        return any(self._below(held, (path,)) for held in self._of(manifest))
+
+    def contents(self, manifest: Digest | None, paths: Collection[bytes] | None) -> set[Digest]:
+        """The objects that hold the bytes of these paths, or of everything."""
+        found: set[Digest] = set()
+        for held in self._of(manifest):
+            if paths is None:
+                chosen: Iterable[StoredContent] = held.state.contents
+            else:
+                chosen = [held.files[path] for path in self._below(held, paths)]
+            for content in chosen:
+                found |= self._objects(content)
+        return found
+
+    def places(self, manifest: Digest | None, wanted: AbstractSet[Digest]) -> set[bytes]:
+        """Every path whose content is among `wanted`."""
+        return {
+            path
+            for held in self._of(manifest)
+            for path, content in held.files.items()
+            if not wanted.isdisjoint(self._objects(content))
+        }
+
+    def unnamed(self, manifest: Digest | None, wanted: AbstractSet[Digest]) -> set[str]:
+        """The components that have such content and cannot say at which path."""
+        return {
+            held.state.name
+            for held in self._of(manifest)
+            if held.component is None
+            and any(not wanted.isdisjoint(self._objects(c)) for c in held.state.contents)
+        }
+
+    def unsearched(self, manifest: Digest | None) -> set[str]:
+        """The components that keep something, and cannot say of which paths."""
+        return {held.state.name for held in self._of(manifest) if held.component is None}
+
+    def without(self, manifest: Digest, paths: Collection[bytes]) -> dict[Digest, bytes]:
+        """New objects for a manifest that has nothing at these paths, itself the last of them."""
+        new: dict[Digest, bytes] = {}
+        states = []
+        for held in self._of(manifest):
+            state = held.state
+            tops = [path for path in paths if self._below(held, (path,))]
+            if tops and held.component is not None:
+                state = self._rewritten(held, held.component, tops, new)
+            states.append(state)
+        data = encode_manifest(tuple(states))
+        new[digest_of(data)] = data
+        return new
+
+    def _rewritten(
+        self,
+        held: _Held,
+        component: FileComponent,
+        tops: Sequence[bytes],
+        new: dict[Digest, bytes],
+    ) -> ComponentState:
+        state = held.state
+        rest = self._asked(lambda: component.without(state, self._source(state), tops), state.name)
+        dropped = {held.files[path].name for path in self._below(held, tops)}
+        contents = {c.name: c for c in state.contents if c.name not in dropped}
+        for name, data in rest.changed.items():
+            digest = digest_of(data)
+            new[digest] = data
+            contents[name] = StoredContent(name, digest, None, len(data))
+        listed = tuple(contents[name] for name in sorted(contents))
+        # Without its notes, so that nobody concludes that nothing has changed since.
+        return replace(state, facts=rest.facts, contents=listed, notes={})
+
+    def _below(self, held: _Held, paths: Collection[bytes]) -> list[bytes]:
+        return [path for path in held.files if any(is_within(path, top) for top in paths)]
+
+    def _of(self, manifest: Digest | None) -> tuple[_Held, ...]:
+        if manifest is None:
+            return ()
+        if manifest not in self._held:
+            states = decode_manifest(self._read(manifest))
+            self._held[manifest] = tuple(self._look(state) for state in states)
+        return self._held[manifest]
+
+    def _look(self, state: ComponentState) -> _Held:
+        component = self._components.get(state.name)
+        if component is None or state.failure is not None:
+            return _Held(state, {}, None)
+        try:
+            named = self._asked(lambda: component.files(state, self._source(state)), state.name)
+        except Refused:
+            return _Held(state, {}, None)  # what cannot be told apart is only compared
+        found = {path: content for path, name in named.items() if (content := state.content(name))}
+        return _Held(state, found, component)
+
+    def _objects(self, content: StoredContent) -> set[Digest]:
+        """None for an empty file, which says nothing."""
+        if content.size == 0:
+            return set()
+        if content.chunks is None:
+            return {content.digest}
+        return {piece.digest for piece in decode_chunk_list(self._read(content.chunks))}
+
+    def _source(self, state: ComponentState) -> StoreSource:
+        return StoreSource(self._vault.objects, state, NoProgress())
+
+    def _asked(self, call: Callable[[], T], name: str) -> T:
+        try:
+            return guarded(call, timeout_s=self._vault.settings.component_timeout)
+        except Refusal as error:
+            raise Refused(
+                f"nothing was purged: {name} cannot tell what it holds: {error}",
+                hint="put that right and try again",
+            ) from None

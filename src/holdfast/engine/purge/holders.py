@@ -21,7 +21,7 @@ from holdfast.domain.trees.changes import TreeLoader
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.wording import count_words
 from holdfast.engine.components.guard import Refusal, guarded
-from holdfast.engine.purge.component_files import is_absolute
+from holdfast.engine.purge.contents import is_absolute
 from holdfast.engine.stored_objects import entry_at, read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import SearchableComponent

@@ -26,8 +26,7 @@ from holdfast.domain.trees.edits import replace_entries
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.domain.wording import count_words
-from holdfast.engine.purge.component_files import ComponentFiles, is_absolute
-from holdfast.engine.purge.contents import Contents
+from holdfast.engine.purge.contents import ComponentFiles, Contents, is_absolute
 from holdfast.engine.purge.holders import find_holders, purged_content
 from holdfast.engine.purge.story_texts import quoted_in, story_parts
 from holdfast.engine.restore.plan import read_report, require_paths

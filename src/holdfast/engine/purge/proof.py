@@ -24,8 +24,7 @@ from typing import TypeVar
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import Digest
 from holdfast.domain.purges import PurgeProof, Trace
-from holdfast.engine.purge.component_files import ComponentFiles
-from holdfast.engine.purge.contents import Contents
+from holdfast.engine.purge.contents import ComponentFiles, Contents
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import all_digests
 

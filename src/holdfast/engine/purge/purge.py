@@ -26,7 +26,7 @@ from holdfast.domain.purges import PurgeOutcome, Trace
 from holdfast.domain.text_replacement import TextReplacement
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.components.manifests import release_components
-from holdfast.engine.purge.component_files import file_components, is_absolute
+from holdfast.engine.purge.contents import file_components, is_absolute
 from holdfast.engine.purge.plan import (
     PurgePlan,
     PurgeRequest,

@@ -1,22 +1,195 @@
 """Verifying a store, one function per invariant; nothing is changed.
 
 The quick check looks at structure: databases, rows, packs, that everything a checkpoint names is
-there. With `data` every byte of every object is read and compared with its name, and the paths
-that are lost by damage are named.
+there. With `data` every byte of every object is read and compared with its name.
+
+`LossFinder` names the paths of checkpoints that cannot be restored any more: per directory, once,
+its files whose content is gone and the losses below it. A directory that itself is gone stands for
+everything that was below it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import decode_manifest
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.findings import Problem
-from holdfast.domain.ids import Digest
-from holdfast.domain.paths import to_text
-from holdfast.engine.repair.losses import LossFinder
-from holdfast.engine.repair.repair import journal_problem
+from holdfast.domain.ids import CheckpointId, Digest, short
+from holdfast.domain.paths import join, to_text
+from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.tree import Tree, decode_tree
+from holdfast.engine.restore.journal import decode_journal
+from holdfast.engine.restore.unlock import decode_note
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import Progress
+
+ALL_COMPONENTS = "components"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One path; the root stands for the whole checkpoint."""
+
+    path: bytes
+    is_directory: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedCheckpoint:
+    """A checkpoint with what is lost of it; `report_lost`: nor is it known what it left out;
+    `components_lost`: names of components whose content is gone, or all of them when nobody knows
+    any more which there were."""
+
+    id: CheckpointId
+    losses: tuple[Loss, ...]
+    report_lost: bool
+    components_lost: tuple[str, ...] = ()
+
+    @property
+    def is_gone(self) -> bool:
+        return any(not loss.path for loss in self.losses)
+
+
+class LossFinder:
+    """Looks at each directory once; `unreadable` objects are as good as missing."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        unreadable: Collection[Digest] = (),
+        found: Mapping[Digest, bytes] | None = None,
+    ) -> None:
+        """`found` objects are somewhere else and will be here: they count as held."""
+        self._vault = vault
+        self._unreadable = unreadable
+        self._found = found or {}
+        self._known: dict[Digest, tuple[Loss, ...]] = {}
+        self._known_manifests: dict[Digest, tuple[str, ...]] = {}
+        self.lost: set[Digest] = set()
+        """Objects that something names and nobody can read."""
+
+    def damage_of(self, checkpoint: Checkpoint) -> DamagedCheckpoint | None:
+        losses = self._below(checkpoint.tree)
+        report_lost = checkpoint.report is not None and not self._has(checkpoint.report)
+        components_lost = self._components(checkpoint.components)
+        if not losses and not report_lost and not components_lost:
+            return None
+        return DamagedCheckpoint(checkpoint.id, losses, report_lost, components_lost)
+
+    def _components(self, manifest: Digest | None) -> tuple[str, ...]:
+        if manifest is None:
+            return ()
+        known = self._known_manifests.get(manifest)
+        if known is None:
+            known = self._known_manifests[manifest] = tuple(self._lost_components(manifest))
+        return known
+
+    def _lost_components(self, manifest: Digest) -> Iterator[str]:
+        if not self._has(manifest):
+            yield ALL_COMPONENTS
+            return
+        try:
+            states = decode_manifest(self._vault.objects.read(manifest))
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            self.lost.add(manifest)
+            yield ALL_COMPONENTS
+            return
+        for state in states:
+            held = [
+                self._has(content.digest)
+                if content.chunks is None
+                else self._has(content.chunks) and self._has_pieces(content.chunks)
+                for content in state.contents
+            ]
+            if not all(held):
+                yield state.name
+
+    @property
+    def trees(self) -> set[Digest]:
+        """Every directory that was looked at."""
+        return set(self._known)
+
+    def _below(self, digest: Digest) -> tuple[Loss, ...]:
+        """Without recursion: a workspace may be nested deeper than Python lets calls be."""
+        open_trees: dict[Digest, Tree] = {}
+        waiting = [digest]
+        while waiting:
+            at = waiting[-1]
+            if at not in self._known:
+                tree = open_trees.get(at) or self._load(at)
+                if tree is None:
+                    self._known[at] = (Loss(b"", is_directory=True),)
+                elif at not in open_trees:
+                    open_trees[at] = tree
+                    waiting += {e.digest for e in tree.directories} - self._known.keys()
+                    continue
+                else:
+                    self._known[at] = tuple(self._look(open_trees.pop(at)))
+            waiting.pop()
+        return self._known[digest]
+
+    def _load(self, digest: Digest) -> Tree | None:
+        if not self._has(digest):
+            return None
+        try:
+            found = self._found.get(digest)
+            return self._vault.load_tree(digest) if found is None else decode_tree(found)
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            self.lost.add(digest)
+            return None
+
+    def _look(self, tree: Tree) -> list[Loss]:
+        """All of a directory, when those below it are known."""
+        losses = self._files(tree)
+        for entry in tree.directories:
+            for loss in self._known[entry.digest]:
+                path = join(entry.name, loss.path) if loss.path else entry.name
+                losses.append(Loss(path, loss.is_directory))
+        return losses
+
+    def _files(self, tree: Tree) -> list[Loss]:
+        wanted = {entry.chunks or entry.digest for entry in tree.files}
+        gone = self._vault.objects.missing(wanted)
+        gone |= {digest for digest in wanted if digest in self._unreadable}
+        gone -= self._found.keys()
+        self.lost |= gone
+        return [
+            Loss(entry.name, is_directory=False)
+            for entry in tree.files
+            if (entry.chunks or entry.digest) in gone
+            or (entry.chunks is not None and not self._has_pieces(entry.chunks))
+        ]
+
+    def _has_pieces(self, chunks: Digest) -> bool:
+        try:
+            listed = self._found.get(chunks) or self._vault.objects.read(chunks)
+            pieces = decode_chunk_list(listed)
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            self.lost.add(chunks)
+            return False
+        gone = self._vault.objects.missing(piece.digest for piece in pieces)
+        gone |= {piece.digest for piece in pieces if piece.digest in self._unreadable}
+        gone -= self._found.keys()
+        self.lost |= gone
+        return not gone
+
+    def _has(self, digest: Digest) -> bool:
+        if digest in self._found:
+            return True
+        if digest in self._unreadable or not self._vault.objects.contains(digest):
+            self.lost.add(digest)
+            return False
+        return True
+
 
 _MOST_PATHS = 20
 _OBJECT = "object "
@@ -102,3 +275,27 @@ def check_story(vault: Vault) -> Iterator[Problem]:
     """I3 for what was said and done around the checkpoints."""
     for text in vault.story.check():
         yield Problem("I3", "story", text)
+
+
+def journal_problem(vault: Vault) -> str | None:
+    """Why an unfinished restore cannot be finished."""
+    try:
+        note = vault.journal.read_note()
+        if note is not None:
+            decode_note(note)
+        data = vault.journal.read()
+        if data is None:
+            return None
+        journal = decode_journal(data)
+        if vault.catalog.operation_with_token(journal.token) is not None:
+            return None
+        for wanted in (journal.target, journal.safety):
+            if vault.catalog.checkpoint(journal.session_id, wanted) is None:
+                return f"it names checkpoint {wanted}, which does not exist"
+        if journal.tree is not None and not vault.objects.contains(journal.tree):
+            return "it names a state that the store does not have"
+        if journal.trouble is not None:
+            return f"{journal.trouble}; the state before that restore is {short(journal.safety)}"
+    except StoreDamaged as error:
+        return error.message
+    return None

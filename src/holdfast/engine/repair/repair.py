@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.component_states import ComponentState, encode_manifest
 from holdfast.domain.errors import HoldfastError, StoreDamaged
-from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, to_text
@@ -29,7 +29,12 @@ from holdfast.domain.sessions import Session
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import decode_tree
 from holdfast.engine.components.manifests import read_states
-from holdfast.engine.repair.losses import ALL_COMPONENTS, DamagedCheckpoint, LossFinder
+from holdfast.engine.repair.check import (
+    ALL_COMPONENTS,
+    DamagedCheckpoint,
+    LossFinder,
+    journal_problem,
+)
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.restore.journal import decode_journal
@@ -37,7 +42,7 @@ from holdfast.engine.restore.plan import read_report
 from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
 from holdfast.engine.restore.unfinished import leftovers, staging_prefix
-from holdfast.engine.restore.unlock import decode_note, restore_noted_modes
+from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
@@ -110,30 +115,6 @@ def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
         _save_what_staging_holds(vault)
         _set_staging_aside(vault, occasion)
         vault.journal.quarantine(occasion)
-
-
-def journal_problem(vault: Vault) -> str | None:
-    """Why an unfinished restore cannot be finished."""
-    try:
-        note = vault.journal.read_note()
-        if note is not None:
-            decode_note(note)
-        data = vault.journal.read()
-        if data is None:
-            return None
-        journal = decode_journal(data)
-        if vault.catalog.operation_with_token(journal.token) is not None:
-            return None
-        for wanted in (journal.target, journal.safety):
-            if vault.catalog.checkpoint(journal.session_id, wanted) is None:
-                return f"it names checkpoint {wanted}, which does not exist"
-        if journal.tree is not None and not vault.objects.contains(journal.tree):
-            return "it names a state that the store does not have"
-        if journal.trouble is not None:
-            return f"{journal.trouble}; the state before that restore is {short(journal.safety)}"
-    except StoreDamaged as error:
-        return error.message
-    return None
 
 
 class _Unheld:

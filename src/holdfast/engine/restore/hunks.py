@@ -37,7 +37,7 @@ from holdfast.domain.trees.entries import (
 )
 from holdfast.engine.compare.changed_content import StoredContent, WorkspaceContent
 from holdfast.engine.compare.content_diff import Content, ContentDiff, compare_content
-from holdfast.engine.compare.ignored_content import IgnoredContent
+from holdfast.engine.compare.tree_diff import IgnoredContent
 from holdfast.engine.restore.plan import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.file_capture import store_content

@@ -10,7 +10,7 @@ from __future__ import annotations
 from holdfast.domain.errors import Refused, UnknownReference
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind, undo_lists
-from holdfast.engine.history.head import MOVING_KINDS
+from holdfast.engine.history.history import MOVING_KINDS
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace

@@ -22,7 +22,7 @@ from holdfast.domain.outcomes import DeleteOutcome
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.components.manifests import release_components
 from holdfast.engine.conversation.notices import LAST_NOTICE
-from holdfast.engine.history.head import head_checkpoint
+from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.history.references import resolve
 from holdfast.engine.retention.cleanup import collect, is_worth_collecting
 from holdfast.engine.vault import Vault

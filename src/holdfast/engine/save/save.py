@@ -40,7 +40,7 @@ from holdfast.engine.scan.exempt_paths import ExemptPaths
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.scan.state_changes import count_state_changes
-from holdfast.engine.sessions.admission import (
+from holdfast.engine.sessions.lifecycle import (
     require_checkpoint_allowed,
     require_open_session,
     resumed_remark,

@@ -18,7 +18,7 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.outcomes import SavedFirst
 from holdfast.domain.sessions import Session
 from holdfast.engine.components.captured import capture_components
-from holdfast.engine.history.head import MOVING_KINDS, head_checkpoint
+from holdfast.engine.history.history import MOVING_KINDS, head_checkpoint
 from holdfast.engine.restore.records import add_safety
 from holdfast.engine.save.save import add_session, save_tree
 from holdfast.engine.scan.scanner import Scanner

@@ -1,14 +1,15 @@
-"""Searching: catch up, ask the index, and show where the texts of now say it.
+"""Searching: catch up, ask the index, and show where today's texts match.
 
-The index only says where to look. Checkpoints and messages are read from catalog and story, so that
-what is shown is what there is, and what is gone is not shown.
+The index only says where to look. Checkpoints and messages are read from catalog and story, so
+results show what there is now. A search without hits suggests queries that would have some: with
+known words in place of unknown ones, or with fewer words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged, UsageError
@@ -18,12 +19,11 @@ from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import to_text
 from holdfast.domain.search.highlights import Excerpt, beginning, excerpt
 from holdfast.domain.search.hits import Field, Hit, Match, SearchResult
-from holdfast.domain.search.query import SearchQuery, Term, parse_query
+from holdfast.domain.search.query import SearchQuery, Term, free_words, parse_query
+from holdfast.domain.search.words import words
 from holdfast.domain.tool_calls import call_words
-from holdfast.engine.conversation.best_effort_story import BestEffortStory
-from holdfast.engine.search.index_update import catch_up
-from holdfast.engine.search.suggestions import suggestions
-from holdfast.engine.search.texts import call_text, fields_of, touched_paths
+from holdfast.engine.conversation.conversation import BestEffortStory
+from holdfast.engine.search.index_update import call_text, catch_up, fields_of, touched_paths
 from holdfast.engine.vault import Vault
 from holdfast.ports.search import Found, IndexLost
 
@@ -31,7 +31,11 @@ MOST_HITS = 1_000
 _MOST_MATCHES = 6
 _MOST_PATHS_SHOWN = 3
 _TRIES = 3
+_MOST_SUGGESTIONS = 3
+_MOST_CANDIDATES = 12
 _WORDLESS = "the query has no letter or digit in it, and only those are looked for"
+
+Span = tuple[int, int]
 
 
 def search(
@@ -66,7 +70,7 @@ def search(
             warnings += (_not_farther(answer.back_to_ns),)
         near: tuple[str, ...] = ()
         if not hits:
-            near = tuple(suggestions(vault, text, session_id))
+            near = tuple(_suggestions(vault, text, session_id))
         return SearchResult(hits[:limit], caught.complete, warnings, answer.back_to_ns, near)
     raise StoreDamaged(
         "the search index of the store breaks whenever it is made",
@@ -164,3 +168,64 @@ def _in_message(message: Message, query: SearchQuery) -> Iterator[Match]:
                 message.role.value,
                 message.rolled_back_by is not None,
             )
+
+
+def _suggestions(vault: Vault, text: str, session_id: SessionId | None) -> Iterator[str]:
+    """At most three queries, the nearest first."""
+
+    def finds(query: str) -> bool:
+        parsed = parse_query(query, now_ns=vault.clock.now_ns())
+        return bool(vault.search.find(parsed, session_id=session_id, limit=1).found)
+
+    spans = free_words(text)[:_MOST_CANDIDATES]
+    unknown = [span for span in spans if not finds(text[slice(*span)])]
+    others: Iterator[str]
+    if unknown:
+        others = chain(_near(vault, text, unknown, finds), _without(text, spans, [unknown]))
+    else:
+        others = _without(text, spans, [[span] for span in reversed(spans)])
+    asked = text.strip()
+    proposed = dict.fromkeys(query for query in others if query and query != asked)
+    yield from islice(filter(finds, islice(proposed, _MOST_CANDIDATES)), _MOST_SUGGESTIONS)
+
+
+def _near(
+    vault: Vault, text: str, unknown: list[Span], finds: Callable[[str], bool]
+) -> Iterator[str]:
+    """With known words in place of the unknown ones: the nearest of each first, then one of them
+    exchanged for its next nearest, then only one of them."""
+    near = [_ways(vault, text[slice(*span)].strip("*"), finds) for span in unknown]
+    nearest = [ways[0] for ways in near]
+    if not any(nearest):
+        return
+    yield _replaced(text, unknown, nearest)
+    for number, ways in enumerate(near):
+        for other in ways[1:]:
+            instead = [*nearest[:number], other, *nearest[number + 1 :]]
+            yield _replaced(text, unknown, instead)
+    for number, word in enumerate(nearest):
+        alone = ["" if other != number else word for other in range(len(near))]
+        if word:
+            yield _replaced(text, unknown, alone)
+
+
+def _ways(vault: Vault, word: str, finds: Callable[[str], bool]) -> list[str]:
+    """What may be written in its place, the nearest first; nothing where no word is near."""
+    [first, *more] = words(word) or [""]
+    found = list(vault.search.near_words(first, _MOST_SUGGESTIONS)) if not more else []
+    beginning = [f"{word}*"] if finds(f"{word}*") else []
+    return [*beginning, *found] or [""]
+
+
+def _without(text: str, spans: list[Span], choices: list[list[Span]]) -> Iterator[str]:
+    """Shorter queries, of which something is left."""
+    for dropped in choices:
+        if len(dropped) < len(spans):
+            yield _replaced(text, dropped, [""] * len(dropped))
+
+
+def _replaced(text: str, spans: list[Span], instead: list[str]) -> str:
+    for (begin, end), word in sorted(zip(spans, instead, strict=True), reverse=True):
+        before, after = text[:begin], text[end:]
+        text = before + word + after if word else f"{before.rstrip()} {after.lstrip()}"
+    return text.strip()

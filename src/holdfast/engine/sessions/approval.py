@@ -26,7 +26,7 @@ from holdfast.domain.timeline.rounds import ENDED_BY, Round, round_name, round_t
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.components.selection import choose_components
-from holdfast.engine.history.head import head_checkpoint
+from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save.save import (
@@ -38,7 +38,7 @@ from holdfast.engine.save.save import (
     save_tree,
 )
 from holdfast.engine.scan.scanner import Scan, Scanner
-from holdfast.engine.sessions.admission import require_open_session
+from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.values.classes import dataclass

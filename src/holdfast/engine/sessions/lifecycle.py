@@ -1,29 +1,72 @@
-"""Beginning and ending a session on purpose: with its first checkpoint, a title and an agent.
+"""The life of a session: whether it takes more work, and beginning, ending and naming it.
 
 A session belongs to one agent at a time. It can be begun again when that agent has ended it or its
-process is gone, which is how interrupted work is resumed.
+process is gone, which is how interrupted work is resumed. Adding to an ended session by hand (a
+checkpoint, a message) makes it active again; deciding about its work (approve, reset, restore)
+does not, nor do the last events of an agent. An archived session refuses.
+
+A setting can limit manual checkpoints. Automatic ones have no limit: a rate never costs a state.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Kind
-from holdfast.domain.errors import NotFound, Refused, UsageError
+from holdfast.domain.errors import LimitReached, NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.engine.sessions.admission import require_open_session
+from holdfast.domain.wording import Remark, count_words
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from holdfast.engine.engine import Engine
-    from holdfast.engine.vault import Vault
 
 _OWNER = "agent process"
 _LONGEST = 200
+
+
+def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
+    """The session, None if there is none yet; `Refused` for one that was archived."""
+    session = vault.catalog.session(session_id)
+    if session is not None and session.status is SessionStatus.ARCHIVED:
+        raise Refused(
+            f"the session {session_id!r} is archived and takes nothing more",
+            hint="begin another one, under another name; this one can still be listed, restored "
+            "and annotated",
+        )
+    return session
+
+
+def resumed_remark(session_id: SessionId) -> str:
+    return Remark(f"the session {session_id!r} had ended; it is active again")
+
+
+def resume(vault: Vault, session_id: SessionId) -> None:
+    """Let one that has ended go on, if nobody else has done it meanwhile."""
+    with vault.lock.hold():
+        session = require_open_session(vault, session_id)
+        if session is not None and session.status is SessionStatus.ENDED:
+            with vault.catalog.transaction() as transaction:
+                transaction.set_session_status(session_id, SessionStatus.ACTIVE)
+
+
+def require_checkpoint_allowed(vault: Vault, session_id: SessionId, kind: Kind) -> None:
+    """`LimitReached` when a manual checkpoint is one more than the owner of the setting allows."""
+    most = vault.settings.max_manual_checkpoints
+    if kind is not Kind.MANUAL or not most:
+        return
+    if vault.catalog.count(session_id, (kind,)) >= most:
+        raise LimitReached(
+            f"the session has {count_words(most, 'manual checkpoint')}, "
+            "as many as the setting max_manual_checkpoints allows",
+            hint=f"allow more: holdfast config set max_manual_checkpoints {2 * most} "
+            "(0: no limit); or delete some: holdfast delete REF",
+        )
 
 
 def start(

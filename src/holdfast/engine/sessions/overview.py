@@ -9,7 +9,7 @@ from __future__ import annotations
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.engine.history.head import head_checkpoint
+from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.retention.recent_work import last_activity_ns
 from holdfast.engine.sessions.approval import approval
 from holdfast.engine.vault import Vault

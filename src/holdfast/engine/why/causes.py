@@ -1,33 +1,42 @@
-"""What was done between two checkpoints to a file: the call, the reason, the message.
+"""What was done to a file between two checkpoints: the call, the reason, the message, the agents.
 
-Evidence, the strongest first: the checkpoint after a command, of the same use of the tool as the
-one before it; a call that names the file, which the earlier checkpoint was made for or the
-conversation has in between; what the later one says of itself; an attempt or edit begun on the
-earlier.
+Evidence, the strongest first: the checkpoint after a command, of the same tool use as the one
+before it; a call that names the file, which the earlier checkpoint was made for or the conversation
+has in between; what the later checkpoint says; an attempt or edit begun on the earlier one. A save
+right after another of the same state is not made, so its call is known only from the conversation.
+Unknown causes are left out, not guessed.
 
-A save right after another of the same state is not made, and its call is then known only from the
-conversation: so a call counts by what it names, not by its place alone. What nothing tells is left
-out rather than guessed. Not guaranteed: that of several calls which name the file the last one
-wrote a given line.
+All sessions share the workspace. `ConcurrentCalls` narrows the moment of a change down by the
+checkpoints of other sessions, and names every agent that was in the middle of a call which can have
+written the file. A call that never reported its end counts for ten minutes. Times only tell who may
+have been at work, never the order of checkpoints (I7).
+
+Not guaranteed: that of several calls which name the file the last one wrote a given line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from holdfast.domain.activities import Activity
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
-from holdfast.domain.diff.line_origins import LineOrigin
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.diff.line_origins import LineOrigin, OtherAgent
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Message, Role
+from holdfast.domain.sessions import Session
 from holdfast.domain.tool_calls import Likelihood, likelihood
-from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.engine.conversation.conversation import BestEffortStory
+from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
+from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, name_digest
 
 _MOST_MESSAGES = 500
 _EARLIER_MESSAGES = 200
+_MOST_BETWEEN = 1_000
 
 
 class Causes:
@@ -179,3 +188,109 @@ def _is_before_a_call(checkpoint: Checkpoint) -> bool:
 
 def _is_after_a_call(checkpoint: Checkpoint) -> bool:
     return checkpoint.kind is Kind.TOOL and checkpoint.intent.reasoning.startswith("After ")
+
+
+class RunningCall(NamedTuple):
+    """A call, the checkpoint that holds what there was when it began, and when it ended, if
+    somebody noted that."""
+
+    agent: OtherAgent
+    at: str
+    ended_ns: int | None
+
+
+class ConcurrentCalls:
+    """Looks at other sessions; the log of tools is read once."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._calls: list[LoggedCall] | None = None
+        self._looks: list[tuple[int, str]] = []
+        self._sessions: dict[str, Session] = {}
+        self._contents: dict[tuple[Digest, bytes], Digest | None] = {}
+
+    def named(self, origin: LineOrigin, before: Checkpoint, first: Checkpoint) -> LineOrigin:
+        """The origin with the agents of other sessions that may have written the line. What the
+        session itself did is told only if it may have, too."""
+        found = None if first.kind.is_record else self.running(origin.path, before, first)
+        others = [one.agent for one in found or () if one.agent.session_id != first.session_id]
+        if not others:
+            return origin
+        own = self._vault.catalog.session(first.session_id)
+        if own is not None and own.agent is not None and len(others) == len(found or ()):
+            origin = replace(
+                origin,
+                reasoning=None,
+                tool_calls=(),
+                tool_use_id=None,
+                message=None,
+                prompt=None,
+                own=False,
+            )
+        return replace(origin, others=tuple(dict.fromkeys(others)))
+
+    def running(
+        self, path: bytes, before: Checkpoint, first: Checkpoint
+    ) -> list[RunningCall] | None:
+        """The calls of all sessions that may have written a file between two checkpoints, in the
+        order in which they began; None where the log of tools does not go back that far."""
+        if self._calls is None:
+            log = self._vault.tool_log
+            self._calls, self._looks = log.calls(), log.looks()
+            known = self._vault.catalog.sessions() if self._calls else ()
+            self._sessions = {name_digest(one.id.encode()): one for one in known}
+        if not self._calls or self._calls[0].begun_ns > first.created_at_ns:
+            return None
+        begin_ns, end_ns = self._moment(path, before, first)
+        name = name_digest(path)
+        return [
+            RunningCall(OtherAgent(session.id, session.agent, one.tool), one.at, one.ended_ns)
+            for one in self._calls
+            if _may_have_written(one, begin_ns, end_ns, name)
+            and (session := self._sessions.get(one.session)) is not None
+        ]
+
+    def was_written_after(self, calls: list[RunningCall], path: bytes, first: Checkpoint) -> bool:
+        """Whether the file was last written when all of these had ended, by its own time."""
+        entry = entry_at(self._vault.load_tree, first.tree, path)
+        written_ns = entry.mtime_ns if isinstance(entry, FileEntry) else 0
+        return all(one.ended_ns is not None and one.ended_ns < written_ns for one in calls)
+
+    def _moment(self, path: bytes, before: Checkpoint, first: Checkpoint) -> tuple[int, int]:
+        """When the file was last seen as it was, and first as it became, by any session: in its
+        checkpoints, and in those that held everything when a call began or had changed nothing."""
+        old, new = self._content(before, path), self._content(first, path)
+        begin_ns, end_ns = before.created_at_ns, first.created_at_ns
+        for at_ns, seen in sorted(self._seen(before, first), key=lambda one: one[0]):
+            content = self._content(seen, path)
+            if content == new:
+                return begin_ns, min(at_ns, end_ns)
+            if content == old:
+                begin_ns = max(at_ns, begin_ns)
+        return begin_ns, end_ns
+
+    def _seen(self, before: Checkpoint, first: Checkpoint) -> Iterator[tuple[int, Checkpoint]]:
+        for one in self._vault.catalog.checkpoints_after(before.sequence, _MOST_BETWEEN):
+            if one.sequence >= first.sequence:
+                break
+            yield one.created_at_ns, one
+        for at_ns, at in [*((one.begun_ns, one.at) for one in self._calls or ()), *self._looks]:
+            if before.created_at_ns <= at_ns < first.created_at_ns:
+                found = self._vault.catalog.checkpoint(None, at)
+                if found is not None:
+                    yield at_ns, found
+
+    def _content(self, checkpoint: Checkpoint, path: bytes) -> Digest | None:
+        if (checkpoint.tree, path) not in self._contents:
+            entry = entry_at(self._vault.load_tree, checkpoint.tree, path)
+            digest = entry.digest if isinstance(entry, FileEntry) else None
+            self._contents[checkpoint.tree, path] = digest
+        return self._contents[checkpoint.tree, path]
+
+
+def _may_have_written(call: LoggedCall, begin_ns: int, end_ns: int, name: str) -> bool:
+    if call.begun_ns >= end_ns or (call.names is not None and name not in call.names):
+        return False
+    if call.ended_ns is None:
+        return end_ns - call.begun_ns < LONGEST_CALL_NS
+    return call.ended_ns > begin_ns

@@ -1,5 +1,8 @@
 """The versions of one file along a line of checkpoints, under whatever name it had.
 
+The line is the one of a session, or the states of the workspace, newest first: what sessions saved
+and restored, in the order of the log, with the safety checkpoints of restores (`WorkspaceStates`).
+
 Of each checkpoint only the trees on the way to the file are loaded, and none that is known already.
 Where a checkpoint has no such file, one that is gone in the next is taken for it: with the same
 content, or else the most similar one that shares half of its lines.
@@ -15,17 +18,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import Digest, short
+from holdfast.domain.ids import CheckpointId, Digest, short
+from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.paths import basename, to_text
 from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.trees.changes import ChangeType, tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.engine.history.history import MOVING_KINDS
 from holdfast.engine.stored_objects import list_files, read_content
 from holdfast.engine.vault import Vault
-from holdfast.engine.why.workspace_states import WorkspaceStates
 
+_CHUNK = 200
 LARGEST_BYTES = 16 * 1024 * 1024
 """Of a file whose lines are told: some 200 MB of memory."""
 
@@ -200,3 +205,53 @@ class FileVersions:
             if share >= _SAME_LINES and (best is None or share > best[0]):
                 best = (share, path, entry)
         return None if best is None else best[1:]
+
+
+class WorkspaceStates:
+    """Tells what came before a checkpoint; the log is read as far as somebody asks."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._catalog = vault.catalog
+        self._states = self._newest_first()
+        self._seen: list[Checkpoint] = []
+        self._places: dict[CheckpointId, int] = {}
+
+    def newest(self) -> Checkpoint | None:
+        return self._at(0)
+
+    def before(self, checkpoint: Checkpoint) -> Checkpoint | None:
+        """What the workspace held before it; before a restore, what that restored."""
+        target = checkpoint.restores_from if checkpoint.kind is Kind.RESTORE else None
+        if target is not None and selection_of(checkpoint) is None:
+            return self._catalog.checkpoint(None, target)
+        while checkpoint.id not in self._places:
+            if self._at(len(self._seen)) is None:
+                parent = checkpoint.parent
+                return None if parent is None else self._catalog.checkpoint(None, parent)
+        return self._at(self._places[checkpoint.id] + 1)
+
+    def _at(self, place: int) -> Checkpoint | None:
+        while len(self._seen) <= place:
+            state = next(self._states, None)
+            if state is None:
+                return None
+            self._places.setdefault(state.id, len(self._seen))
+            self._seen.append(state)
+        return self._seen[place]
+
+    def _newest_first(self) -> Iterator[Checkpoint]:
+        before: int | None = None
+        while chunk := self._catalog.operations_before(before, _CHUNK, kinds=MOVING_KINDS):
+            for operation in chunk:
+                yield from self._states_of(operation)
+            before = chunk[-1].sequence
+
+    def _states_of(self, operation: Operation) -> Iterator[Checkpoint]:
+        made = operation.checkpoint and self._catalog.checkpoint(None, operation.checkpoint)
+        if made and (
+            operation.kind is not OperationKind.CHECKPOINT or made.kind is not Kind.SAFETY
+        ):
+            yield made
+        safety = operation.safety and self._catalog.checkpoint(None, operation.safety)
+        if safety:
+            yield safety

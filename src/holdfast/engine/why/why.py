@@ -3,33 +3,43 @@
     the file now, or at a checkpoint → `blame` along the parents → what was done between the first
     checkpoint that has a line and the one before it (`causes`)
 
-Guarantee: nothing is changed, and nobody's lock is waited for.
+Guarantee: nothing is changed, no lock is waited for, and the file is reached without following any
+link (I6).
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from dataclasses import replace
 
 from blake3 import blake3
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.diff.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
-from holdfast.domain.errors import NotFound, Refused, UsageError
+from holdfast.domain.errors import LimitReached, NotFound, Refused, UsageError
 from holdfast.domain.ids import Digest, SessionId, short
-from holdfast.domain.paths import require_safe_path, to_text
+from holdfast.domain.paths import basename, parent, require_safe_path, to_text, typed
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
-from holdfast.engine.compare.ignored_content import IgnoredContent
-from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.compare.tree_diff import IgnoredContent
+from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.history.references import resolve
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.stored_objects import entry_at, read_content
 from holdfast.engine.vault import Vault
 from holdfast.engine.why.blame import Found, blame
-from holdfast.engine.why.causes import Causes
-from holdfast.engine.why.concurrent_calls import ConcurrentCalls
-from holdfast.engine.why.current_file import read_current_file, search_word, too_large
-from holdfast.engine.why.versions import LARGEST_BYTES, FileVersion, FileVersions, text_lines
-from holdfast.engine.why.workspace_states import WorkspaceStates
+from holdfast.engine.why.causes import Causes, ConcurrentCalls
+from holdfast.engine.why.versions import (
+    LARGEST_BYTES,
+    FileVersion,
+    FileVersions,
+    WorkspaceStates,
+    text_lines,
+)
 
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PIECE_BYTES = 1024 * 1024
 MOST_VERSIONS = 100_000
 """Checkpoints that are looked at; what is older is said not to have been."""
 MOST_LINES = 20_000_000
@@ -52,7 +62,7 @@ def why(
     states = WorkspaceStates(vault) if session_id is None else None
     if reference is None:
         at = _newest(vault, session_id) if states is None else states.newest()
-        data = read_current_file(vault, path, LARGEST_BYTES)
+        data = _read_current_file(vault, path, LARGEST_BYTES)
         IgnoredContent(vault).require_shown(path)
         newest = FileVersion(path, Digest(blake3(data).digest()))
     else:
@@ -119,7 +129,7 @@ def _lines_of(path: bytes, data: bytes) -> list[bytes]:
     if lines is None:
         raise Refused(
             f"{to_text(path)!r} is binary and has no lines",
-            hint=f"the checkpoints that changed it: holdfast search {search_word(path)}",
+            hint=f"the checkpoints that changed it: holdfast search {_search_word(path)}",
         )
     return lines
 
@@ -135,7 +145,7 @@ def _version_in(vault: Vault, at: Checkpoint, path: bytes) -> tuple[FileVersion,
         kind = "a directory" if isinstance(entry, DirectoryEntry) else "a link"
         raise Refused(f"{to_text(path)!r} is {kind}", hint="name a file")
     if entry.size > LARGEST_BYTES:
-        raise too_large(path, entry.size, LARGEST_BYTES)
+        raise _too_large(path, entry.size, LARGEST_BYTES)
     data = b"".join(read_content(vault.objects, entry))
     return FileVersion(path, entry.digest, at, entry), data
 
@@ -150,6 +160,57 @@ def _wanted(path: bytes, line: int | None, total: int) -> range:
             hint=f"lines count from 1 to {total}" if total else "the file is empty",
         )
     return range(line - 1, line)
+
+
+def _read_current_file(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
+    """Its bytes; an error names what is there instead of a file."""
+    fs, name = vault.fs, repr(to_text(path))
+    try:
+        with vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
+            fd = fs.open(basename(path), _READ_FLAGS, dir_fd=handles.open(parent(path)))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise NotFound(
+                f"{name} is not in the workspace",
+                hint="to ask about a file that is gone, name a checkpoint that has it: --ref REF",
+            ) from None
+        if error.errno in NO_DIRECTORY:
+            raise Refused(
+                f"{name} is a link, or lies behind what is no directory",
+                hint="name the file itself",
+            ) from None
+        raise Refused(
+            f"{name} cannot be read: {error.strerror}", hint="see who may read it: ls -l"
+        ) from None
+    try:
+        status = fs.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            raise Refused(f"{name} is {kind}", hint="name a file")
+        pieces, size_bytes = [], status.st_size
+        while size_bytes <= largest_bytes and (piece := fs.read(fd, _PIECE_BYTES)):
+            pieces.append(piece)
+            size_bytes = max(size_bytes, sum(map(len, pieces)))
+    finally:
+        fs.close(fd)
+    if size_bytes > largest_bytes:
+        raise _too_large(path, size_bytes, largest_bytes)
+    return b"".join(pieces)
+
+
+def _search_word(path: bytes) -> str:
+    """What finds a path, as it is typed."""
+    text = to_text(path)
+    quoted = " " in text and '"' not in text
+    return typed(f'"{text}"'.encode("utf-8", "surrogateescape") if quoted else path, "path:")
+
+
+def _too_large(path: bytes, size_bytes: int, largest_bytes: int) -> LimitReached:
+    return LimitReached(
+        f"{to_text(path)!r} has {size_bytes:,} bytes; lines are told of files up to "
+        f"{largest_bytes:,}",
+        hint=f"the checkpoints that changed it: holdfast search {_search_word(path)}",
+    )
 
 
 class _Explained:

@@ -1,41 +1,50 @@
-"""The lines of a file that somebody is still writing, read in pieces.
+"""A transcript read from where the last reading ended, message by message.
 
-    verify the position → read pieces up to the size at opening → cut at line ends
+    verify the position → read pieces up to the size at opening → lines → objects → messages of the
+    agent's format → without those that were given out before
 
-Memory is bounded by the longest line that is given out, whatever the file holds: a longer one is
-passed over and counted, and the position remembers being inside it. Bytes that are appended while
-reading belong to the next reading, so that every reading ends. Only regular files are opened: a
-FIFO or a device, also behind a symlink, is refused without waiting for it.
-
-A last line without its end is held back, unless `is_whole` says that nothing is missing from it.
-Positions are made of the bytes that were given out, not of what the file holds by then: a file
-rewritten meanwhile does not fit the position, and is noticed the next time.
+Lines. Somebody may still be writing the file: a last line without its end is held back unless it
+parses, and bytes that are appended meanwhile belong to the next reading, so every reading ends.
+Memory is bounded by the longest line that is given out; a longer one is passed over and counted,
+and the position remembers being inside it. Only regular files are opened: a FIFO or a device, even
+behind a symlink, is refused without waiting for it.
 
 A position holds an offset at the end of a line, and fingerprints of the bytes at the beginning of
-the file and right before the offset. A file that was replaced, truncated or rewritten differs in
-one of them, or is too short.
+the file and right before the offset, as they were given out. A file that was replaced, truncated or
+rewritten differs in one of them, or is too short: it is read from its beginning (`restarted`).
 Not guaranteed: that a file is noticed whose only changed bytes lie between the two.
+
+Messages. Lines that are half written, not JSON, too long or of an unknown kind are passed over and
+counted. After each message `position` is exact, so a caller may stop anywhere and go on later, even
+in another process. Each `source_key` is given out once: a reading remembers those of the last
+65,536 messages, and `known` tells which ones the caller has from earlier. The same key with another
+content in one reading is another message and gets a key of its own.
+Not guaranteed: telling two messages apart that have neither id nor time and say the same.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import stat
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from blake3 import blake3
 
 from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.transcript_messages import MessageOf, TranscriptMessage, content_key
 
 HEAD_BYTES = 4096
 TAIL_BYTES = 1024
 _DIGEST_BYTES = 16
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
+_REMEMBERED = 65_536
 _HINT = "name the transcript file that the agent writes"
 
 ReadAt = Callable[[int, int], bytes]
@@ -188,3 +197,108 @@ def _trouble(path: Path, error: OSError | ValueError) -> NotFound | Refused:
     if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
         return NotFound(f"there is no transcript {str(path)!r}", hint=_HINT)
     return Refused(f"the transcript {path} cannot be read: {error.strerror}", hint=_HINT)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """Lines that gave no message: not JSON objects, too long, repeated, or about something else."""
+
+    malformed: int = 0
+    too_long: int = 0
+    repeated: int = 0
+    other: int = 0
+
+
+class TranscriptReading:
+    """One pass over a transcript. Close it, or use it as a context.
+
+    >>> with TranscriptReading(path, agent.transcript_message, since=None) as reading:
+    ...     for message in reading:
+    ...         print(message.role, message.content)
+    ...     end = reading.position
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        message_of: MessageOf,
+        since: TranscriptPosition | None = None,
+        *,
+        known: Callable[[str], bool] = lambda source_key: False,
+    ) -> None:
+        self._message_of = message_of
+        self._known = known
+        self._given: OrderedDict[str, str] = OrderedDict()
+        self._malformed = self._repeated = self._other = 0
+        self._lines = TranscriptLines(path, since, is_whole=lambda line: _parse(line) is not None)
+
+    @property
+    def restarted(self) -> bool:
+        """The file is not the one that was read before: it is read from its beginning."""
+        return self._lines.restarted
+
+    @property
+    def position(self) -> TranscriptPosition:
+        """Behind the last message given out; at the end, behind all there was."""
+        return self._lines.position
+
+    @property
+    def passed_over(self) -> PassedOver:
+        return PassedOver(self._malformed, self._lines.too_long, self._repeated, self._other)
+
+    def __iter__(self) -> Iterator[TranscriptMessage]:
+        for line in self._lines:
+            if not line.strip():
+                continue
+            try:
+                message = self._new_message(line)
+            except RecursionError:
+                self._malformed += 1  # nested too deeply for anybody to have meant it
+                continue
+            if message is not None and not self._known(message.source_key):
+                yield message
+
+    def close(self) -> None:
+        self._lines.close()
+
+    def __enter__(self) -> TranscriptReading:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _new_message(self, line: bytes) -> TranscriptMessage | None:
+        parsed = _parse(line)
+        if parsed is None:
+            self._malformed += 1
+            return None
+        message = self._message_of(parsed)
+        if message is None:
+            self._other += 1
+            return None
+        return self._once(message)
+
+    def _once(self, message: TranscriptMessage) -> TranscriptMessage | None:
+        """The message under a key that was not given out yet; None when it was."""
+        said = content_key(message.role, message.content, message.tool_calls, message.tool_use_ids)
+        before = self._given.get(message.source_key)
+        if before is not None and before != said:
+            message = replace(message, source_key=f"{message.source_key}#{said}")
+            before = self._given.get(message.source_key)
+        if before is not None:
+            self._repeated += 1
+            return None
+        self._given[message.source_key] = said
+        if len(self._given) > _REMEMBERED:
+            self._given.popitem(last=False)
+        return message
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """The object on a line. Bytes that are not UTF-8 stand as replacement characters in its texts;
+    where they make it anything but an object, there is none."""
+    try:
+        parsed = json.loads(line.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None

@@ -23,7 +23,7 @@ from holdfast.domain.paths import join, parent
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.engine.components.manifests import read_states
-from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.history.references import resolve
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault

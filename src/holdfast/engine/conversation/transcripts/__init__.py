@@ -1,1 +1,0 @@
-"""Readers of agents' transcript files, line by line."""

@@ -1,1 +1,0 @@
-"""Commits from checkpoints: accepting work into git, and the mirror branch."""
