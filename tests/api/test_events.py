@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer, Workspace
-from holdfast.adapters.local.change_listener import (
+from holdfast.adapters.local.event_log import (
     InotifyListener,
     PollingListener,
     open_change_listener,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local.database_process import overwrite_in_process
+from holdfast.adapters.local.live_database import overwrite_in_process
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.errors import RestoreFailed
@@ -248,8 +248,8 @@ class _Stopping(InterceptedFilesystem):
             return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
         self._stopped = True
         with self._patch.context() as patch:
-            patch.setattr("holdfast.adapters.local.database_process._PROGRAM", self._program)
-            patch.setattr("holdfast.adapters.local.database_process._LONGEST_SILENCE", 2)
+            patch.setattr("holdfast.adapters.local.live_database._PROGRAM", self._program)
+            patch.setattr("holdfast.adapters.local.live_database._LONGEST_SILENCE", 2)
             return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
 
 
@@ -277,7 +277,7 @@ def test_what_a_process_says_to_show_that_it_lives_is_no_answer(
 ) -> None:
     answer = '{"how": "exact", "aside": false, "detail": ""}'
     program = f"import os\nfor said in [b' ', b'  ', b'{answer}', b' ']: os.write(1, said)\n"
-    monkeypatch.setattr("holdfast.adapters.local.database_process._PROGRAM", program)
+    monkeypatch.setattr("holdfast.adapters.local.live_database._PROGRAM", program)
     fd = os.open(tmp_path, os.O_RDONLY)
     try:
         job = DatabaseJob(b"app.db", slots={}, wanted={})

@@ -88,7 +88,7 @@ def test_a_transaction_that_does_not_end_is_not_waited_for_without_end(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = workspace / "app.db"
-    monkeypatch.setattr("holdfast.adapters.local.database_hold._PAUSE_TRIES", 2)
+    monkeypatch.setattr("holdfast.adapters.local.live_database._PAUSE_TRIES", 2)
     with _in_a_transaction(path, "delete") as (session, first, writer):
         with pytest.raises(RestoreConflict, match="cannot be restored now") as refused:
             session.restore(first)

@@ -338,7 +338,7 @@ def test_telling_reads_one_message_however_long_the_conversation_is(
 def test_a_claim_keeps_others_from_telling_until_it_is_given_back_or_has_run_out(
     workspace: Path,
 ) -> None:
-    from holdfast.adapters.local.processes import own_identity
+    from holdfast.adapters.local.system import own_identity
     from holdfast.engine.conversation.notices import NOTICE_CLAIM, claim_notices, settle_claim
 
     with SessionCheckpointer(workspace, "s") as session:

@@ -16,7 +16,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.adapters.local.agent_tools import LocalRunningTools
 from holdfast.adapters.local.layout import RUNNING_TOOLS
-from holdfast.adapters.local.processes import agent_above, own_line
+from holdfast.adapters.local.system import agent_above, own_line
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.automation import event_handler

@@ -313,7 +313,7 @@ def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
 def test_files_that_are_no_database_are_never_waited_for(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.adapters.local.database_hold._locked", lambda _: False)
+    monkeypatch.setattr("holdfast.adapters.local.live_database._locked", lambda _: False)
     (workspace / "page").write_bytes(b"x" * 4096)
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("one")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.local import processes
+from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.identity import WorkspaceIdentity
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local import processes
+from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.system import SystemClock
 from holdfast.bootstrap.locations import holdfast_home
 
@@ -77,7 +77,7 @@ def give_memory_back() -> None:
 
 def is_on_a_network(directory: Path) -> bool:
     """Whether other machines may see the directory, too."""
-    from holdfast.adapters.local.filesystem_kind import is_on_a_network
+    from holdfast.adapters.local.mounts import is_on_a_network
 
     return is_on_a_network(directory)
 

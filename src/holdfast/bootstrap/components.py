@@ -78,7 +78,7 @@ def components_of(
     with_nested = settings.git_nested == "on"
 
     def git() -> Component:
-        from holdfast.adapters.local.component_notes import StoredNestedRepositories
+        from holdfast.adapters.local.store_notes import StoredNestedRepositories
         from holdfast.components.git.component import GitComponent
 
         noted = StoredNestedRepositories(store.notes)
@@ -111,7 +111,7 @@ def components_of(
         return WorktreesComponent(environment, files=settings.worktree_files)
 
     def external() -> Component:
-        from holdfast.adapters.local.component_notes import StoredExternalPaths
+        from holdfast.adapters.local.store_notes import StoredExternalPaths
         from holdfast.components.external.component import ExternalComponent
 
         return ExternalComponent(
@@ -145,8 +145,8 @@ def components_of(
 
 
 def stored_agent_states(store: OpenStore) -> AgentStates:
-    from holdfast.adapters.local.component_notes import StoredAgentStates
     from holdfast.adapters.local.local_store import LocalStore
+    from holdfast.adapters.local.store_notes import StoredAgentStates
 
     assert isinstance(store, LocalStore)  # no other kind of store is opened for writing
     return StoredAgentStates(store.notes)

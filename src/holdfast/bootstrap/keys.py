@@ -66,7 +66,7 @@ def _key_sources(environment: Mapping[str, str]) -> KeySources:
 
 def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str]) -> Secret:
     """The key in a file, which is made if there is none; it may not lie in what it protects."""
-    from holdfast.adapters.local.encryption.secret_files import make_key_file, read_key_file
+    from holdfast.adapters.local.encryption.unlock import make_key_file, read_key_file
 
     place = path.expanduser().absolute()
     real = Path(os.path.realpath(place.parent)) / place.name
@@ -89,14 +89,14 @@ def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str])
 def passphrase_secret(text: str) -> Secret:
     """A passphrase for a new key; `Refused` if it is too weak."""
     from holdfast.adapters.local.encryption.key_slots import Secret
-    from holdfast.adapters.local.encryption.secret_files import require_strong_enough
+    from holdfast.adapters.local.encryption.unlock import require_strong_enough
 
     return require_strong_enough(Secret.passphrase(text))
 
 
 def passphrase_file_secret(path: Path) -> Secret:
     """The same from the first line of a file."""
-    from holdfast.adapters.local.encryption.secret_files import (
+    from holdfast.adapters.local.encryption.unlock import (
         read_passphrase_file,
         require_strong_enough,
     )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.adapters.local import processes
+from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.app.open_workspace import SettingProblem

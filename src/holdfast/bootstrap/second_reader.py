@@ -10,11 +10,11 @@ import signal
 import threading
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.objects.record_stream import RecordStream
 from holdfast.adapters.local.reading_process import (
     INPUT,
     OUTPUT,
     STOP,
+    RecordStream,
     directory_frame,
     end_frame,
     opened_job,

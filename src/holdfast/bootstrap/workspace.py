@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local import processes
+from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.identity import WorkspaceIdentity
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local import processes
+from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.agent_tools import LocalRunningTools, LocalToolLog
 from holdfast.ports.agent_tools import RunningTools, ToolLog
 from holdfast.ports.processes import Processes
@@ -20,7 +20,7 @@ from holdfast.testing.system_contracts import ProcessesContract
 pytestmark = pytest.mark.requirement("SE-12")
 
 _SAY_WHO = """
-from holdfast.adapters.local.processes import own_identity
+from holdfast.adapters.local.system import own_identity
 print(own_identity(), flush=True)
 input()
 """

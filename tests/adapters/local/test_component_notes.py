@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import pytest
 
-from holdfast.adapters.local.component_notes import (
+from holdfast.adapters.local.encryption.cipher import Cipher
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.store_errors import SyncFailures
+from holdfast.adapters.local.store_notes import (
     Notes,
     StoredAgentStates,
     StoredExternalPaths,
     StoredNestedRepositories,
+    StoreNotes,
 )
-from holdfast.adapters.local.encryption.cipher import Cipher
-from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.store_notes import StoreNotes
-from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.adapters.memory.store import MemoryNotes
 from holdfast.ports.component_notes import AgentStates, ExternalPaths, NestedRepositories
 from holdfast.testing.store_contracts import (

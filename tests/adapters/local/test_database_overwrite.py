@@ -20,7 +20,7 @@ import apsw
 import pytest
 
 from holdfast.adapters.local import database_exact, database_overwrite
-from holdfast.adapters.local.database_process import failure_of
+from holdfast.adapters.local.live_database import failure_of
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.database_jobs import PerhapsWritten, Writing
 from holdfast.ports.live_database import LiveDatabases

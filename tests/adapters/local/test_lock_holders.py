@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast.adapters.local.processes import holder_of
 from holdfast.adapters.local.sqlite_connection import connect, translate
+from holdfast.adapters.local.system import holder_of
 from holdfast.domain.errors import Busy
 
 pytestmark = pytest.mark.requirement("CP-8")

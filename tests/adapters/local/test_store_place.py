@@ -11,9 +11,9 @@ import pytest
 from holdfast.adapters.local.encryption.cipher import Cipher
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.store_errors import SyncFailures
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
-from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.adapters.local.system import SystemClock
 from holdfast.ports.restore_journal import RestoreJournal
 from holdfast.ports.space import SpaceMeter

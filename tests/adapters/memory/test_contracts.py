@@ -9,15 +9,16 @@ from typing import ClassVar
 
 import pytest
 
-from holdfast.adapters.memory.agent_tools import MemoryRunningTools, MemoryToolLog
 from holdfast.adapters.memory.catalog import MemoryCatalog
 from holdfast.adapters.memory.objects import MemoryObjectStore, MemoryPackMaintenance
 from holdfast.adapters.memory.search import MemorySearchIndex
 from holdfast.adapters.memory.store import (
     MemoryEventLog,
+    MemoryRunningTools,
     MemoryStatCache,
     MemoryStore,
     MemoryStoreState,
+    MemoryToolLog,
 )
 from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.trees.objects import digest_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local.component_notes import StoredExternalPaths
+from holdfast.adapters.local.store_notes import StoredExternalPaths
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.engine.repair.check import run_checks

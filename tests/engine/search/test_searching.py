@@ -137,7 +137,7 @@ def test_a_name_ranks_above_a_reason_and_the_newer_of_equals_comes_first(
 def test_a_name_is_found_however_many_newer_texts_say_the_same(
     session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.adapters.local.search.matches.RANKED_AT_MOST", 3)
+    monkeypatch.setattr("holdfast.adapters.local.search.sqlite.RANKED_AT_MOST", 3)
     named = session.checkpoint("something else", name="the-loginPage v2")
     tagged = session.checkpoint("something else", tags=("login page",))
     for number in range(8):

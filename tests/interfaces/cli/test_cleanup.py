@@ -178,14 +178,12 @@ def test_a_store_whose_disk_may_not_be_mounted_is_kept_until_somebody_insists(
     shutil.rmtree(disk)
     shutil.rmtree(removed.workspace)
     if place == "usual":
-        monkeypatch.setattr(
-            "holdfast.adapters.local.filesystem_kind._PLACES_OF_DISKS", (str(disk),)
-        )
+        monkeypatch.setattr("holdfast.adapters.local.mounts._PLACES_OF_DISKS", (str(disk),))
     else:
         table = tmp_path / "fstab"
         listed = str(disk).replace(" ", "\\040")
         table.write_text(f"# disks\n/dev/sdb1 {listed} ext4 noauto 0 0\n/dev/sda1 / ext4 x 0 0\n")
-        monkeypatch.setattr("holdfast.adapters.local.filesystem_kind._TABLE", table)
+        monkeypatch.setattr("holdfast.adapters.local.mounts._CONFIGURED", table)
     answer = cli("cleanup", "--stores", "--yes")
     assert f"{away.workspace} (its disk may not be mounted)" in " ".join(answer.out.split())
     assert "kept 1 store" in answer.err

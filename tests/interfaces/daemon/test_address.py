@@ -142,7 +142,7 @@ def test_a_place_that_other_machines_see_is_the_last_resort(
     )
     shared = [str(runtime / "holdfast")]
     monkeypatch.setattr(
-        "holdfast.adapters.local.filesystem_kind.is_on_a_network", lambda path: str(path) in shared
+        "holdfast.adapters.local.mounts.is_on_a_network", lambda path: str(path) in shared
     )
     listener = listen(os.environ)
     assert listener.path == paths[1]
@@ -154,7 +154,7 @@ def test_a_place_that_other_machines_see_is_the_last_resort(
 
 
 def test_the_type_of_a_file_system_is_told_by_the_mount_table(tmp_path: Path) -> None:
-    from holdfast.adapters.local import filesystem_kind as places
+    from holdfast.adapters.local import mounts as places
 
     assert not places.is_on_a_network(tmp_path / "not/there/yet")
     assert not places.is_on_a_network(Path("/proc"))
@@ -164,13 +164,14 @@ def test_the_type_of_a_file_system_is_told_by_the_mount_table(tmp_path: Path) ->
 def test_a_mount_of_any_name_does_not_keep_a_daemon_from_starting(
     runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    from holdfast.adapters.local import filesystem_kind as places
+    from holdfast.adapters.local import mounts as places
 
     table = tmp_path / "mounts"
     (tmp_path / name).mkdir()
-    lines = f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/{name} nfs4 rw 0 0\n"
+    lines = "1 0 0:1 / / rw - ext4 /dev/a rw\n"
+    lines += f"2 1 0:2 / {tmp_path}/{name} rw - nfs4 server:/x rw\n"
     table.write_bytes(os.fsencode(lines))
-    monkeypatch.setattr(places, "_MOUNTS", table)
+    monkeypatch.setattr(places, "TABLE", table)
     with contextlib.closing(listen(os.environ)) as listener:
         assert listener.path.startswith(str(runtime))
     assert places.is_on_a_network(tmp_path / name / "stores")

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.local.layout import RUNNING_TOOLS
-from holdfast.adapters.local.processes import is_alive, own_line
+from holdfast.adapters.local.system import is_alive, own_line
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, RunningTool, name_digest
 
 _WAITED = ".waited"

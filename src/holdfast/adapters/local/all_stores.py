@@ -8,8 +8,8 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from holdfast.adapters.local.filesystem_kind import may_be_unmounted
 from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.mounts import may_be_unmounted
 from holdfast.adapters.local.small_files import read_own_file, sync_directory
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
@@ -154,7 +154,7 @@ def _last_used_ns(layout: StoreLayout) -> int:
 
 
 def _size(layout: StoreLayout) -> int:
-    from holdfast.adapters.local.space_meter import size_below  # late: the two know of each other
+    from holdfast.adapters.local.store_place import size_below  # late: the two know of each other
 
     try:
         return size_below(layout.directory)

@@ -30,7 +30,7 @@ from holdfast.adapters.local.database_exact import (
     open_if_there,
     same_content,
 )
-from holdfast.adapters.local.database_hold import path_of, require_plain_beside, require_same
+from holdfast.adapters.local.live_database import path_of, require_plain_beside, require_same
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written

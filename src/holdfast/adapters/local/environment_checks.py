@@ -20,11 +20,11 @@ from pathlib import Path
 import apsw
 
 from holdfast.adapters.local.all_stores import stores_without_workspace
-from holdfast.adapters.local.filesystem_kind import NETWORK, existing, file_system_of
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.processes import is_ours, is_stopped
+from holdfast.adapters.local.mounts import NETWORK, existing, file_system_of
 from holdfast.adapters.local.quarantine import SET_ASIDE
 from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only
+from holdfast.adapters.local.system import is_ours, is_stopped
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.findings import Gravity, Symptom
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX

@@ -25,10 +25,9 @@ from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.quarantine import identity_of
 from holdfast.adapters.local.small_files import sync_directory
 from holdfast.adapters.local.stat_cache import SqliteStatCache
-from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_errors import SyncFailures, store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
-from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import (
     Busy,
     KeyNeeded,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import StoreKeys
     from holdfast.adapters.local.encryption.key_slots import KeySlot, KeySlots, Secret
     from holdfast.adapters.local.encryption.unlock import Unlocked
-    from holdfast.adapters.local.objects.scratch_index import ScratchIndex
+    from holdfast.adapters.local.objects.maintenance import ScratchIndex
     from holdfast.ports.clock import Clock
     from holdfast.ports.story import Story
 
@@ -167,7 +166,7 @@ class LocalStore(StorePlace):
                 return  # a store that takes nothing for now can still be read
 
     def _catch_up_elsewhere(self) -> None:
-        from holdfast.adapters.local.objects.scratch_index import ScratchIndex  # hardly ever needed
+        from holdfast.adapters.local.objects.maintenance import ScratchIndex  # hardly ever needed
 
         with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as its index goes
             with self._lock.hold(self.lock_timeout_s, looking=True, patience_s=self.patience_s):

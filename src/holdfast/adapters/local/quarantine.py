@@ -84,6 +84,15 @@ def unlink_database(path: Path) -> None:
             path.with_name(path.name + suffix).unlink()
 
 
+def copy_database(source: Path, target: Path) -> None:
+    """With its log, as far as they are there."""
+    import shutil  # late: it brings half a dozen modules, and saves do not need it
+
+    for suffix in ("", "-wal"):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(f"{source}{suffix}", f"{target}{suffix}")
+
+
 def _is_ours(path: Path, our_mark: bytes) -> bool:
     beginning = {}
     try:

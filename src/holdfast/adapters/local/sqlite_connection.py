@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Literal
 
 import apsw
 
-from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only, store_trouble
-from holdfast.adapters.local.sync_failures import SyncFailures, is_sync_failure, suspect
+from holdfast.adapters.local.store_errors import (
+    READ_ONLY_HINT,
+    SyncFailures,
+    is_read_only,
+    is_sync_failure,
+    store_trouble,
+    suspect,
+)
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import Busy, NoSpace, StoreDamaged, StoreReadOnly
 from holdfast.ports.filesystem import FILE_MODE
@@ -195,7 +201,7 @@ def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
 
 
 def _busy(path: Path) -> Busy:
-    from holdfast.adapters.local.processes import holder_of  # no save needs it
+    from holdfast.adapters.local.system import holder_of  # no save needs it
 
     holder = holder_of(path)
     if holder is None:

@@ -1,14 +1,27 @@
-"""Trouble with the store told apart from trouble with a file of the workspace."""
+"""Trouble with the store, which is not trouble with a file of the workspace.
+
+    a sync fails → noted in memory and in the file `suspect` → no save, restore or deletion
+    → the next time the store is locked, what was being synced is read back (`sync_readback`)
+    → sound: the note goes, and work goes on
+
+After a failed sync the system may have dropped the bytes, and reports that only once: the next
+sync succeeds without them. So nothing is synced again and believed. The note survives the process
+as far as a failing disk lets it; not being able to write it changes nothing in this process.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.adapters.local.small_files import SyncFailed
+import apsw
+
+from holdfast.adapters.local.small_files import SyncFailed, sync, sync_directory
 from holdfast.domain.errors import (
     HoldfastError,
     NoSpace,
@@ -17,7 +30,7 @@ from holdfast.domain.errors import (
     StoreSuspect,
     StoreUnwritable,
 )
-from holdfast.ports.filesystem import FULL_ERRORS
+from holdfast.ports.filesystem import FILE_MODE, FULL_ERRORS, Filesystem, write_all
 
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 READ_ONLY_HINT = (
@@ -68,4 +81,85 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
     return StoreDamaged(
         f"the store failed while {doing}: {error.strerror or error}",
         hint="check the disk, then run: holdfast check",
+    )
+
+
+_SYNC_FAILURES = (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC)
+
+
+def is_sync_failure(error: Exception) -> bool:
+    return getattr(error, "extendedresult", None) in _SYNC_FAILURES
+
+
+class SyncFailures:
+    """Which files of a store a failed sync was about, as paths below its directory."""
+
+    def __init__(self, fs: Filesystem, path: Path) -> None:
+        self._fs = fs
+        self._path = path
+        self._noted: set[str] = set()
+
+    def note(self, subject: Path) -> None:
+        """Never raises: the failed sync itself is what the caller has to report."""
+        self._noted.add(subject.relative_to(self._path.parent).as_posix())
+        data = json.dumps(sorted(self.subjects())).encode()
+        with contextlib.suppress(OSError):
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        """In place: a note that is torn, or not synced, still tells others that there is one."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = self._fs.open(os.fsencode(self._path), flags, FILE_MODE)
+        try:
+            write_all(self._fs, fd, data)
+            sync(self._fs, fd)
+        finally:
+            self._fs.close(fd)
+        sync_directory(self._fs, os.fsencode(self._path.parent))
+
+    def note_if_sync(self, error: Exception, subject: Path) -> None:
+        if is_sync_failure(error):
+            self.note(subject)
+
+    @contextmanager
+    def syncing(self, subject: Path) -> Iterator[None]:
+        """Around every sync of a file or directory of the store."""
+        try:
+            yield
+        except SyncFailed:
+            self.note(subject)
+            raise
+
+    def is_noted(self) -> bool:
+        return bool(self._noted) or os.path.lexists(self._path)
+
+    def subjects(self) -> set[str]:
+        """What was noted here and by others; `.`, if that cannot be read, stands for all."""
+        try:
+            written = json.loads(self._path.read_bytes())
+            if not isinstance(written, list) or not all(isinstance(name, str) for name in written):
+                written = ["."]
+        except FileNotFoundError:
+            written = []
+        except (OSError, ValueError, RecursionError):
+            written = ["."]
+        return {*self._noted, *written}
+
+    def refuse(self) -> None:
+        """Nothing is added to a store in the very operation whose sync failed."""
+        if self._noted:
+            raise suspect(self._noted)
+
+    def clear(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.unlink(os.fsencode(self._path))
+        self._noted.clear()
+
+
+def suspect(subjects: set[str]) -> StoreSuspect:
+    named = ", ".join(sorted(subjects))
+    return StoreSuspect(
+        f"the disk failed to take in {named}; the store takes nothing until that is read back",
+        hint="check the disk and try again: the next command reads it back, and goes on if it is "
+        "whole",
     )

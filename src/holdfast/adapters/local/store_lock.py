@@ -62,7 +62,7 @@ class _Holder:
 
     def stands_still(self, description: bytes) -> bool:
         """Whether it has done nothing for longer than anybody has patience for."""
-        from holdfast.adapters.local.processes import is_stopped, progress_of  # late: hardly needed
+        from holdfast.adapters.local.system import is_stopped, progress_of  # late: hardly needed
 
         number = _holder_in(description).get("pid")
         now_ns, seen = self._clock.monotonic_ns(), None
@@ -238,7 +238,7 @@ class StoreLock:
         return text.encode("utf-8", "replace").ljust(_DESCRIPTION_BYTES)
 
     def _busy(self, description: bytes, what: str) -> Busy:
-        from holdfast.adapters.local.processes import is_ours  # no save needs it
+        from holdfast.adapters.local.system import is_ours  # no save needs it
 
         who = "another process"
         hint = f"wait for it to finish, or see who it is: fuser {self._path}"

@@ -1,4 +1,4 @@
-"""A store as a directory: its lock, its files, and its parts that are opened when they are needed.
+"""A store as a directory: its lock, files and size, and the parts that are opened when needed.
 
 Needs none of the databases, so that it also serves a store that cannot be opened.
 """
@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.local.layout import RUNNING_TOOLS, StoreLayout
 from holdfast.adapters.local.quarantine import quarantine_directory
 from holdfast.adapters.local.small_files import atomic_write, sync_directory
-from holdfast.adapters.local.space_meter import LocalSpaceMeter
-from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_errors import SyncFailures, store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_notes import LocalRestoreJournal, StoreNotes
-from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, WorkspaceId
 from holdfast.domain.paths import from_text, to_text
@@ -32,6 +30,80 @@ if TYPE_CHECKING:
     from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
+
+
+class LocalSpaceMeter:
+    """See `holdfast.ports.space.SpaceMeter` for the contract of each member."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        layout: StoreLayout,
+        notes: StoreNotes,
+        fold_logs: Callable[[], None],
+    ) -> None:
+        self._fs = fs
+        self._layout = layout
+        self._notes = notes
+        self._fold_logs = fold_logs
+
+    def size_bytes(self) -> int:
+        return size_below(self._layout.directory)
+
+    def others_bytes(self, own_bytes: int) -> int:
+        from holdfast.adapters.local.all_stores import other_stores_bytes
+
+        return other_stores_bytes(self._layout, own_bytes)
+
+    def free_bytes(self) -> int:
+        return self._fs.free_bytes(os.fsencode(self._layout.directory))
+
+    def fold_logs(self) -> None:
+        self._fold_logs()
+
+    def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
+        """Half-written files of `atomic_write`, and the workbench of a repair that was killed."""
+        import shutil  # late: it brings half a dozen modules, and saves do not need it
+
+        removed = []
+        for path in (*self._layout.directory.glob(".*.new"), self._layout.directory / "repairing"):
+            try:
+                if path.lstat().st_mtime_ns >= older_than_ns:
+                    continue
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+            except FileNotFoundError:
+                continue
+            removed.append(path.name)
+        return tuple(removed)
+
+    def read_upkeep(self) -> dict[str, int]:
+        try:
+            noted = json.loads(self._notes.read(self._layout.upkeep.name) or b"{}")
+        except (ValueError, RecursionError):
+            return {}
+        facts = noted.items() if isinstance(noted, dict) else ()
+        return {key: fact for key, fact in facts if type(fact) is int}
+
+    def note_upkeep(self, **facts: int) -> None:
+        data = json.dumps({**self.read_upkeep(), **facts}).encode()
+        self._notes.write(self._layout.upkeep.name, data)
+
+
+def size_below(directory: Path) -> int:
+    total = 0
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    total += size_below(Path(entry.path))
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+            except FileNotFoundError:
+                continue  # a log file that SQLite has just removed
+    return total
 
 
 class StorePlace:
@@ -100,7 +172,7 @@ class StorePlace:
         return self._events
 
     def open_change_listener(self) -> ChangeListener:
-        from holdfast.adapters.local.change_listener import open_change_listener
+        from holdfast.adapters.local.event_log import open_change_listener
 
         return open_change_listener(self._layout)
 
@@ -136,7 +208,7 @@ class StorePlace:
 
     @property
     def external_paths(self) -> ExternalPaths:
-        from holdfast.adapters.local.component_notes import StoredExternalPaths
+        from holdfast.adapters.local.store_notes import StoredExternalPaths
 
         return StoredExternalPaths(self.notes)
 

@@ -21,22 +21,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.catalog.readable_copy import ReadableCatalog
+from holdfast.adapters.local.catalog.rebuild import ReadableCatalog
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
-from holdfast.adapters.local.commit_notes import (
-    SLOT_BYTES,
-)
+from holdfast.adapters.local.commit_notes import SLOT_BYTES
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.objects.packs import pack_name
-from holdfast.adapters.local.quarantine import quarantine, quarantine_directory, sync
+from holdfast.adapters.local.quarantine import copy_database, quarantine, quarantine_directory, sync
 from holdfast.adapters.local.small_files import atomic_write
 from holdfast.adapters.local.stat_cache import SqliteStatCache
+from holdfast.adapters.local.store_errors import SyncFailures
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
 from holdfast.adapters.local.story.repair import StoryFindings, StoryRepairer
 from holdfast.adapters.local.story.sqlite import open_story
-from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import NewerStore, StoreDamaged
 from holdfast.domain.repair_plan import CatalogLosses
 from holdfast.ports.clock import Clock
@@ -169,11 +167,7 @@ class StoreRepairer:
         if not own.exists():
             return "the file is missing"
         copy = self._scratch / "copied-index.db"
-        for suffix in ("", "-wal"):
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(
-                    own.with_name(own.name + suffix), copy.with_name(copy.name + suffix)
-                )
+        copy_database(own, copy)
         try:
             objects = LocalObjectStore(self._fs, self._layout.objects, self._keys, index=copy)
             with contextlib.closing(objects):

@@ -20,14 +20,14 @@ import apsw
 from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.small_files import sync, sync_directory
 from holdfast.adapters.local.sqlite_connection import connect, translate
-from holdfast.adapters.local.sync_failures import suspect
+from holdfast.adapters.local.store_errors import suspect
 from holdfast.domain.errors import StoreDamaged
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher, StoreKeys
     from holdfast.adapters.local.layout import StoreLayout
     from holdfast.adapters.local.objects.local import LocalObjectStore
-    from holdfast.adapters.local.sync_failures import SyncFailures
+    from holdfast.adapters.local.store_errors import SyncFailures
     from holdfast.domain.ids import Digest
     from holdfast.ports.filesystem import Filesystem
 

@@ -1,11 +1,17 @@
-"""The real clock, the real source of ids, and of the randomness that keys are made of."""
+"""The machine: its clock, its randomness, and its processes with the locks that they hold."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH
+from holdfast.values.classes import NamedTuple
 
 random_bytes = os.urandom
 """From the kernel, so that forked processes do not have the same."""
@@ -25,3 +31,156 @@ class RandomIds:
     @staticmethod
     def new_id() -> str:
         return os.urandom(CHECKPOINT_ID_LENGTH // 2).hex()
+
+
+_PROC = Path("/proc")
+_LOCKS = _PROC / "locks"
+_SQLITE_SUFFIXES = ("", "-shm", "-wal")
+_SHELLS = frozenset(b"sh bash dash zsh fish ksh mksh ash busybox env timeout nice".split())
+_HIGHEST = 64
+_WORKED_FIELD = 11
+_STARTED_FIELD = 19
+"""Of what follows the name in /proc/PID/stat: when the process began, in ticks since boot."""
+
+
+def own_identity() -> str:
+    """This process; also after a restart of the machine no other one has the same."""
+    return f"{os.getpid()} {_beginning(os.getpid())}"
+
+
+def is_alive(identity: str) -> bool:
+    """Whether that process lives. Where the system does not tell when a process began, any process
+    under its number passes for it."""
+    number, _, beginning = identity.partition(" ")
+    if not number.isdecimal() or not is_ours(int(number)):
+        return False
+    return _beginning(int(number)) == beginning
+
+
+def is_ours(number: int) -> bool:
+    """Whether a process of this user lives under the number."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return False  # somebody else's, so not the one that used our store
+    return number > 0
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped and waits to be continued, as by Ctrl-Z; False where the system
+    does not tell."""
+    try:
+        described = (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return False
+    return described.rpartition(b")")[2].split()[:1] == [b"T"]
+
+
+def progress_of(pid: int) -> tuple[bytes, ...] | None:
+    """What changes whenever a process does something: its time on a processor, and what it has read
+    and written. The same twice means that it stood still; None where the system does not tell."""
+    try:
+        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        worked = (fields[_WORKED_FIELD], fields[_WORKED_FIELD + 1])
+    except (OSError, IndexError):
+        return None
+    try:
+        return (*worked, (_PROC / str(pid) / "io").read_bytes())
+    except OSError:
+        return worked
+
+
+def own_line() -> frozenset[str]:
+    """This process, its parent and all above; only this one where the system does not tell."""
+    return frozenset([own_identity(), *(_identity(n) for n in _above(os.getpid()))])
+
+
+def agent_above(number: int) -> str | None:
+    """The program that had a process started, past the shells between. None if nobody knows, or if
+    it is another user's, like the `su` or `sudo` above an agent that is a shell script: of that,
+    nobody can tell whether it is still there."""
+    for above in _above(number):
+        fields = _process_stat(above)
+        if fields is not None and fields.name not in _SHELLS:
+            return _identity(above) if is_ours(above) else None
+    return None
+
+
+def _identity(number: int) -> str:
+    return f"{number} {_beginning(number)}"
+
+
+def _above(number: int) -> Iterator[int]:
+    """From the parent up."""
+    for _ in range(_HIGHEST):
+        fields = _process_stat(number)
+        if fields is None or fields.parent <= 0:
+            return
+        number = fields.parent
+        yield number
+
+
+class _ProcessStat(NamedTuple):
+    name: bytes
+    parent: int
+
+
+def _process_stat(number: int) -> _ProcessStat | None:
+    try:
+        before, _, behind = (_PROC / str(number) / "stat").read_bytes().rpartition(b")")
+        return _ProcessStat(before.partition(b"(")[2], int(behind.split()[1]))
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+@cache
+def _boot() -> str:
+    return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+
+
+def _beginning(number: int) -> str:
+    try:
+        fields = (_PROC / str(number) / "stat").read_bytes().rpartition(b")")[2].split()
+        if fields[0] == b"Z":
+            return "gone"
+        return f"{fields[_STARTED_FIELD].decode()} {_boot()}"
+    except (OSError, IndexError, ValueError):
+        return "unknown"
+
+
+def python_command(program: str) -> list[str]:
+    """The command that runs a program in a new Python. Its first argument lists where modules are
+    found: where ours were, but never the current directory, which may be any workspace."""
+    places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place)]
+    return [sys.executable, "-P", "-c", program, json.dumps(places)]
+
+
+def holder_of(database: Path) -> int | None:
+    """Another process that has a lock on an SQLite database or its log; None where that is unknown.
+
+    Read from the kernel's list of locks, never by opening the file: closing it again would drop
+    the locks that this process has on it.
+    """
+    inodes = set()
+    for suffix in _SQLITE_SUFFIXES:
+        try:
+            inodes.add(str(database.with_name(database.name + suffix).stat().st_ino))
+        except OSError:
+            continue
+    try:
+        lines = _LOCKS.read_text("ascii", "replace").splitlines()
+    except OSError:
+        return None
+    readers: list[int] = []
+    for line in lines:
+        # 1: POSIX  ADVISORY  WRITE 4711 fe:01:123456 128 128
+        fields = line.split()
+        if len(fields) < 8 or fields[1] != "POSIX" or not fields[4].isdecimal():
+            continue
+        if fields[5].rpartition(":")[2] in inodes and int(fields[4]) not in (0, os.getpid()):
+            if fields[3] == "WRITE":  # those who read are most likely waiting, too
+                return int(fields[4])
+            readers.append(int(fields[4]))
+    return readers[0] if readers else None

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.adapters.local.encryption.cipher import StoreKeys
-from holdfast.adapters.local.encryption.sealed_records import SealedRecords
+from holdfast.adapters.local.encryption.cipher import SealedRecords, StoreKeys
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.domain.errors import NoSpace, StoreDamaged

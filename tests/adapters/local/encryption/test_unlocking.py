@@ -14,16 +14,14 @@ import pytest
 from holdfast.adapters.local.encryption import key_slots as module
 from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.encryption.key_slots import Secret, encode_key_slots, first_slots
-from holdfast.adapters.local.encryption.secret_files import (
-    make_key_file,
-    read_key_file,
-    read_passphrase_file,
-    require_strong_enough,
-)
 from holdfast.adapters.local.encryption.unlock import (
     KeySources,
+    make_key_file,
     mend_key_slots,
+    read_key_file,
     read_key_slots,
+    read_passphrase_file,
+    require_strong_enough,
     unlock,
     write_key_slots,
 )

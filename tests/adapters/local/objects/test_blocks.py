@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.adapters.local.objects.blocks import (
+from holdfast.adapters.local.objects.packs import (
     FULL_AT_BYTES,
     LARGEST_MEMBER_BYTES,
     block_record,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.search.schema import Place, first_of_part
+from holdfast.adapters.local.search.expressions import Place, first_of_part
 from holdfast.adapters.local.search.sqlite import SqliteSearchIndex
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
@@ -107,7 +107,7 @@ def test_a_query_that_costs_too_much_is_answered_from_the_newest_and_says_so(
 def test_what_is_found_often_enough_needs_no_older_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.adapters.local.search.matches.RANKED_AT_MOST", 20)
+    monkeypatch.setattr("holdfast.adapters.local.search.sqlite.RANKED_AT_MOST", 20)
     with _index(tmp_path, clock_ns=count(step=DAY_NS).__next__) as index:
         newest = [_message(PARTS, f"always again {n}", n) for n in range(20)]
         kept = [_checkpoint(PARTS, "always")]

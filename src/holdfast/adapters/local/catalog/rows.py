@@ -228,20 +228,6 @@ def unlogged_changes(db: apsw.Connection) -> int:
     return int(found[0][0])
 
 
-def unsealed_rows(db: apsw.Connection) -> list[str]:
-    """Every row that is not as it was written."""
-    found = []
-    for table, columns in SEALED_COLUMNS.items():
-        for row in db.execute(f"SELECT {columns} FROM {table}"):
-            if not is_sealed(table, row):
-                found.append(f"a row of {table} ({row[0]!a}) does not match its checksum")
-    try:
-        unlogged_changes(db)
-    except ValueError as error:
-        found.append(str(error))
-    return found
-
-
 def settings_checksum(changes: int, settings: dict[str, str], facts: dict[str, str]) -> bytes:
     rows = (sorted(settings.items()), sorted(facts.items()))
     return digest_of(f"{changes}{rows[0]!a}{rows[1]!a}".encode())[:CHECKSUM_BYTES]

@@ -38,7 +38,7 @@ from holdfast.adapters.local.sqlite_connection import (
     scrub,
     translate,
 )
-from holdfast.adapters.local.sync_failures import SyncFailures
+from holdfast.adapters.local.store_errors import SyncFailures
 from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
@@ -363,10 +363,10 @@ class SqliteCatalog:
         return found
 
     def check(self) -> Iterator[str]:
-        from holdfast.adapters.local.catalog.verify import problems  # late: hardly anybody checks
+        from holdfast.adapters.local.verify import catalog_problems  # late: hardly anybody checks
 
         with self._lock:
-            yield from problems(self._db)
+            yield from catalog_problems(self._db)
 
     def close(self) -> None:
         with self._lock:

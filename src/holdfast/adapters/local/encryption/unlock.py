@@ -3,17 +3,20 @@
     key file named by the environment or the user's settings → passphrase file → asking a person
 
 The list of wrapped keys is in the store twice, because without it no secret helps any more. A copy
-that fell behind or was damaged is put right by the next writer, under the store's lock.
+that fell behind or was damaged is repaired by the next writer, under the store's lock.
+
+A key file is refused when others than its owner can read it: it would protect nothing.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.adapters.local.encryption.cipher import StoreKeys
+from holdfast.adapters.local.encryption.cipher import KEY_BYTES, StoreKeys
 from holdfast.adapters.local.encryption.key_slots import (
     KEY_FILE,
     PASSPHRASE,
@@ -22,12 +25,86 @@ from holdfast.adapters.local.encryption.key_slots import (
     decode_key_slots,
     encode_key_slots,
 )
-from holdfast.adapters.local.encryption.secret_files import read_key_file, read_passphrase_file
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.small_files import atomic_write
 from holdfast.adapters.local.store_errors import store_trouble
-from holdfast.domain.errors import HoldfastError, KeyNeeded, StoreDamaged, WrongKey
-from holdfast.ports.filesystem import Filesystem
+from holdfast.adapters.local.system import random_bytes
+from holdfast.domain.errors import HoldfastError, KeyNeeded, Refused, StoreDamaged, WrongKey
+from holdfast.ports.filesystem import FILE_MODE, Filesystem
+
+SHORTEST_PASSPHRASE = 8
+_LARGEST_BYTES = 1 << 16
+_OTHERS = 0o077
+
+
+def read_key_file(path: Path) -> Secret:
+    content = _read(path, "key file")
+    if len(content) < KEY_BYTES:
+        raise KeyNeeded(
+            f"the key file {path} has {len(content)} bytes; a key has at least {KEY_BYTES}"
+        )
+    return Secret.key_file(content)
+
+
+def make_key_file(path: Path) -> Secret:
+    """A new key in a new file, private and durable: a store must not outlive its key."""
+    content = random_bytes(KEY_BYTES).hex().encode() + b"\n"
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(fd)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise Refused(
+            f"the key file {path} cannot be made: {error.strerror}",
+            hint="choose a directory that exists and that you can write to",
+        ) from None
+    return Secret.key_file(content)
+
+
+def read_passphrase_file(path: Path) -> Secret:
+    """The first line of the file, without its end."""
+    line = _read(path, "passphrase file").split(b"\n", 1)[0].removesuffix(b"\r")
+    if not line:
+        raise KeyNeeded(
+            f"the passphrase file {path} begins with an empty line",
+            hint="its first line is the passphrase",
+        )
+    return Secret.passphrase(line.decode("utf-8", "surrogateescape"))
+
+
+def require_strong_enough(secret: Secret) -> Secret:
+    """For a passphrase that is about to become a key of a store."""
+    if len(secret.data) < SHORTEST_PASSPHRASE:
+        raise Refused(
+            f"the passphrase has fewer than {SHORTEST_PASSPHRASE} characters",
+            hint="several unrelated words are easy to remember and hard to guess",
+        )
+    return secret
+
+
+def _read(path: Path, what: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_mode & _OTHERS:
+                raise KeyNeeded(
+                    f"the {what} {path} can be read by others (mode {status.st_mode & 0o777:o})",
+                    hint=f"make it private: chmod 600 {path}",
+                )
+            content = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise KeyNeeded(f"the {what} {path} cannot be read: {error.strerror}") from None
+    if len(content) > _LARGEST_BYTES:
+        raise KeyNeeded(f"the {what} {path} is too large to be one")
+    return content
+
 
 _IF_LOST = "If you have lost every key: holdfast help lost-keys"
 

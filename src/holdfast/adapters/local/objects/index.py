@@ -24,7 +24,7 @@ from holdfast.adapters.local.sqlite_connection import (
     scrub,
     translate,
 )
-from holdfast.adapters.local.sync_failures import SyncFailures
+from holdfast.adapters.local.store_errors import SyncFailures
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.object_records import HEADER_BYTES, LARGEST_OBJECT

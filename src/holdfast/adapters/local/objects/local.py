@@ -15,13 +15,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.objects.blocks import objects_in, open_block
 from holdfast.adapters.local.objects.index import GONE, Location, PackIndex, PackLength
-from holdfast.adapters.local.objects.packs import PACK_MAGIC, PackDirectory
+from holdfast.adapters.local.objects.packs import (
+    PACK_MAGIC,
+    PackAppender,
+    PackDirectory,
+    objects_in,
+    open_block,
+)
 from holdfast.adapters.local.objects.writer import LocalObjectWriter
 from holdfast.adapters.local.quarantine import identity_of, quarantine
-from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
-from holdfast.adapters.local.sync_failures import SyncFailures
+from holdfast.adapters.local.store_errors import SyncFailures, store_trouble, translate_os_error
 from holdfast.adapters.local.system import RandomIds
 from holdfast.domain.errors import IndexDamaged, ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest
@@ -302,6 +306,11 @@ class LocalObjectStore:
 
         return LocalPackMaintenance(self)
 
+    def new_pack(self) -> PackAppender:
+        """Numbered above what the index knows too: a pack that is missing may come back."""
+        number = max((*self.packs.numbers(), *self.index.pack_lengths()), default=0) + 1
+        return PackAppender(self.fs, self.packs, number, create=True)
+
     def writer(self, *, limit_bytes: int | None = None) -> LocalObjectWriter:
         if self._sync_failures is not None:
             self._sync_failures.refuse()
@@ -320,13 +329,13 @@ class LocalObjectStore:
             return self.index.content_bytes()
 
     def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
-        from holdfast.adapters.local.objects.collection import stored_sizes  # no save needs it
+        from holdfast.adapters.local.objects.maintenance import stored_sizes  # no save needs it
 
         with self.lock:
             return stored_sizes(self)
 
     def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
-        from holdfast.adapters.local.objects.collection import unneeded_bytes  # no save needs it
+        from holdfast.adapters.local.objects.maintenance import unneeded_bytes  # no save needs it
 
         with self.lock:
             return unneeded_bytes(self, needed)
@@ -338,7 +347,7 @@ class LocalObjectStore:
         limit_bytes: int | None = None,
         thorough: bool = False,
     ) -> int:
-        from holdfast.adapters.local.objects.collection import collect  # no save needs it
+        from holdfast.adapters.local.objects.maintenance import collect  # no save needs it
 
         if self._sync_failures is not None:
             self._sync_failures.refuse()
@@ -356,17 +365,17 @@ class LocalObjectStore:
             return str(self.index.generation())
 
     def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
-        from holdfast.adapters.local.objects.verify import check  # no save needs it
+        from holdfast.adapters.local.verify import check_objects  # no save needs it
 
         with self.lock:
-            yield from check(self, data=data, progress=progress or NoProgress())
+            yield from check_objects(self, data=data, progress=progress or NoProgress())
 
     def unreadable(self) -> dict[Digest, str]:
         """Every object that cannot be read any more, and why."""
-        from holdfast.adapters.local.objects.verify import unreadable
+        from holdfast.adapters.local.verify import unreadable_objects
 
         with self.lock:
-            return unreadable(self)
+            return dict(unreadable_objects(self))
 
     def forget(self, digests: Iterable[Digest]) -> None:
         """No longer say that these are held; only what cannot be read may be named here."""
@@ -383,7 +392,7 @@ class LocalObjectStore:
 
 
 def _sealed_records(keys: StoreKeys) -> RecordFormat:
-    from holdfast.adapters.local.encryption.sealed_records import (
+    from holdfast.adapters.local.encryption.cipher import (
         SealedRecords,  # late: few stores need it
     )
 

@@ -1,9 +1,13 @@
-"""Pack surgery: damaged packs rewritten from their sound records, and exact erasure.
+"""Packs rewritten: to give space back, to leave damage behind, or to erase content for good.
 
-    mend:  sound records → new pack, durable → index points to it, durable → old pack renamed away
-    erase: needed records whose base goes are stored without one, durable → every pack that holds
-           anything else is rewritten without it, durable → the old one unlinked → the directory
-           synced → the index rebuilt, its log emptied
+    collect: a pack with nothing needed goes; one with much waste is rewritten without it
+    mend:    sound records → new pack, durable → index points to it, durable → old pack renamed away
+    erase:   needed records whose base goes are stored without one, durable → every pack that holds
+             anything else is rewritten without it, durable → the old one unlinked → the directory
+             synced → the index rebuilt, its log emptied
+
+To rewrite a pack: new pack durable → index points to it, durable → old pack unlinked. A record
+stored against a base needs that base. A block is written again with the members that are needed.
 
 Guarantees: at every instant each object that is kept is readable; a second run finishes what a
 first one began. After an erasure the packs consist of needed records only, byte for byte.
@@ -12,26 +16,226 @@ Not guaranteed: what the file system does with the blocks of a file that was unl
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.adapters.local.objects.blocks import objects_in
-from holdfast.adapters.local.objects.collection import Records, rewrite_pack
 from holdfast.adapters.local.objects.index import Location
-from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender, pack_name
-from holdfast.adapters.local.objects.verify import damaged_packs
-from holdfast.adapters.local.quarantine import quarantine
+from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.packs import (
+    PACK_MAGIC,
+    SEAL_AT_BYTES,
+    PackAppender,
+    block_record,
+    objects_in,
+    open_block,
+    pack_name,
+    single_record,
+)
+from holdfast.adapters.local.quarantine import copy_database, quarantine
 from holdfast.adapters.local.small_files import sync_directory
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.object_records import BadRecord, Record
-from holdfast.values.compression import compress
+from holdfast.domain.object_records import BadRecord, Record, RecordFormat
+from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.progress import NoProgress, Progress
+from holdfast.values.compression import Codec
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.objects.local import LocalObjectStore
+    from holdfast.adapters.local.encryption.cipher import StoreKeys
+    from holdfast.ports.filesystem import Filesystem
+
+REWRITE_ABOVE_WASTE = 0.3
+_THOROUGHLY_ABOVE_WASTE = 0.01
+
+Records: TypeAlias = dict[Location, list[Digest]]
+"""Where records stand, and what of each is meant: one object, or members of a block."""
+
+
+def collect(
+    store: LocalObjectStore,
+    needed: AbstractSet[Digest],
+    limit_bytes: int | None = None,
+    *,
+    thorough: bool = False,
+) -> int:
+    """Called with the store's lock held; returns the bytes given back. If it is `thorough`, packs
+    with little waste are rewritten as well.
+
+    After about `limit_bytes` of packs it stops; called again it goes on. Nothing goes when the
+    index does not know something that is needed: then it cannot tell what is waste.
+    """
+    placed = dict(store.index.locations())
+    needed = needed | _bases(store, needed, placed)
+    if missing := len(needed - placed.keys()):
+        raise StoreDamaged(
+            f"nothing was collected: {missing} needed objects are missing",
+            hint="run: holdfast check --data",
+        )
+    _remove_empty_packs(store)
+    by_pack = _by_pack(placed.items())
+    known = store.index.pack_lengths()
+    tolerated = _THOROUGHLY_ABOVE_WASTE if thorough else REWRITE_ABOVE_WASTE
+    wasteful = []
+    for number in store.packs.numbers():
+        if number not in known:
+            continue  # nobody knows yet what it holds
+        kept: Records = {}
+        live = 0
+        for place, digests in by_pack[number].items():
+            if wanted := [digest for digest in digests if digest in needed]:
+                kept[place] = wanted
+                live += place.length * len(wanted) // len(digests)
+        size = store.packs.size_of(number)
+        if not kept or size - live > size * tolerated:
+            wasteful.append((number, size, kept))
+    if not wasteful:
+        return 0
+    # Before anything goes, and durably: whoever remembers digests must learn that some are gone.
+    store.index.start_generation()
+    freed = looked_at = 0
+    for number, size, kept in wasteful:
+        freed += size - _rewrite(store, number, kept)
+        looked_at += size
+        if limit_bytes is not None and looked_at >= limit_bytes:
+            break
+    return freed
+
+
+def stored_sizes(store: LocalObjectStore) -> Iterator[tuple[Digest, int]]:
+    """Members of a block share what it takes; a base counts for itself alone."""
+    placed = list(store.index.locations())
+    members = Counter(place for _, place in placed)
+    return ((digest, place.length // members[place]) for digest, place in placed)
+
+
+def unneeded_bytes(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
+    """What objects take that nobody needs; how much of it is given back depends on the packs."""
+    placed = dict(store.index.locations())
+    needed = needed | _bases(store, needed, placed)
+    return sum(
+        place.length * sum(digest not in needed for digest in digests) // len(digests)
+        for records in _by_pack(placed.items()).values()
+        for place, digests in records.items()
+    )
+
+
+def _by_pack(places: Iterable[tuple[Digest, Location]]) -> defaultdict[int, Records]:
+    """The records of each pack, in the order of the places."""
+    found: defaultdict[int, Records] = defaultdict(dict)
+    for digest, place in places:
+        found[place.pack].setdefault(place, []).append(digest)
+    return found
+
+
+def _remove_empty_packs(store: LocalObjectStore) -> None:
+    """Packs that were begun and abandoned before anything was in them."""
+    known = store.index.pack_lengths()
+    for number in store.packs.numbers():
+        if number not in known and store.packs.size_of(number) <= len(PACK_MAGIC):
+            store.packs.remove(number)
+
+
+def _bases(
+    store: LocalObjectStore, needed: AbstractSet[Digest], placed: Mapping[Digest, Location]
+) -> set[Digest]:
+    """Every base, and base of a base, of a needed record."""
+    bases: set[Digest] = set()
+    pending = [place for digest, place in placed.items() if digest in needed and place.depth]
+    while pending:
+        place = pending.pop()
+        base = _record_at(store, place).base
+        if base is None or base in bases:
+            continue
+        bases.add(base)
+        found = placed.get(base)
+        if found is not None and found.depth and base not in needed:
+            pending.append(found)
+    return bases
+
+
+def _rewrite(store: LocalObjectStore, number: int, kept: Records) -> int:
+    """Copy what is kept to a new pack and unlink the old one; the size of the new pack."""
+    records = store.packs.records
+    moved, target = _copy(
+        store, number, kept, lambda data, wanted: (_without_others(records, data, wanted), wanted)
+    )
+    store.index.replace_pack(number, moved, target)
+    store.packs.remove(number)
+    return 0 if target is None else target[1]
+
+
+def _copy(
+    store: LocalObjectStore,
+    number: int,
+    kept: Records,
+    convert: Callable[[bytes, list[Digest]], tuple[bytes, list[Digest]]],
+) -> tuple[list[tuple[Digest, Location]], tuple[int, int] | None]:
+    """Records of a pack in a new one, durable: where objects are now, its number and its length.
+
+    `convert` gives the record to write for a record and the objects that are kept of it, and which
+    of these it holds."""
+    if not kept:
+        return [], None
+    appender = store.new_pack()
+    moved: list[tuple[Digest, Location]] = []
+    try:
+        for place, wanted in kept.items():
+            stored = store.packs.read(number, place.offset, place.length)
+            encoded, held = convert(stored, wanted)
+            if held:
+                offset = appender.append(encoded)
+                new_place = Location(appender.number, offset, len(encoded), place.depth)
+                moved += [(digest, new_place) for digest in held]
+        appender.sync()
+        return moved, (appender.number, appender.end)
+    except BaseException:
+        # Cut off in between: nothing names the new pack yet, and the old one is whole.
+        with contextlib.suppress(OSError):
+            store.packs.remove(appender.number)
+        raise
+    finally:
+        appender.close()
+
+
+def _without_others(records: RecordFormat, encoded: bytes, digests: list[Digest]) -> bytes:
+    """The same record; of a block, one that holds these members alone."""
+    record = records.decode(encoded)
+    if record.codec is not Codec.BLOCK or set(digests) == set(objects_in(record)):
+        return encoded
+    try:
+        members = open_block(record)
+    except ValueError as error:
+        raise BadRecord(str(error)) from None
+    kept = [(digest, members[digest]) for digest in digests if digest in members]
+    if len(kept) < len(digests) or any(digest_of(data) != digest for digest, data in kept):
+        raise BadRecord("a block does not hold what it should")
+    return records.encode(block_record(kept))
+
+
+def damaged_packs(store: LocalObjectStore, progress: Progress) -> dict[int, str]:
+    """Behind the committed length stands, at worst, what a killed save left: no damage."""
+    lengths = store.index.pack_lengths()
+    magic = store.packs.records.pack_magic
+    readable = sorted(set(store.packs.numbers()) & lengths.keys())
+    found: dict[int, str] = {}
+    for done, number in enumerate(readable):
+        progress.advance("checking packs", done, len(readable))
+        if store.packs.read(number, 0, len(magic)) != magic:
+            found[number] = "it does not begin as a pack does"
+        for offset, record, end in store.packs.scan(number, 0):
+            if offset >= lengths[number]:
+                break
+            if record is None:
+                found[number] = f"{end - offset} bytes at {offset} are no sound record"
+            elif any(store.index.find(digest) is None for digest in objects_in(record)):
+                found[number] = f"the index does not know the object at {offset}"
+    return found
 
 
 class LocalPackMaintenance:
@@ -42,11 +246,11 @@ class LocalPackMaintenance:
 
     def damaged_packs(self) -> dict[int, str]:
         with self._store.lock, store_trouble("reading packs"):
-            return damaged_packs(self._store)
+            return damaged_packs(self._store, NoProgress())
 
     def mend_packs(self, occasion: str) -> int:
         with self._store.lock, store_trouble("mending packs"):
-            damaged = damaged_packs(self._store)
+            damaged = damaged_packs(self._store, NoProgress())
             for number in damaged:
                 _mend(self._store, number, occasion)
             return len(damaged)
@@ -69,51 +273,32 @@ class LocalPackMaintenance:
 
 
 def _mend(store: LocalObjectStore, number: int, occasion: str) -> None:
-    kept: Records = {}
-    for digest, place in store.index.locations():
-        if place.pack == number:
-            kept.setdefault(place, []).append(digest)
-    moved, target = _copy(store, number, kept)
+    """A record that is damaged stays in the old pack, which is set aside."""
+    records = store.packs.records
+    moved, target = _copy(
+        store,
+        number,
+        _by_pack(store.index.locations())[number],
+        lambda data, wanted: (data, _held(records, data, wanted)),
+    )
     store.index.replace_pack(number, moved, target)
     store.packs.close()
-    damaged = store.packs.directory / pack_name(number)
-    quarantine(store.directory.parent, occasion, damaged)
+    quarantine(store.directory.parent, occasion, store.packs.directory / pack_name(number))
 
 
-def _copy(
-    store: LocalObjectStore, number: int, kept: Records
-) -> tuple[list[tuple[Digest, Location]], tuple[int, int] | None]:
-    if not kept:
-        return [], None
-    target = max((*store.packs.numbers(), *store.index.pack_lengths())) + 1
-    appender = PackAppender(store.fs, store.packs, target, create=True)
-    moved: list[tuple[Digest, Location]] = []
+def _held(records: RecordFormat, encoded: bytes, wanted: list[Digest]) -> list[Digest]:
     try:
-        for place, digests in kept.items():
-            record = store.packs.read(number, place.offset, place.length)
-            try:
-                held = set(objects_in(store.packs.records.decode(record)))
-            except BadRecord:
-                continue  # it stays in the pack that is set aside
-            if held.isdisjoint(digests):
-                continue
-            offset = appender.append(record)
-            new_place = Location(target, offset, place.length, place.depth)
-            moved += [(digest, new_place) for digest in digests if digest in held]
-        appender.sync()
-        return moved, (target, appender.end)
-    finally:
-        appender.close()
+        held = set(objects_in(records.decode(encoded)))
+    except BadRecord:
+        return []
+    return [digest for digest in wanted if digest in held]
 
 
 def _erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
     store.index.start_generation()
     size_before = _size(store)
     _store_on_their_own(store, needed)
-    by_pack: defaultdict[int, Records] = defaultdict(dict)
-    for digest, place in store.index.locations():
-        if digest in needed:
-            by_pack[place.pack].setdefault(place, []).append(digest)
+    by_pack = _by_pack(one for one in store.index.locations() if one[0] in needed)
     for number in store.packs.numbers():
         kept = by_pack[number]
         size = len(PACK_MAGIC) + sum(place.length for place in kept)
@@ -122,7 +307,7 @@ def _erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
             or size != store.packs.size_of(number)
             or any(_holds_others(store, place, needed) for place in kept)
         ):
-            rewrite_pack(store, number, kept)
+            _rewrite(store, number, kept)
     sync_directory(store.fs, os.fsencode(store.packs.directory))
     store.index.keep_only(needed)
     return max(size_before - _size(store), 0)
@@ -148,12 +333,9 @@ def _store_on_their_own(store: LocalObjectStore, needed: AbstractSet[Digest]) ->
             base = _record_at(store, place).base
             if base is None or base in needed:
                 continue
-            codec, stored = compress(data := store.read(digest))
-            record = Record(digest, codec, 0, len(data), None, stored)
-            encoded = store.packs.records.encode(record)
+            encoded = store.packs.records.encode(single_record(digest, store.read(digest)))
             if not appenders or appenders[-1].end >= SEAL_AT_BYTES:
-                number = max(store.packs.numbers(), default=0) + 1
-                appenders.append(PackAppender(store.fs, store.packs, number, create=True))
+                appenders.append(store.new_pack())
             offset = appenders[-1].append(encoded)
             moved.append((digest, Location(appenders[-1].number, offset, len(encoded), 0)))
         for appender in appenders:
@@ -167,3 +349,27 @@ def _store_on_their_own(store: LocalObjectStore, needed: AbstractSet[Digest]) ->
 
 def _size(store: LocalObjectStore) -> int:
     return sum(store.packs.size_of(number) for number in store.packs.numbers())
+
+
+class ScratchIndex:
+    """An index of one process, for a store whose own is behind and cannot be written: a copy in a
+    temporary directory, which takes in what packs hold beyond it. The store is only read.
+
+    Hold the store's lock while it is made; close the objects before it is closed."""
+
+    def __init__(self, fs: Filesystem, objects: Path, keys: StoreKeys | None) -> None:
+        import tempfile  # late: collecting does not need it
+
+        with contextlib.ExitStack() as undone:
+            with store_trouble("being indexed in a temporary directory"):
+                place = Path(undone.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-")))
+                index = place / "objects" / "index.db"
+                index.parent.mkdir()
+                copy_database(objects / "index.db", index)
+            self.objects = LocalObjectStore(fs, objects, keys, index=index)
+            undone.callback(lambda: self.objects.close())
+            self.objects.catch_up()
+            self._undone = undone.pop_all()
+
+    def close(self) -> None:
+        self._undone.close()

@@ -6,15 +6,17 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.objects.blocks import (
+from holdfast.adapters.local.objects.index import Location
+from holdfast.adapters.local.objects.packs import (
     FULL_AT_BYTES,
     LARGEST_MEMBER_BYTES,
+    PACK_MAGIC,
+    SEAL_AT_BYTES,
+    PackAppender,
     objects_in,
     record_of,
     single_record,
 )
-from holdfast.adapters.local.objects.index import Location
-from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
@@ -172,10 +174,7 @@ class LocalObjectWriter:
         if not self._appenders:
             self._appenders.append(self._open_appender())
         elif self._appenders[-1].end >= SEAL_AT_BYTES:
-            number = self._appenders[-1].number + 1
-            self._appenders.append(
-                PackAppender(self._store.fs, self._store.packs, number, create=True)
-            )
+            self._appenders.append(self._store.new_pack())
         return self._appenders[-1]
 
     def _open_appender(self) -> PackAppender:
@@ -192,9 +191,7 @@ class LocalObjectWriter:
                 known = size
             if size == known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
                 return PackAppender(store.fs, store.packs, newest, create=False)
-        # Above what the index knows too: a pack that is missing may come back.
-        number = max((*numbers, *store.index.pack_lengths()), default=0) + 1
-        return PackAppender(store.fs, store.packs, number, create=True)
+        return store.new_pack()
 
     def commit(self) -> WriteTotals:
         with self._store.lock, store_trouble("writing content"):

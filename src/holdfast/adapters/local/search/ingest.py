@@ -9,26 +9,24 @@ from typing import Any
 import apsw
 
 from holdfast.adapters.local.search.expressions import (
+    BLOCK_BITS,
     BOUNDARY,
+    COLUMNS_OF,
     PLAIN,
+    SCOPE,
     SPOKEN,
+    WHOLE,
+    Place,
+    index_of,
     joined,
     kind_mark,
+    make_index,
+    part_of,
     session_mark,
     state_mark,
     stem_mark,
     tag_mark,
     title_mark,
-)
-from holdfast.adapters.local.search.schema import (
-    BLOCK_BITS,
-    COLUMNS_OF,
-    SCOPE,
-    WHOLE,
-    Place,
-    index_of,
-    make_index,
-    part_of,
 )
 from holdfast.domain.checkpoints import RECORD_KINDS
 from holdfast.domain.ids import CheckpointId

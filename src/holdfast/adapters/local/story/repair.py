@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from holdfast.adapters.local.catalog.page_images import (
 )
 from holdfast.adapters.local.catalog.rows import is_sealed
 from holdfast.adapters.local.commit_notes import SLOT_BYTES, NotedChanges, decode_changes
-from holdfast.adapters.local.quarantine import quarantine, sync
+from holdfast.adapters.local.quarantine import copy_database, quarantine, sync
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.story.migrations import CHANGES, OF_THE_STORY, migrate_story
@@ -178,10 +177,7 @@ class StoryRepairer:
 
     def _problem(self, scratch: Path) -> str | None:
         path = scratch / "story.db"
-        for suffix in ("", "-wal"):
-            with contextlib.suppress(FileNotFoundError):
-                source = self._path.with_name(self._path.name + suffix)
-                shutil.copyfile(source, path.with_name(path.name + suffix))
+        copy_database(self._path, path)
         file = StoryFile(
             self._fs,
             path,

@@ -248,7 +248,7 @@ class SqliteStory:
         return self._proven(lambda: require_sealed("activities", rows[0])[12]) if rows else None
 
     def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
-        from holdfast.adapters.local.story.bulk_changes import take_in  # only imports need it
+        from holdfast.adapters.local.story.rows import take_in  # only imports need it
 
         with self._file.writing() as db:
             return take_in(db, messages, annotations)
@@ -280,7 +280,7 @@ class SqliteStory:
     def replace_text(
         self, replacement: TextReplacement, diff: Callable[[bytes], bytes]
     ) -> Mapping[str, int]:
-        from holdfast.adapters.local.story.bulk_changes import (
+        from holdfast.adapters.local.story.rows import (
             replace_text,  # only a purge needs it
         )
 
@@ -300,9 +300,9 @@ class SqliteStory:
         return self._file.size_bytes()
 
     def check(self) -> Iterator[str]:
-        from holdfast.adapters.local.story.verify import problems  # late: hardly anybody checks
+        from holdfast.adapters.local.verify import story_problems  # late: hardly anybody checks
 
-        yield from problems(self._file)
+        yield from story_problems(self._file)
 
     def close(self) -> None:
         self._file.close()

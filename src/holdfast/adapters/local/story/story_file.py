@@ -34,7 +34,7 @@ from holdfast.adapters.local.sqlite_connection import (
     scrub,
     translate,
 )
-from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_errors import SyncFailures, store_trouble, suspect
 from holdfast.adapters.local.story.migrations import (
     CHANGES,
     OF_THE_STORY,
@@ -42,7 +42,6 @@ from holdfast.adapters.local.story.migrations import (
     migrate_story,
 )
 from holdfast.adapters.local.story.rows import COLUMNS, require_sealed, sealed
-from holdfast.adapters.local.sync_failures import SyncFailures, suspect
 from holdfast.domain.errors import StoreDamaged
 
 if TYPE_CHECKING:

@@ -22,11 +22,10 @@ import tempfile
 import threading
 from collections.abc import Callable
 
+from holdfast.adapters.local.mounts import MountTable
 from holdfast.adapters.local.watching import inotify_calls as calls
 from holdfast.adapters.local.watching.inotify_calls import Event, Inotify
-from holdfast.adapters.local.watching.inotify_watch import InotifyWatch
-from holdfast.adapters.local.watching.mounts import MountTable
-from holdfast.adapters.local.watching.watched_directories import Node
+from holdfast.adapters.local.watching.inotify_watch import InotifyWatch, Node
 from holdfast.ports.clock import Clock
 
 _PAUSE_S = 0.05

@@ -1,0 +1,293 @@
+"""SQLite databases that other programs have open: hold, pause or overwrite one.
+
+**Hold.** A reading transaction of SQLite itself is held. In rollback mode no writer can then touch
+the file; with a write-ahead log writers go on, but the log cannot be begun anew, so a copy of the
+file and then of the log is one state, whatever is moved from one to the other meanwhile.
+
+Not guaranteed: closing any handle of a file drops the locks that the same process has on it. The
+caller reads the database file first and last of all what has locks of its own (`-shm`).
+
+**Pause.** The moment between two transactions of a database with a rollback journal: the lock that
+every writer needs for a whole transaction is taken, as SQLite itself would. While it is held, no
+journal beside the file belongs to a transaction; and a writer that still has the file open when it
+has been replaced finds that out before it makes a journal, and writes nothing.
+
+Not covered by a pause: a database with a write-ahead log, whose writers have other locks.
+
+**Overwrite.** In a process of its own. Locks of a file belong to a process, and go with the first
+handle of it that the process closes: a program that uses a database and Holdfast at once would lose
+its locks, and not be kept out by ours. The process ends with the one that started it; what it was
+doing then, SQLite takes back. However long a large database takes, it says that it is alive, with
+blanks before its answer. One that is silent for a minute has been stopped, and is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import select
+import stat
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import apsw
+
+from holdfast.adapters.local.system import python_command
+from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
+from holdfast.domain.ids import Digest
+from holdfast.domain.sqlite_files import COMPANIONS, HEADER
+
+_TRIES = 6_000
+_BETWEEN_TRIES_S = 0.0005
+"""SQLite's own waiting sleeps so long that it hardly ever meets the gaps of a busy writer."""
+
+_GET_PATH = 50
+_PATH_BYTES = 1024
+
+
+@contextmanager
+def hold(name: bytes, dir_fd: int) -> Iterator[bool]:
+    """Whether it is held: False when it is no database, or one that cannot be read now."""
+    connection = None
+    with contextlib.suppress(apsw.Error, OSError, UnicodeError):
+        connection = _reading(name, dir_fd)
+    try:
+        yield connection is not None
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _reading(name: bytes, dir_fd: int) -> apsw.Connection:
+    path = os.path.join(path_of(dir_fd), name)
+    require_same(path, name, dir_fd)
+    require_plain_beside(name, dir_fd)
+    connection = apsw.Connection(path.decode(), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        pause = threading.Event()
+        connection.set_busy_handler(
+            lambda tried: not pause.wait(_BETWEEN_TRIES_S) and tried < _TRIES
+        )
+        # Being the last to close would otherwise move the log into the database.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+        require_same(path, name, dir_fd)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def path_of(dir_fd: int) -> bytes:
+    if sys.platform == "darwin":
+        import fcntl
+
+        return fcntl.fcntl(dir_fd, _GET_PATH, bytes(_PATH_BYTES)).rstrip(b"\0")
+    return os.readlink(b"/proc/self/fd/%d" % dir_fd)
+
+
+def require_same(path: bytes, name: bytes, dir_fd: int) -> None:
+    """SQLite opens by path: what it reached has to be what the handle leads to."""
+    by_path = os.stat(path, follow_symlinks=False)
+    by_handle = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    if not stat.S_ISREG(by_path.st_mode) or not os.path.samestat(by_path, by_handle):
+        raise FileNotFoundError(path)
+
+
+def require_plain_beside(name: bytes, dir_fd: int) -> None:
+    """SQLite opens whatever bears the names of its log and journal, and waits for a pipe."""
+    for suffix in COMPANIONS:
+        with contextlib.suppress(FileNotFoundError):
+            beside = os.stat(name + suffix, dir_fd=dir_fd, follow_symlinks=False)
+            if not stat.S_ISREG(beside.st_mode):
+                raise OSError(errno.EINVAL, f"{suffix.decode()} beside it is no file")
+
+
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_RESERVED_BYTE = 0x40000001
+_BUSY = (errno.EAGAIN, errno.EACCES)
+_PAUSE_TRIES = 4_000
+_BETWEEN_PAUSE_TRIES_S = 0.0005
+
+# A lock of the open file where there is one: that of a process ends with any handle it closes.
+_SET_LOCK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
+_LOCK = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, process
+
+
+@contextmanager
+def pause(name: bytes, dir_fd: int) -> Iterator[bool]:
+    """Whether no transaction is in progress, for the block. Also True for a file that is not a
+    database, or that cannot be written."""
+    fd = None
+    with contextlib.suppress(OSError):
+        fd = os.open(name, _FLAGS, dir_fd=dir_fd)
+    try:
+        yield fd is None or os.pread(fd, len(HEADER), 0) != HEADER or _locked(fd)
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+def _locked(fd: int) -> bool:
+    wanted = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _RESERVED_BYTE, 1, 0)
+    wait = threading.Event()
+    for _ in range(_PAUSE_TRIES):
+        try:
+            fcntl.fcntl(fd, _SET_LOCK, wanted)
+        except OSError as error:
+            if error.errno not in _BUSY:
+                return True  # a file system without locks, on which nobody else has any either
+            wait.wait(_BETWEEN_PAUSE_TRIES_S)
+        else:
+            return True
+    return False
+
+
+_PROGRAM = """
+import json, sys
+sys.path = json.loads(sys.argv[1])
+from holdfast.adapters.local.live_database import serve
+serve()
+"""
+
+_INPUT, _OUTPUT = 0, 1
+_PIECE_BYTES = 1 << 16
+_SIGN_OF_LIFE_S = 1.0
+_LONGEST_SILENCE = 60
+
+
+def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
+    """As `database_overwrite.overwrite`; an `OSError` when the process fails."""
+    import subprocess  # late: a save that holds a database starts no process
+
+    with subprocess.Popen(
+        python_command(_PROGRAM),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(dir_fd, area),
+        bufsize=0,
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps([dir_fd, area, _encoded(job)]).encode() + b"\n")
+            answer = _read_answer(process.stdout)  # its input stays open: it ends with that
+        finally:
+            process.kill()
+    return _answered(answer)
+
+
+def _read_answer(output: IO[bytes]) -> bytes:
+    """All that it says until it ends. Silence is counted in short waits: when we are stopped
+    together, as by Ctrl-Z, that is one of them."""
+    said, silent = b"", 0
+    ready = select.poll()
+    ready.register(output, select.POLLIN)
+    while silent < _LONGEST_SILENCE:
+        if not ready.poll(_SIGN_OF_LIFE_S * 1000):
+            silent += 1
+            continue
+        piece = os.read(output.fileno(), _PIECE_BYTES)
+        if not piece:
+            return said
+        said, silent = said.lstrip() + piece, 0
+    why = "the process that writes into the database was stopped, and has been ended"
+    raise PerhapsWritten(errno.ETIMEDOUT, why)
+
+
+def _answered(answer: bytes) -> Written:
+    try:
+        fields = json.loads(answer)
+    except ValueError:
+        why = "the process that writes into the database has died"
+        raise PerhapsWritten(errno.EIO, why) from None
+    if "errno" in fields:
+        failure = PerhapsWritten if fields["perhaps"] else OSError
+        raise failure(fields["errno"], fields["reason"])
+    return Written(Writing(fields["how"]), fields["aside"], fields["detail"])
+
+
+def _encoded(job: DatabaseJob) -> dict[str, Any]:
+    return {
+        "name": os.fsdecode(job.name),
+        "slots": {os.fsdecode(k): os.fsdecode(v) for k, v in job.slots.items()},
+        "wanted": {os.fsdecode(k): v.hex() for k, v in job.wanted.items()},
+        "known": {os.fsdecode(k): v.hex() for k, v in job.known.items()},
+        "aside": os.fsdecode(job.aside),
+        "mode": job.mode,
+        "mtime_ns": job.mtime_ns,
+        "patience_s": job.patience_s,
+    }
+
+
+def _decoded(fields: dict[str, Any]) -> DatabaseJob:
+    def digests(key: str) -> dict[bytes, Digest]:
+        return {os.fsencode(k): Digest(bytes.fromhex(v)) for k, v in fields[key].items()}
+
+    return DatabaseJob(
+        name=os.fsencode(fields["name"]),
+        slots={os.fsencode(k): os.fsencode(v) for k, v in fields["slots"].items()},
+        wanted=digests("wanted"),
+        known=digests("known"),
+        aside=os.fsencode(fields["aside"]),
+        mode=fields["mode"],
+        mtime_ns=fields["mtime_ns"],
+        patience_s=fields["patience_s"],
+    )
+
+
+def _end_with_starter() -> None:
+    os.read(_INPUT, 1)
+    os._exit(1)
+
+
+def _tell_that_we_live() -> None:
+    pause = threading.Event()
+    while not pause.wait(_SIGN_OF_LIFE_S):
+        os.write(_OUTPUT, b" ")
+
+
+def failure_of(error: Exception) -> dict[str, Any]:
+    """As it is told to the starter."""
+    import apsw
+
+    if isinstance(error, OSError):
+        code, reason = error.errno or errno.EIO, error.strerror or str(error)
+        return {"errno": code, "reason": reason, "perhaps": isinstance(error, PerhapsWritten)}
+    # What SQLite says of a backup that failed is "not an error": its number has to do.
+    if isinstance(error, apsw.FullError):
+        reason = os.strerror(errno.ENOSPC)
+        return {"errno": errno.ENOSPC, "reason": reason, "perhaps": False}
+    known = apsw.mapping_extended_result_codes | apsw.mapping_result_codes
+    what = known.get(getattr(error, "extendedresult", 0), error)
+    reason = f"SQLite cannot write the database ({what})"
+    return {"errno": errno.EIO, "reason": reason, "perhaps": True}
+
+
+def serve() -> None:
+    """The other side: one job from standard input, one answer to standard output."""
+    import apsw
+
+    from holdfast.adapters.local.database_overwrite import overwrite
+
+    with open(_INPUT, "rb", buffering=0, closefd=False) as requests:
+        dir_fd, area, fields = json.loads(requests.readline())
+    for duty in (_end_with_starter, _tell_that_we_live):
+        threading.Thread(target=duty, daemon=True).start()
+    answer: dict[str, Any]
+    try:
+        written = overwrite(_decoded(fields), dir_fd, area)
+        answer = {"how": written.how, "aside": written.aside, "detail": written.detail}
+    except (OSError, apsw.Error) as error:
+        answer = failure_of(error)
+    os.write(_OUTPUT, json.dumps(answer).encode())
+    os._exit(0)
