@@ -20,7 +20,7 @@ from holdfast.adapters.local.reading_process import ReadingProcess, reading_job
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.scan import aided_walk
-from holdfast.engine.scan.backward_walk import BackwardWalker, WalksMet
+from holdfast.engine.scan.aided_walk import BackwardWalker, WalksMet
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scan_meter import DiscardingWriter

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.timeline.rounds import Round
     from holdfast.domain.trees.changes import Change
-    from holdfast.engine.components.breaker import Degraded
+    from holdfast.engine.components.manifests import Degraded
     from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.sessions.approval import ApprovalStatus
     from holdfast.engine.undo.undo import UndoStep
@@ -172,7 +172,7 @@ class Health:
 
     def _degraded(self, head: Checkpoint | None) -> Sequence[Degraded]:
         """Components that the last checkpoint lacks. `check` reports one that cannot be read."""
-        from holdfast.engine.components.breaker import degraded
+        from holdfast.engine.components.manifests import degraded
 
         try:
             return degraded(self._vault, head)
@@ -195,7 +195,7 @@ class Health:
     def _last_action(self, scan: Scan) -> LastAction | None:
         """What `undo` would undo; None if there is nothing, or it cannot be determined."""
         from holdfast.domain.checkpoints import SETUP_TAG
-        from holdfast.engine.undo.description import loss_words, undone_words
+        from holdfast.engine.undo.causes import loss_words, undone_words
 
         try:
             try:
@@ -239,7 +239,7 @@ class Health:
 
     def _redo(self, scan: Scan) -> str | None:
         """What `redo` would bring back, directly after an undo."""
-        from holdfast.engine.undo.description import undone_words
+        from holdfast.engine.undo.causes import undone_words
 
         try:
             step = self._engine.next_step()

@@ -81,12 +81,12 @@ class Restores:
 
     def undone_words(self, step: UndoStep) -> str:
         """What the step undoes: `the Bash call "rm -rf src" by AGENT`."""
-        from holdfast.engine.undo.description import undone_words
+        from holdfast.engine.undo.causes import undone_words
 
         return undone_words(self._vault, step)
 
     def loss_words(self, loss: Loss) -> str:
-        from holdfast.engine.undo.description import loss_words
+        from holdfast.engine.undo.causes import loss_words
 
         return loss_words(self._vault, loss)
 

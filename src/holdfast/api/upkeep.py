@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.retention import Decision
-    from holdfast.engine.components.breaker import Degraded as Degraded
+    from holdfast.engine.components.manifests import Degraded as Degraded
     from holdfast.engine.purge.plan import PurgePlan as PurgePlan
     from holdfast.engine.purge.plan import PurgeRequest as PurgeRequest
     from holdfast.engine.purge.plan import TextPurgePlan as TextPurgePlan
@@ -49,7 +49,7 @@ class Upkeep:
 
     def degraded_components(self, checkpoint: Checkpoint) -> list[Degraded]:
         """Components that could not be captured for a checkpoint, and why."""
-        from holdfast.engine.components.breaker import degraded
+        from holdfast.engine.components.manifests import degraded
 
         return degraded(self._engine.vault, checkpoint)
 

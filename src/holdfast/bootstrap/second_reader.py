@@ -21,10 +21,10 @@ from holdfast.adapters.local.reading_process import (
     record_frame,
 )
 from holdfast.domain.object_records import Record
-from holdfast.engine.scan.backward_walk import BackwardWalker, WalksMet
-from holdfast.engine.scan.exempt_paths import ExemptPaths
+from holdfast.engine.scan.aided_walk import BackwardWalker, WalksMet
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.repositories import ExemptPaths
 from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.ports.filesystem import write_all
 

@@ -16,7 +16,7 @@ from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
 from holdfast.engine.edits.running import wait_for_others, working_tools
-from holdfast.engine.restore.unfinished import needs_recovery
+from holdfast.engine.restore.staging import needs_recovery
 from holdfast.engine.retention.schedule import is_cleanup_due
 from holdfast.engine.save.save import NOWHERE, add_session, save
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
@@ -297,7 +297,7 @@ class Engine:
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """What is to be said about agents in the middle of a tool call before a restore begins."""
         from holdfast.engine.restore.plan import loader_for
-        from holdfast.engine.restore.working_agents import working_warnings
+        from holdfast.engine.restore.preview import working_warnings
 
         if not working_tools(self.vault):
             return ()

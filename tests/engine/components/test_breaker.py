@@ -16,7 +16,7 @@ from holdfast.components.postgres.component import PostgresComponent
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import SaveOutcome
-from holdfast.engine.components.breaker import degraded
+from holdfast.engine.components.manifests import degraded
 from holdfast.engine.engine import Engine
 from holdfast.ports.component import (
     Captured,

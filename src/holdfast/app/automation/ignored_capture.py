@@ -51,7 +51,7 @@ class IgnoredCapture:
         if vault.settings.capture_named_ignored != "on":
             return
         from holdfast.domain.errors import HoldfastError
-        from holdfast.engine.save.named_ignored import name_ignored_paths
+        from holdfast.engine.scan.ignore_check import name_ignored_paths
 
         try:
             self._new = name_ignored_paths(

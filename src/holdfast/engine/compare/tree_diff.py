@@ -129,9 +129,9 @@ class IgnoredContent:
         )
 
     def _made(self) -> IgnoreRules:
-        from holdfast.engine.scan.exempt_paths import ExemptPaths
         from holdfast.engine.scan.ignore_check import IgnoreRules
         from holdfast.engine.scan.policy import CapturePolicy
+        from holdfast.engine.scan.repositories import ExemptPaths
 
         vault = self._vault
         settings = replace(vault.settings, include=())

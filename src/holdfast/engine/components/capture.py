@@ -23,12 +23,10 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import parent
 from holdfast.domain.trees.objects import digest_of
-from holdfast.engine.components.breaker import at_rest, failed, is_guarded
 from holdfast.engine.components.captured import NOTHING, CapturedComponents
-from holdfast.engine.components.changed_files import changed_since, seen_directories
-from holdfast.engine.components.contents import NoSink, StoreSink
+from holdfast.engine.components.contents import NoSink, StoreSink, changed_since, seen_directories
 from holdfast.engine.components.guard import ComponentProgress, Refusal, component_progress, guarded
-from holdfast.engine.components.manifests import read_states
+from holdfast.engine.components.manifests import at_rest, failed, is_guarded, read_states
 from holdfast.engine.save.space_limit import SpaceLimit
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault

@@ -17,7 +17,7 @@ from holdfast.domain.git.place import PresentGit
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore.plan import Step
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.engine.components.changed_files import changed_since, seen_directories
+from holdfast.engine.components.contents import changed_since, seen_directories
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states, state_of
 from holdfast.engine.scan.scanner import Scan

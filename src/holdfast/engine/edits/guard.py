@@ -43,9 +43,9 @@ from holdfast.engine.edits.directories import existing_directories, remove_empti
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.plan import loader_for, require_paths
-from holdfast.engine.save.named_ignored import name_ignored_paths
 from holdfast.engine.save.save import NOWHERE, conversation_position
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
+from holdfast.engine.scan.ignore_check import name_ignored_paths
 from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.stored_objects import entry_at, list_files
 from holdfast.engine.vault import Vault

@@ -41,7 +41,7 @@ from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.restore.plan import read_report
 from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
-from holdfast.engine.restore.unfinished import leftovers, staging_prefix
+from holdfast.engine.restore.staging import leftovers, staging_prefix
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner

@@ -1,19 +1,25 @@
-"""Files beside a database that belong to it: what that means for planning and verifying a restore.
+"""Files that belong to a SQLite database: what planning, verifying and replacing them takes.
 
-The planner and the verifier know paths and entries. Everything that is so only because a file is a
-SQLite database, or its log, journal or shared memory, is decided here.
+The planner, the verifier and the executor know paths and entries. Everything that is so only
+because a file is a database, or its log, journal or shared memory, is decided here. A database is
+exchanged between two transactions: a journal that outlives its database would be rolled back into
+the file that took its place. What can be a database is told by its size, which saves a look at
+every other file.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from holdfast.domain.checkpoints import Checkpoint, SkipReason
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import is_within
+from holdfast.domain.paths import basename, is_within, parent
 from holdfast.domain.restore import database_steps
-from holdfast.domain.restore.plan import RestorePlan, Step, StepType
+from holdfast.domain.restore.plan import UNDER_WAY, RestorePlan, Step, StepType
 from holdfast.domain.sqlite_files import (
     COMPANIONS,
     HEADER,
@@ -24,10 +30,12 @@ from holdfast.domain.sqlite_files import (
 )
 from holdfast.domain.trees.changes import TreeLoader
 from holdfast.domain.trees.entries import FileEntry
+from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.live_database import LiveDatabases
 from holdfast.values.classes import replace
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -139,3 +147,52 @@ def _is_shared_memory(fs: Filesystem, dir_fd: int, name: bytes) -> bool:
         return not beginning.strip(b"\0") or is_shared_memory(name, beginning)  # new, or in use
     finally:
         fs.close(fd)
+
+
+_SMALLEST_PAGE_BYTES = 512
+
+
+@contextmanager
+def between_transactions(
+    databases: LiveDatabases, step: Step, dir_fd: int, name: bytes
+) -> Iterator[None]:
+    """For the file that a step displaces; an `OSError` when a transaction does not end."""
+    size = step.before.size if isinstance(step.before, FileEntry) else 0
+    if size == 0 or size % _SMALLEST_PAGE_BYTES:
+        yield
+        return
+    with databases.pause_database(name, dir_fd=dir_fd) as paused:
+        if not paused:
+            raise OSError(errno.EBUSY, UNDER_WAY)
+        yield
+
+
+@contextmanager
+def between_transactions_if_possible(
+    databases: LiveDatabases, dir_fd: int, name: bytes
+) -> Iterator[None]:
+    """For taking a restore back, which has to go on in any case."""
+    with databases.pause_database(name, dir_fd=dir_fd):
+        yield
+
+
+@contextmanager
+def no_transaction(vault: Vault, paths: Sequence[bytes]) -> Iterator[bool]:
+    """Whether none of these databases is in the middle of a transaction, nor gets into one, for the
+    block; False when one does not end for a while."""
+    with (
+        vault.open_root() as root_fd,
+        DirectoryHandles(vault.fs, root_fd) as handles,
+        ExitStack() as held,
+    ):
+        yield all(_is_paused(vault.databases, handles, held, path) for path in paths)
+
+
+def _is_paused(
+    databases: LiveDatabases, handles: DirectoryHandles, held: ExitStack, path: bytes
+) -> bool:
+    try:
+        dir_fd = handles.open(parent(path))
+    except OSError:
+        return True  # it has gone meanwhile, which the next look will tell
+    return held.enter_context(databases.pause_database(basename(path), dir_fd=dir_fd))

@@ -18,7 +18,7 @@ from holdfast.domain.restore.plan import Step, StepType
 from holdfast.domain.sqlite_files import JOURNAL, LOG, database_of
 from holdfast.domain.trees.entries import Entry, FileEntry
 from holdfast.engine.restore.directory_handles import DirectoryHandles
-from holdfast.engine.restore.progress import Displaced, RestoreProgress
+from holdfast.engine.restore.slot_moves import Displaced, RestoreProgress
 from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.ports.filesystem import Filesystem

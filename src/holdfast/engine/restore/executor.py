@@ -40,8 +40,7 @@ from holdfast.engine.restore.directory_handles import (
     give_to,
     passing_over,
 )
-from holdfast.engine.restore.progress import Displaced, RestoreProgress, StepFailed
-from holdfast.engine.restore.slot_moves import SlotMoves
+from holdfast.engine.restore.slot_moves import Displaced, RestoreProgress, SlotMoves, StepFailed
 from holdfast.engine.restore.staging import RUNS_AS_ANOTHER, Staging, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.stored_objects import unrestorable

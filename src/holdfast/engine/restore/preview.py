@@ -1,10 +1,32 @@
-"""The plan of a restore with all that it does, for looking at: nothing is written."""
+"""The plan of a restore with everything it does, for looking at: nothing is written.
+
+It warns about agents in the middle of a tool call. What such a call has written since it began is
+in no checkpoint yet; the restore saves it first, and the preview says whose call it is and which of
+its files would go.
+
+It also brings back paths that the target left out, as the first checkpoint after it has them:
+
+    a turn begins, `.env` is ignored → a tool names it: captured → the tool changes it → undo --turn
+
+The target does not have such a file, but it was there, and its content is saved. A directory that
+was left out as a whole may hold new files, too: one that a tool call named before any checkpoint
+had it was made by that call, and is not brought back.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.paths import basename, from_text, parent, to_text
 from holdfast.domain.restore.plan import RestorePlan
+from holdfast.domain.sessions import Session
+from holdfast.domain.tool_calls import one_line
+from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
+from holdfast.domain.trees.edits import replace_entries
+from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.restore import (
     concerns,
@@ -12,11 +34,12 @@ from holdfast.engine.components.restore import (
     plan_components,
     with_component_steps,
 )
-from holdfast.engine.restore.plan import loader_for, make_plan, saved_first
+from holdfast.engine.edits.running import working_tools
+from holdfast.engine.restore.plan import loader_for, make_plan, read_report, saved_first
 from holdfast.engine.restore.records import RestoreRequest
-from holdfast.engine.restore.working_agents import working_warnings
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
+from holdfast.ports.agent_tools import session_digest
 from holdfast.values.classes import replace
 
 
@@ -31,8 +54,6 @@ def preview(
         )
         return with_working_agents(vault, scan, with_drift(vault, request, plan))
     if request.added:
-        from holdfast.engine.restore.added_paths import with_goal
-
         scan, request = with_goal(vault, scan, request)
     plan = _with_saved_first(vault, scan, head, make_plan(vault, scan, request), request.kind)
     plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
@@ -77,3 +98,100 @@ def with_left_alone(vault: Vault, request: RestoreRequest, plan: RestorePlan) ->
         return plan
     warnings = left_alone(vault, request.target, request.components)
     return replace(plan, warnings=(*plan.warnings, *warnings))
+
+
+_MOST_FILES = 5
+
+
+def working_warnings(
+    vault: Vault, load: TreeLoader, scan: Scan, affected: Sequence[bytes]
+) -> Iterator[str]:
+    """One for each session that is at work, with those of its files that the restore takes."""
+    tools = working_tools(vault)
+    if not tools:
+        return
+    sessions = {session_digest(one.agent or "", one.id): one for one in vault.catalog.sessions()}
+    for digest in dict.fromkeys(tool.session for tool in tools):
+        names = ", ".join(dict.fromkeys(tool.tool for tool in tools if tool.session == digest))
+        session = sessions.get(digest)
+        said = f"{_who(session)} is in the middle of a tool call ({names})"
+        taken = [] if session is None else _taken(vault, load, scan, session, set(affected))
+        if taken:
+            shown = ", ".join(one_line(to_text(path), 80) for path in taken[:_MOST_FILES])
+            more = f" and {len(taken) - _MOST_FILES} more" if len(taken) > _MOST_FILES else ""
+            said += f"; what it changed since it began is saved first and goes: {shown}{more}"
+        yield said
+
+
+def _who(session: Session | None) -> str:
+    if session is None:
+        return "an agent"
+    title = f' "{one_line(session.title, 60)}"' if session.title else ""
+    return f"{one_line(session.agent or 'an agent', 40)} (session {session.id}{title})"
+
+
+def _taken(
+    vault: Vault, load: TreeLoader, scan: Scan, session: Session, affected: set[bytes]
+) -> list[bytes]:
+    """Files that differ from the checkpoint before the call, and that the restore changes."""
+    before = vault.catalog.checkpoint(session.id, session.head) if session.head else None
+    if before is None:
+        return []
+    try:
+        changed = visible_changes(tree_changes(load, before.tree, scan.tree))
+        return [change.path for change in changed if change.path in affected]
+    except StoreDamaged:
+        return []
+
+
+def first_captured(
+    vault: Vault, target: Checkpoint, since: Iterable[Checkpoint]
+) -> tuple[tuple[bytes, Entry], ...]:
+    """What `target` left out, by path, as the first of the checkpoints `since` that has it."""
+    found: dict[bytes, Entry] = {}
+    left_out: set[bytes] | None = None
+    named: set[bytes] = set()
+    report, tree = target.report, target.tree
+    for checkpoint in since:
+        if checkpoint.report == report or checkpoint.tree == tree:
+            named |= _names_in_calls(checkpoint)
+            continue
+        report, tree = checkpoint.report, checkpoint.tree
+        if left_out is None:
+            skips = read_report(vault, target)
+            left_out = {skip.path for skip in skips if not skip.reason.content_is_captured}
+        for change in tree_changes(vault.load_tree, target.tree, tree) if left_out else ():
+            entry = change.new
+            if change.old is not None or entry is None or isinstance(entry, DirectoryEntry):
+                continue
+            if change.path in left_out or (
+                basename(change.path) not in named and _is_below(change.path, left_out)
+            ):
+                found.setdefault(change.path, entry)
+        named |= _names_in_calls(checkpoint)
+    return tuple(sorted(found.items()))
+
+
+def _names_in_calls(checkpoint: Checkpoint) -> set[bytes]:
+    """The last part of each path that the tool call named, before which it was made."""
+    return {
+        basename(from_text(str(path)).rstrip(b"/"))
+        for call in checkpoint.intent.tool_calls
+        if isinstance(call, Mapping) and isinstance(call.get("paths"), (list, tuple))
+        for path in call["paths"]
+    }
+
+
+def _is_below(path: bytes, directories: Container[bytes]) -> bool:
+    while path := parent(path):
+        if path in directories:
+            return True
+    return False
+
+
+def with_goal(vault: Vault, scan: Scan, request: RestoreRequest) -> tuple[Scan, RestoreRequest]:
+    """The request with the tree to reach, for a plan; nothing is stored."""
+    if not request.added:
+        return scan, request
+    tree, encoded = replace_entries(vault.load_tree, request.target.tree, dict(request.added))
+    return replace(scan, encoded=scan.encoded | encoded), replace(request, tree=tree)

@@ -38,8 +38,7 @@ from holdfast.engine.restore.records import (
     save_present,
 )
 from holdfast.engine.restore.restore import carry_out, os_error_words
-from holdfast.engine.restore.staging import remove_contents
-from holdfast.engine.restore.unfinished import leftovers
+from holdfast.engine.restore.staging import leftovers, remove_contents
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.dry_scan import dry_scan
 from holdfast.engine.scan.scanner import Scan, Scanner

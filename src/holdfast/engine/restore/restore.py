@@ -38,7 +38,6 @@ from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.restore.executor import Executor
 from holdfast.engine.restore.journal import Journal, encode_journal
 from holdfast.engine.restore.preview import with_left_alone
-from holdfast.engine.restore.progress import StepFailed
 from holdfast.engine.restore.records import (
     RestoreRequest,
     add_safety,
@@ -47,8 +46,8 @@ from holdfast.engine.restore.records import (
     resulting_tree,
 )
 from holdfast.engine.restore.safety_checkpoint import save_and_plan
-from holdfast.engine.restore.staging import Staging
-from holdfast.engine.restore.unfinished import staging_prefix
+from holdfast.engine.restore.slot_moves import StepFailed
+from holdfast.engine.restore.staging import Staging, staging_prefix
 from holdfast.engine.restore.unlock import Unlocked
 from holdfast.engine.restore.verifier import verify
 from holdfast.engine.save.save import SavedTree

@@ -9,7 +9,7 @@ from __future__ import annotations
 from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.trees.edits import NewMode
 from holdfast.engine.restore.conflicts import amended_tree
-from holdfast.engine.restore.database_moments import no_transaction
+from holdfast.engine.restore.database_files import no_transaction
 from holdfast.engine.restore.plan import make_plan
 from holdfast.engine.restore.records import RestoreRequest, save_present
 from holdfast.engine.restore.unlock import Unlocked, locked_paths

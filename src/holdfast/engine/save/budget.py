@@ -29,7 +29,7 @@ from holdfast.engine.save.save import (
     save_scan,
 )
 from holdfast.engine.save.space_limit import SpaceLimit
-from holdfast.engine.scan.budgeted_capture import (
+from holdfast.engine.scan.scan_meter import (
     MeasuringCapture,
     estimate_bytes,
     largest_that_fits,

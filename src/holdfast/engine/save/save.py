@@ -36,10 +36,10 @@ from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_chan
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.save.space_limit import MeasuringWriter, SpaceLimit
-from holdfast.engine.scan.exempt_paths import ExemptPaths
 from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.repositories import ExemptPaths
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
-from holdfast.engine.scan.state_changes import count_state_changes
+from holdfast.engine.scan.state_trees import count_state_changes
 from holdfast.engine.sessions.lifecycle import (
     require_checkpoint_allowed,
     require_open_session,
@@ -303,7 +303,7 @@ def is_known(vault: Vault, scanner: Scanner) -> bool:
 
 
 def _certainly_fits(vault: Vault, limit: SpaceLimit) -> bool:
-    from holdfast.engine.scan.budgeted_capture import certainly_fits  # only a first save needs it
+    from holdfast.engine.scan.scan_meter import certainly_fits  # only a first save needs it
 
     with vault.open_root() as root_fd:
         return certainly_fits(vault.fs, root_fd, capture_policy(vault), limit.bytes)

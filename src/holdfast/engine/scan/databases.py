@@ -60,6 +60,13 @@ def has_parts(name: bytes, present: Collection[bytes]) -> bool:
     return database_of(name) in present or any(name + each in present for each in COMPANIONS)
 
 
+def independent_files(names: Collection[bytes]) -> set[bytes]:
+    """Names of files that are not part of a database. A log may bring its database with it, and
+    then before or after others: such a database is left out as well."""
+    with_log = {name.removesuffix(LOG) for name in names if name.endswith(LOG)}
+    return {name for name in names if not name.endswith(COMPANIONS)} - with_log
+
+
 def is_part(survey: Survey, name: bytes) -> bool:
     """Whether a file looks like part of a database: the names tell, its beginning decides."""
     return database_of(name) in survey.names or name + LOG in survey.names

@@ -26,8 +26,7 @@ from holdfast.domain.ignore.rules import Precedence, RuleLayer, RuleStack, parse
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
 from holdfast.domain.settings.schema import Settings
 from holdfast.domain.trees.objects import digest_of
-from holdfast.engine.scan.exempt_paths import ExemptPaths
-from holdfast.engine.scan.repositories import RepositoryKind
+from holdfast.engine.scan.repositories import ExemptPaths, RepositoryKind
 from holdfast.values.classes import dataclass
 
 GITIGNORE = b".gitignore"

@@ -1,17 +1,24 @@
-"""How far a scan is: files passed, bytes read, and beforehand how many files there are.
+"""How far a scan is, how much it would read, and capturing no more than there is room for.
 
 A workspace that was scanned before has about as many files as it had. One that is new is counted
 first, which takes about a tenth of the time that reading it takes; both only while somebody is
-looking.
+looking. A file whose content the store holds already costs nothing, and is captured whatever its
+size.
 """
 
 from __future__ import annotations
 
+import stat
+from collections.abc import Container
+
 from holdfast.domain.ids import Digest
-from holdfast.engine.scan.file_capture import CapturedContent, FileCapture
+from holdfast.domain.paths import GIT_DIRECTORY, join
+from holdfast.engine.scan.file_capture import CapturedContent, FileCapture, NoRoom
+from holdfast.engine.scan.policy import CapturePolicy, Mode
 from holdfast.engine.scan.stable_read import StableRead
+from holdfast.engine.scan.walker import DEEP, DIRECTORY_FLAGS
 from holdfast.ports.filesystem import Filesystem
-from holdfast.ports.objects import WriteTotals
+from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
 from holdfast.ports.progress import TransferProgress
 
 _TELL_EVERY = 50
@@ -71,3 +78,121 @@ class DiscardingWriter:
 
     def abandon(self) -> None:
         return None
+
+
+_RECORD_BYTES = 200
+"""What a file costs besides its content, about."""
+
+
+class BudgetedCapture(FileCapture):
+    """Leaves out what is larger than `largest_bytes` and not stored yet."""
+
+    reconsiders = True
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        writer: ObjectWriter,
+        started_ns: int,
+        meter: ScanMeter | None,
+        objects: ObjectStore,
+        largest_bytes: int,
+    ) -> None:
+        super().__init__(fs, writer, started_ns, meter)
+        self._largest_bytes = largest_bytes
+        self._held = FileCapture(fs, _HeldContent(objects), started_ns)
+
+    def capture(
+        self, dir_fd: int, name: bytes, size: int, previous: Digest | None
+    ) -> StableRead[CapturedContent]:
+        if size <= self._largest_bytes:
+            return super().capture(dir_fd, name, size, previous)
+        return self._held.capture(dir_fd, name, size, previous)
+
+
+class _HeldContent(DiscardingWriter):
+    """Takes nothing but what the store has."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        if not self._objects.contains(digest):
+            raise NoRoom
+        return False
+
+
+class MeasuringCapture(NothingRead):
+    """Reads nothing, and collects what each file that would be read may add at most. `known` are
+    sizes and times of files whose content the store probably holds."""
+
+    reconsiders = True
+
+    def __init__(
+        self, fs: Filesystem, started_ns: int, known: Container[tuple[int, int]] = ()
+    ) -> None:
+        super().__init__(fs, started_ns)
+        self._known = known
+        self.sizes: list[int] = []
+
+    def capture(
+        self, dir_fd: int, name: bytes, size: int, previous: Digest | None
+    ) -> StableRead[CapturedContent]:
+        read = super().capture(dir_fd, name, size, previous)
+        if (read.status.st_size, read.status.st_mtime_ns) not in self._known:
+            self.sizes.append(read.status.st_size)
+        return read
+
+
+def certainly_fits(fs: Filesystem, root_fd: int, policy: CapturePolicy, room_bytes: int) -> bool:
+    """Whether there is room for everything in the workspace, as far as a quick look tells: it asks
+    no ignore file, and so finds more than a save would. What it cannot look at is not certain."""
+    try:
+        return _taken(fs, root_fd, b"", policy, room_bytes, 0) is not None
+    except OSError:
+        return False
+
+
+def _taken(
+    fs: Filesystem, fd: int, path: bytes, policy: CapturePolicy, room_bytes: int, depth: int
+) -> int | None:
+    """What everything in a directory may add; None when that is more than there is room for."""
+    names = fs.list_names(fd)
+    told = fs.stat_all(names, dir_fd=fd)
+    if told is None or depth >= DEEP:
+        return None
+    taken = 0
+    for name, (_, size, _, _, mode) in zip(names, fs.stat_numbers(told), strict=True):
+        if stat.S_ISDIR(mode):
+            below = join(path, name)
+            if name == GIT_DIRECTORY or below in policy.own_data:
+                continue
+            if policy.judge(policy.root_stack, below, True, Mode.NORMAL).reason is not None:
+                continue
+            child_fd = fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            try:
+                inside = _taken(fs, child_fd, below, policy, room_bytes - taken, depth + 1)
+            finally:
+                fs.close(child_fd)
+            if inside is None:
+                return None
+            taken += inside
+        elif size <= policy.max_file_size:
+            taken += size + _RECORD_BYTES
+        if taken > room_bytes:
+            return None
+    return taken
+
+
+def estimate_bytes(sizes: list[int]) -> int:
+    return sum(sizes) + _RECORD_BYTES * len(sizes)
+
+
+def largest_that_fits(sizes: list[int], room_bytes: int) -> int | None:
+    """The size up to which all of these files fit into the room; None when every one does."""
+    taken = 0
+    for size in sorted(sizes):
+        taken += size + _RECORD_BYTES
+        if taken > room_bytes:
+            return max(size - 1, 0)
+    return None

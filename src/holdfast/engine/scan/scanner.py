@@ -20,17 +20,16 @@ from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.scan.directory_state import DirectoryState, decode_state, encode_state
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
-from holdfast.engine.scan.required_trees import RequiredTree
-from holdfast.engine.scan.tree_builder import annotate, build_trees
-from holdfast.engine.scan.walker import Walker
+from holdfast.engine.scan.state_trees import annotate, build_trees
+from holdfast.engine.scan.walker import Walker, nothing_known
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
 from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
-    from holdfast.engine.scan.budgeted_capture import MeasuringCapture
-    from holdfast.engine.scan.exempt_paths import ExemptPaths
-    from holdfast.engine.scan.scan_meter import ScanMeter
+    from holdfast.engine.scan.repositories import ExemptPaths
+    from holdfast.engine.scan.scan_meter import MeasuringCapture, ScanMeter
+    from holdfast.engine.scan.target_rules import RequiredTree
     from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.progress import ProgressRelay
     from holdfast.ports.reading_aid import SecondReader
@@ -207,14 +206,14 @@ class Scanner:
     def _wanted(self, root_fd: int, request: ScanRequest) -> Iterator[RequiredTree | None]:
         if not request.wanted:
             yield None
-        elif request.rules_of is None:
+            return
+        # Imported late: only restores need them.
+        from holdfast.engine.restore.directory_handles import DirectoryHandles
+        from holdfast.engine.scan.target_rules import RequiredTree, TargetRules
+
+        if request.rules_of is None:
             yield RequiredTree(self._load_tree, request.wanted)
         else:
-            from holdfast.engine.restore.directory_handles import (
-                DirectoryHandles,  # late: for restores
-            )
-            from holdfast.engine.scan.target_rules import TargetRules
-
             with DirectoryHandles(self.fs, root_fd) as handles:
                 rules = TargetRules(
                     self.fs,
@@ -230,7 +229,7 @@ class Scanner:
     def _capture(self, request: ScanRequest, meter: ScanMeter | None) -> FileCapture:
         if request.largest_bytes is None:
             return FileCapture(self.fs, request.writer, request.started_ns, meter)
-        from holdfast.engine.scan.budgeted_capture import BudgetedCapture  # hardly ever needed
+        from holdfast.engine.scan.scan_meter import BudgetedCapture  # hardly ever needed
 
         return BudgetedCapture(
             self.fs,
@@ -333,7 +332,7 @@ class Scanner:
         counted = ScanMeter(progress, "counting files", None)
         capture = NothingRead(self.fs, started_ns)
         Walker(
-            self.fs, capture, policy, _nothing_known, started_ns, counted, databases=self.databases
+            self.fs, capture, policy, nothing_known, started_ns, counted, databases=self.databases
         ).walk(root_fd, None, None)
         return ScanMeter(progress, "reading files", counted.files)
 
@@ -381,10 +380,6 @@ class Scanner:
             return decode_state(entry)
         except ValueError:
             return None
-
-
-def _nothing_known(path: bytes) -> DirectoryState | None:
-    return None
 
 
 def _changed_entries(

@@ -27,7 +27,7 @@ from typing import Generic, TypeVar
 from holdfast.ports.filesystem import Filesystem
 from holdfast.values.classes import NamedTuple
 
-_ATTEMPTS = 3
+_READ_ATTEMPTS = 3
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _A_MOMENT_NS = 1_000_000_000
 _SLOWEST_WRITE_NS_PER_BYTE = 20
@@ -69,7 +69,7 @@ def read_stably(
         if not stat.S_ISREG(before.st_mode):
             raise NotARegularFile(f"{name!r} is not a regular file")
         content, after, stable, writer = _attempt(fs, fd, before, consume, started_ns)
-        for _ in range(_ATTEMPTS - 1):
+        for _ in range(_READ_ATTEMPTS - 1):
             if stable:
                 break
             fs.lseek(fd, 0, os.SEEK_SET)

@@ -17,6 +17,7 @@ from holdfast.engine.scan.databases import (
     group,
     has_owner,
     has_parts,
+    independent_files,
     is_companion,
     is_part,
     read_part,
@@ -39,12 +40,11 @@ from holdfast.engine.scan.directory_state import (
 from holdfast.engine.scan.file_capture import NoRoom, is_sparse, special_kind
 from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules, Mode, Verdict
 from holdfast.engine.scan.repositories import repository_kind
-from holdfast.engine.scan.required_trees import RequiredTree
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
-from holdfast.engine.scan.state_changes import unchanged_files
 
 if TYPE_CHECKING:
+    from holdfast.engine.scan.target_rules import RequiredTree
     from holdfast.engine.scan.walker import Walker
 
 VOLATILE = (
@@ -226,11 +226,24 @@ class Survey:
             self.skip(part, SkipReason.UNREADABLE, _KEEPS_CHANGING)
 
     def _keep_undisputed(self, rules: DirectoryRules) -> None:
+        """Files that these very rules captured last time, asked for all at once: one of hundreds
+        came or went, and judging each of the others again is most of what the save would cost.
+        Keeps a file only where looking at it by itself would keep it."""
         previous, policy = self._previous, self.walker.policy
         if previous is None or not previous.by_rules or previous.rules != rules.fingerprint:
             return
-        special = {basename(path) for path in (*self._known_notes, *policy.own_data)}
-        self.files = unchanged_files(self.fs, self.fd, self._known_rows, self.names, special)
+        alone = independent_files(self.names)
+        alone.difference_update(basename(path) for path in (*self._known_notes, *policy.own_data))
+        asked = [
+            (name, row)
+            for name, row in self._known_rows.items()
+            if name in alone and not row.flags & ~SPARSE
+        ]
+        told = self.fs.stat_all([name for name, _ in asked], dir_fd=self.fd)
+        if told is None:
+            return
+        looks = zip(asked, self.fs.stat_numbers(told), strict=True)
+        self.files = {name: row for (name, row), now in looks if row[:5] == now}
         chunked = previous.chunks.keys() & self.files.keys()
         self._chunks = {name: previous.chunks[name] for name in chunked}
         if self.walker.meter is not None:

@@ -31,13 +31,13 @@ from holdfast.engine.scan.directory_state import (
 )
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import DECIDING_FILES, CapturePolicy, DirectoryRules
-from holdfast.engine.scan.required_trees import RequiredTree
 from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
 from holdfast.engine.scan.survey import Survey
 from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
+    from holdfast.engine.scan.target_rules import RequiredTree
     from holdfast.ports.live_database import LiveDatabases
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -312,6 +312,11 @@ class Walker:
             if st.st_ino != link.inode or st.st_ctime_ns != link.ctime_ns:
                 return False
         return True
+
+
+def nothing_known(path: bytes) -> DirectoryState | None:
+    """For a walk that remembers no directory."""
+    return None
 
 
 def is_settled(ctime_ns: int, now_ns: int) -> bool:

@@ -1,26 +1,287 @@
 """Scanning a workspace that is watched: by the hint where it can be proven, wholly otherwise.
 
-    proven hint, nothing that it cannot cover → walk what it names
+    proven hint, nothing that it cannot cover → walk the places that it names
     any doubt, or a restore that asks         → walk everything, with every directory watched first
 
-In paranoid mode both are done and compared, and what the whole walk found counts.
+    places to visit = where events were + what makes no events + the way from the root to both
+    on the way           → go on to the children that are to be visited, look at nothing
+    a place itself       → as in any walk, and of its children only those that are to be visited
+    nothing known below  → a walk like any other
+
+Guarantee: given that the hint is complete, the result is what a walk of everything would give.
+Files that can change without an event in their directory are looked at each time: those with
+several names, those that somebody was writing to, those that could not be read, and directories
+with a repository, whose list of excluded paths lies outside of what is watched. In paranoid mode
+both walks are done and compared, and the whole walk counts.
 """
 
 from __future__ import annotations
 
-from holdfast.domain.paths import parent
-from holdfast.engine.scan.directory_state import DirectoryState
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from holdfast.domain.checkpoints import Skipped
+from holdfast.domain.paths import join, parent
+from holdfast.engine.scan.directory_state import BEING_WRITTEN, MANY_NAMES, ROW, DirectoryState
 from holdfast.engine.scan.file_capture import FileCapture
-from holdfast.engine.scan.hinted_walk import (
-    HintedWalker,
-    HintIsNotEnough,
-    is_restless,
-    plan_visits,
-    restless_paths,
-)
+from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
+from holdfast.engine.scan.rule_files import KnownRules
 from holdfast.engine.scan.scanner import Begun, Scan, Scanner, ScanRequest, state_at
-from holdfast.engine.scan.walker import is_settled
+from holdfast.engine.scan.survey import VOLATILE
+from holdfast.engine.scan.walker import (
+    DEEP,
+    DIRECTORY_FLAGS,
+    Walker,
+    allow_deep_recursion,
+    is_settled,
+    nothing_known,
+)
+from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.watcher import ChangedPlaces, WorkspaceWatch
+
+if TYPE_CHECKING:
+    from holdfast.engine.scan.target_rules import RequiredTree
+    from holdfast.ports.live_database import LiveDatabases
+
+
+class HintIsNotEnough(Exception):
+    """What was found concerns places that the hint does not name."""
+
+
+class Visit:
+    """One directory of those to visit: `look` at it, or at the `whole` of it, or only pass."""
+
+    __slots__ = ("children", "look", "whole")
+
+    def __init__(self) -> None:
+        self.children: dict[bytes, Visit] = {}
+        self.look = False
+        self.whole = False
+
+
+def plan_visits(root: DirectoryState, places: ChangedPlaces, restless: Iterable[bytes]) -> Visit:
+    """A place that the last scan did not enter is left to the nearest directory that it did."""
+    top = Visit()
+    for path in (*places.directories, *restless):
+        _visit_at(top, root, path).look = True
+    for path in places.subtrees:
+        _visit_at(top, root, path).whole = True
+    return top
+
+
+def _visit_at(top: Visit, root: DirectoryState, path: bytes) -> Visit:
+    visit, state = top, root
+    for name in path.split(b"/") if path else ():
+        child = state.children.get(name)
+        if not isinstance(child, DirectoryState):
+            visit.look = True
+            # Should that directory enter it now, then as something of which nothing is known.
+            return visit.children.setdefault(name, Visit())
+        if not child.by_rules:
+            visit.look = True  # which tells in what mode it is to be entered
+        visit = visit.children.setdefault(name, Visit())
+        state = child
+    return visit
+
+
+class HintedWalker(Walker):
+    """One scan of the places to visit."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        capture: FileCapture,
+        policy: CapturePolicy,
+        started_ns: int,
+        visits: Visit,
+        watch: Callable[[bytes, int], None],
+        databases: LiveDatabases | None,
+    ) -> None:
+        super().__init__(fs, capture, policy, nothing_known, started_ns, None, watch, databases)
+        self._visits = visits
+        self._at = visits
+        self.looked: list[tuple[DirectoryState | None, DirectoryState]] = []
+
+    def walk(
+        self, root_fd: int, previous: DirectoryState | None, wanted: RequiredTree | None
+    ) -> DirectoryState:
+        rules = self._rule_files.above_root()
+        if previous is None or wanted is not None or previous.parent_rules != rules.fingerprint:
+            raise HintIsNotEnough("the rules above the workspace changed")
+        state = self._go(root_fd, b"", previous, rules, self._visits, 0)
+        assert isinstance(state, DirectoryState)
+        return state
+
+    def found_repository(self) -> None:
+        """What it tracks may be anywhere below."""
+        self._at.whole = True
+
+    def visit(
+        self,
+        fd: int,
+        path: bytes,
+        previous: DirectoryState | None,
+        parent: DirectoryRules,
+        wanted: RequiredTree | None,
+        depth: int,
+    ) -> DirectoryState | Skipped:
+        state = super().visit(fd, path, previous, parent, wanted, depth)
+        if isinstance(state, DirectoryState) and state is not previous:
+            self.looked.append((previous, state))
+        return state
+
+    def _go(
+        self,
+        fd: int,
+        path: bytes,
+        previous: DirectoryState,
+        rules: DirectoryRules,
+        visit: Visit,
+        depth: int,
+    ) -> DirectoryState | Skipped:
+        if depth == DEEP:
+            allow_deep_recursion()
+        before, self._at = self._at, visit
+        try:
+            if not visit.look and not visit.whole:
+                known = (rules, fd, path, previous)
+                passed = self._pass(fd, path, previous, previous, known, depth)
+                if passed is not None:
+                    return passed
+                visit.look = True
+            return self.visit(fd, path, previous, rules, None, depth)
+        finally:
+            self._at = before
+
+    def enter(
+        self,
+        fd: int,
+        path: bytes,
+        name: bytes,
+        previous: DirectoryState | None,
+        rules: DirectoryRules,
+        wanted: RequiredTree | None,
+        depth: int,
+    ) -> DirectoryState | Skipped:
+        if self._at.whole:
+            return super().enter(fd, path, name, previous, rules, wanted, depth)
+        visit = self._at.children.get(name)
+        known = previous is not None and previous.parent_rules == rules.fingerprint
+        if known and visit is None:
+            assert previous is not None
+            return previous
+        if visit is None or not known or visit.whole or previous is None:
+            visit = _visit_all()
+        before, self._at = self._at, visit
+        try:
+            if visit.look or visit.whole:
+                return super().enter(fd, path, name, previous, rules, wanted, depth)
+            assert previous is not None
+            child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            try:
+                return self._go(child_fd, join(path, name), previous, rules, visit, depth + 1)
+            finally:
+                self.fs.close(child_fd)
+        finally:
+            self._at = before
+
+    def _revisit(
+        self,
+        fd: int,
+        path: bytes,
+        previous: DirectoryState,
+        rules: KnownRules,
+        wanted: RequiredTree | None,
+        depth: int,
+    ) -> DirectoryState | None:
+        if self._at.whole:
+            again = super()._revisit(fd, path, previous, rules, wanted, depth)
+            if again is not None and again is not previous:
+                self.looked.append((previous, again))
+            return again
+        state = self._files_again(fd, path, previous)
+        return None if state is None else self._pass(fd, path, previous, state, rules, depth)
+
+    def _pass(
+        self,
+        fd: int,
+        path: bytes,
+        previous: DirectoryState,
+        state: DirectoryState,
+        rules: KnownRules,
+        depth: int,
+    ) -> DirectoryState | None:
+        """The directory with those of its children renewed that are to be visited; None when it
+        has to be looked at itself. `state` is `previous`, or what has become of it so far."""
+        for name, visit in self._at.children.items():
+            known = previous.children.get(name)
+            if not isinstance(known, DirectoryState) or known.parent_rules != previous.rules:
+                return None
+            try:
+                child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            except OSError:
+                return None
+            try:
+                below = join(path, name)
+                inside = self._rule_files.known(rules)
+                if visit.look or visit.whole:
+                    self.begin_directory(below, child_fd)
+                child = self._go(child_fd, below, known, inside, visit, depth + 1)
+            finally:
+                self.fs.close(child_fd)
+            if child is known:
+                continue
+            if isinstance(child, Skipped):
+                return None
+            if state is previous:
+                state = previous.copy()
+            state.children[name] = child
+            if child.noted:
+                state.noted = True
+        return state
+
+    def require_same_links(self) -> None:
+        """`HintIsNotEnough` when a file has another number of names: the others of them can be
+        anywhere."""
+        for before, after in self.looked:
+            if _linked(before) != _linked(after):
+                raise HintIsNotEnough("files with several names changed")
+
+
+def _visit_all() -> Visit:
+    visit = Visit()
+    visit.whole = True
+    return visit
+
+
+def _linked(state: DirectoryState | None) -> list[tuple[object, ...]]:
+    """The files of a directory that have several names, with their numbers."""
+    if state is None or not state.noted:
+        return []
+    rows = zip(state.file_names(), ROW.iter_unpack(state.rows), strict=True)
+    return [(name, *row) for name, row in rows if row[5] & MANY_NAMES]
+
+
+def restless_paths(state: DirectoryState, path: bytes = b"") -> Iterator[bytes]:
+    """The directories, from this one downwards, in which files can change without an event."""
+    if is_restless(state):
+        yield path
+    for name, child in state.children.items():
+        if isinstance(child, DirectoryState):
+            yield from restless_paths(child, join(path, name))
+
+
+def is_restless(state: DirectoryState) -> bool:
+    return (
+        state.has_git
+        or any(skip.reason in VOLATILE for skip in state.skipped)
+        or any(not isinstance(child, DirectoryState) for child in state.children.values())
+        or _has_restless_file(state)
+    )
+
+
+def _has_restless_file(state: DirectoryState) -> bool:
+    return any(row[5] & (MANY_NAMES | BEING_WRITTEN) for row in ROW.iter_unpack(state.rows))
 
 
 def watched_scan(

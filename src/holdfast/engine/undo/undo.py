@@ -33,8 +33,8 @@ from holdfast.domain.timeline.undo_history import (
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.components.selection import changed_components, choose_components
 from holdfast.engine.history.history import MOVING_KINDS
-from holdfast.engine.restore.added_paths import first_captured, with_goal
 from holdfast.engine.restore.plan import loader_for, make_plan
+from holdfast.engine.restore.preview import first_captured, with_goal
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.retention.recent_work import states_before_messages
 from holdfast.engine.scan.scanner import RulesOf, Scan

@@ -1,29 +1,34 @@
-"""What differs between two scans, from what is in memory anyway; and which files of a changed
-directory have not changed.
+"""From the states of directories to trees, and to the differences between two scans.
 
-Gives the numbers that a comparison of the two trees gives, without reading either from the store.
-Counting gives up where a name became something of another kind and where files have several names,
-both where a directory is known by its digest alone.
+Trees are built bottom-up, only for what changed. They are annotated first with what shows only when
+the whole tree is known: paths left out, and files with several names.
 
-    captured by these very rules last time, and of no special kind → asked for all at once
-    the system says of it what it said then                        → it is what it was
-
-One file of hundreds in a directory was created or removed: judging each of the others again is
-most of what such a save would cost. Guarantee: `unchanged_files` keeps a file only where looking at
-it by itself would keep it. It passes over files with notes, with several names or changed a moment
-ago, and those that belong to a database as long as it is there.
+Differences come from what is in memory anyway, and are those that a comparison of the two trees
+gives. Counting gives up where a name became something of another kind, where files have several
+names, and where a directory is known by its digest alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
-from holdfast.domain.checkpoints import ChangeCounts
-from holdfast.domain.paths import join
-from holdfast.domain.sqlite_files import COMPANIONS, LOG
-from holdfast.domain.trees.entries import MODE_MASK
-from holdfast.engine.scan.directory_state import ROW, SPARSE, DirectoryState, FileRow, KnownChild
-from holdfast.ports.filesystem import Filesystem
+from holdfast.domain.checkpoints import ChangeCounts, Skipped, SkipReason
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import basename, join, parent
+from holdfast.domain.trees.entries import MODE_MASK, DirectoryEntry, SymlinkEntry
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.trees.tree import FILE_ROW, encode_columns
+from holdfast.domain.trees.tree import SPARSE as TREE_SPARSE
+from holdfast.engine.scan.directory_state import (
+    MANY_NAMES,
+    ROW,
+    SPARSE,
+    DirectoryState,
+    KnownChild,
+)
+from holdfast.values.classes import NamedTuple
 
 
 def count_state_changes(old: DirectoryState, new: DirectoryState) -> ChangeCounts | None:
@@ -170,27 +175,112 @@ def _targets(state: DirectoryState) -> dict[bytes, bytes]:
     return {link.name: link.target for link in state.symlinks}
 
 
-def unchanged_files(
-    fs: Filesystem,
-    dir_fd: int,
-    known: Mapping[bytes, FileRow],
-    present: Collection[bytes],
-    special: Container[bytes],
-) -> dict[bytes, FileRow]:
-    """Those of the `known` files that are still what they were; none where the system cannot be
-    asked for all at once."""
-    with_log = {name.removesuffix(LOG) for name in present if name.endswith(LOG)}
-    asked = [
-        (name, row)
-        for name, row in known.items()
-        if name in present
-        and not row.flags & ~SPARSE
-        and name not in special
-        and name not in with_log  # which may have brought it, and then before or after others
-        and not name.endswith(COMPANIONS)
+TreeSink: TypeAlias = Callable[[bytes, DirectoryState, bytes], None]
+"""Receives (path, state, encoded tree) of each directory that was built."""
+
+
+def build_trees(state: DirectoryState, path: bytes, sink: TreeSink) -> None:
+    """Give `state` and everything below it a digest; directories that have one are passed over."""
+    if state.digest is not None:
+        return
+    directories: list[DirectoryEntry] = []
+    for name in sorted(state.children):
+        child = state.children[name]
+        assert isinstance(child, DirectoryState)
+        if child.digest is None:
+            build_trees(child, join(path, name), sink)
+        assert child.digest is not None
+        mode = child.key.mode & MODE_MASK
+        directories.append(DirectoryEntry(name, mode, child.digest, child.files, child.size))
+    symlinks = [SymlinkEntry(link.name, link.target, link.mtime_ns) for link in state.symlinks]
+    pack = FILE_ROW.pack
+    rows: list[bytes] = []
+    size = 0
+    for _, size_bytes, mtime_ns, _, mode, flags, digest in ROW.iter_unpack(state.rows):
+        sparse = TREE_SPARSE if flags & SPARSE else 0
+        rows.append(pack(mode & MODE_MASK, sparse, size_bytes, mtime_ns, digest))
+        size += size_bytes
+    encoded = encode_columns(
+        state.names, rows, directories, symlinks, _by_number(state, state.chunks), _links(state)
+    )
+    state.digest = digest_of(encoded)
+    state.files = len(rows) + len(symlinks) + sum(entry.files for entry in directories)
+    state.size = size + sum(entry.size for entry in directories)
+    sink(path, state, encoded)
+
+
+def _by_number(state: DirectoryState, details: Mapping[bytes, Digest]) -> list[tuple[int, Digest]]:
+    if not details:
+        return []
+    return [(i, details[n]) for i, n in enumerate(state.file_names()) if n in details]
+
+
+def _links(state: DirectoryState) -> list[tuple[int, bytes]]:
+    if not state.links:
+        return []
+    return [(i, state.links[n]) for i, n in enumerate(state.file_names()) if n in state.links]
+
+
+class _Identity(NamedTuple):
+    """Equal for two names of one file: an inode alone repeats on another mounted file system."""
+
+    inode: int
+    ctime_ns: int
+    digest: bytes
+
+
+def annotate(root: DirectoryState) -> tuple[DirectoryState, list[Skipped]]:
+    """The tree with each group of names recorded, and everything left out, in path order."""
+    if not root.noted:
+        return root, []
+    skipped: list[Skipped] = []
+    names: defaultdict[_Identity, list[bytes]] = defaultdict(list)
+    _collect(root, b"", skipped, names)
+    links: dict[bytes, dict[bytes, bytes]] = {}
+    for paths in names.values():
+        if len(paths) == 1:
+            skipped.append(Skipped(paths[0], SkipReason.OUTSIDE_LINK))
+            continue
+        for path in paths:
+            links.setdefault(parent(path), {})[basename(path)] = min(paths)
+    return _with_links(root, b"", links), sorted(skipped, key=lambda s: s.path)
+
+
+def _collect(
+    state: DirectoryState,
+    path: bytes,
+    skipped: list[Skipped],
+    names: defaultdict[_Identity, list[bytes]],
+) -> None:
+    skipped.extend(state.skipped)
+    for name, row in state.file_rows():
+        if row.flags & MANY_NAMES:
+            names[_Identity(row.inode, row.ctime_ns, row.digest)].append(join(path, name))
+    for name, child in _noted_children(state):
+        _collect(child, join(path, name), skipped, names)
+
+
+def _noted_children(state: DirectoryState) -> list[tuple[bytes, DirectoryState]]:
+    return [
+        (name, child)
+        for name, child in state.children.items()
+        if isinstance(child, DirectoryState) and child.noted
     ]
-    told = fs.stat_all([name for name, _ in asked], dir_fd=dir_fd)
-    if told is None:
-        return {}
-    looks = zip(asked, fs.stat_numbers(told), strict=True)
-    return {name: row for (name, row), now in looks if row[:5] == now}
+
+
+def _with_links(
+    state: DirectoryState, path: bytes, links: dict[bytes, dict[bytes, bytes]]
+) -> DirectoryState:
+    """The state itself when nothing differs. Else a copy: a remembered state is never changed,
+    because the save that this scan is for may still fail."""
+    result = state
+    for name, child in _noted_children(state):
+        linked = _with_links(child, join(path, name), links)
+        if linked is not child:
+            result = state.copy() if result is state else result
+            result.children[name] = linked
+    expected = links.get(path, {})
+    if state.links != expected:
+        result = state.copy() if result is state else result
+        result.links = expected
+    return result
