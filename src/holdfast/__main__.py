@@ -59,7 +59,7 @@ def _exchange_ctrl_c(old: "Handler", new: "Handler") -> None:
 def _answer_agent() -> None:
     """Does not return: what Python would tidy up at its end is tidied up, and an agent waits."""
     try:
-        from holdfast.interfaces.hooks.process import run_hook
+        from holdfast.interfaces.daemon.hook_client import run_hook
 
         run_hook(sys.argv[2:])
     except (

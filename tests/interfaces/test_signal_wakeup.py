@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.api.automation import open_watcher
-from holdfast.interfaces.daemon.listener import listen
+from holdfast.interfaces.daemon.instance import listen
 from holdfast.interfaces.daemon.server import Daemon
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
 from tests.support.daemons import runtime_directory

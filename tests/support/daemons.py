@@ -15,7 +15,7 @@ from pathlib import Path
 from holdfast.api.automation import open_watcher
 from holdfast.interfaces.daemon.client import NoDaemon, ask
 from holdfast.interfaces.daemon.handlers import Handler
-from holdfast.interfaces.daemon.listener import listen
+from holdfast.interfaces.daemon.instance import listen
 from holdfast.interfaces.daemon.server import Daemon
 
 _LATE_DAEMONS = 100

@@ -40,7 +40,7 @@ def _run(point: str) -> None:
     from holdfast.app.automation.event_dedupe import EventDedupe
     from holdfast.interfaces.daemon import frames
     from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
-    from holdfast.interfaces.daemon.listener import listen
+    from holdfast.interfaces.daemon.instance import listen
     from holdfast.interfaces.daemon.server import Daemon
 
     if point == "between checkpoint and note":

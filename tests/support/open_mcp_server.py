@@ -18,9 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.http import PATH, HttpPlace, listen, make_app
-from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.interfaces.tools.definitions import definitions
-    from holdfast.interfaces.tools.handlers import ToolHandlers, ToolResult
+    from holdfast.interfaces.tools.handlers import ToolHandlers, ToolResult, definitions
 
 _HOMES = {
     "ToolHandlers": "holdfast.interfaces.tools.handlers",
     "ToolResult": "holdfast.interfaces.tools.handlers",
-    "definitions": "holdfast.interfaces.tools.definitions",
+    "definitions": "holdfast.interfaces.tools.handlers",
 }
 
 __all__ = ["ToolHandlers", "ToolResult", "definitions"]

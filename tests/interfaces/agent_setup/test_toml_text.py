@@ -13,7 +13,7 @@ from holdfast.interfaces.agent_setup.mcp_server_edit import (
     with_server,
     without_server,
 )
-from holdfast.interfaces.agent_setup.toml_text import NotToml
+from holdfast.interfaces.agent_setup.settings_file import NotToml
 from holdfast.interfaces.agents import agent_named
 
 pytestmark = pytest.mark.requirement("HK-1")

@@ -20,7 +20,7 @@ from holdfast.interfaces.daemon.address import (
     socket_name,
 )
 from holdfast.interfaces.daemon.client import NoDaemon, ask, start_daemon
-from holdfast.interfaces.daemon.listener import AlreadyRunning, Listener, listen
+from holdfast.interfaces.daemon.instance import AlreadyRunning, Listener, listen
 from tests.support.daemons import daemon_here
 
 pytestmark = pytest.mark.requirement("AU-6")
@@ -114,7 +114,7 @@ def test_a_place_without_sockets_is_passed_over_for_the_next(
     other = runtime / "other"
     paths = [*[*candidates(os.environ)][:1], str(other / "x.sock")]
     monkeypatch.setattr(
-        "holdfast.interfaces.daemon.listener.candidates", lambda environment: iter(paths)
+        "holdfast.interfaces.daemon.instance.candidates", lambda environment: iter(paths)
     )
     bind = socket.socket.bind
 
@@ -138,7 +138,7 @@ def test_a_place_that_other_machines_see_is_the_last_resort(
     """As with a home on NFS: a daemon on another machine would hold the lock for all."""
     paths = [*[*candidates(os.environ)][:1], str(runtime / "local/x.sock")]
     monkeypatch.setattr(
-        "holdfast.interfaces.daemon.listener.candidates", lambda environment: iter(paths)
+        "holdfast.interfaces.daemon.instance.candidates", lambda environment: iter(paths)
     )
     shared = [str(runtime / "holdfast")]
     monkeypatch.setattr(

@@ -246,7 +246,7 @@ def test_a_daemon_whose_program_was_installed_anew_makes_room_though_the_version
 def test_a_daemon_whose_source_was_edited_makes_room(
     runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.interfaces.daemon.code_version._BETWEEN_LOOKS_S", 0.0)
+    monkeypatch.setattr("holdfast.interfaces.daemon.instance._BETWEEN_LOOKS_S", 0.0)
     (tmp_path / "engine").mkdir()
     for name in ("__init__.py", "engine/save.py"):
         (tmp_path / name).write_text("old\n")

@@ -31,9 +31,6 @@ ALLOWED = {"__future__", "_signal", "_socket", "binascii", "gc", "time"} | {
     "holdfast.interfaces.daemon",
     "holdfast.interfaces.daemon.address",
     "holdfast.interfaces.daemon.hook_client",
-    "holdfast.interfaces.daemon.hook_messages",
-    "holdfast.interfaces.hooks",
-    "holdfast.interfaces.hooks.process",
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.daemon import hook_client, hook_messages
+from holdfast.interfaces.daemon import hook_client
 from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.daemon.hook_client import NoAnswer, ask_about
 from tests.interfaces.cli.command_line import CommandLine, command
@@ -236,11 +236,11 @@ def test_a_daemon_that_was_killed_while_it_started_is_tried_again_with_the_next_
 @pytest.mark.parametrize(
     "message",
     [
-        hook_messages.MARK,
-        hook_messages.MARK + b"\0\0\0\x05abc",
-        hook_messages.pack(b"1", b"x", b"", b"hook")[4:],
-        hook_messages.pack(b"x", b"0.1.0", b"", b"hook", b"")[4:],
-        hook_messages.pack(b"1", b"\xff", b"", b"hook", b"")[4:],
+        hook_client.MARK,
+        hook_client.MARK + b"\0\0\0\x05abc",
+        hook_client.pack(b"1", b"x", b"", b"hook")[4:],
+        hook_client.pack(b"x", b"0.1.0", b"", b"hook", b"")[4:],
+        hook_client.pack(b"1", b"\xff", b"", b"hook", b"")[4:],
     ],
 )
 def test_a_message_that_makes_no_sense_harms_nobody(message: bytes) -> None:
@@ -255,8 +255,8 @@ def test_a_message_that_makes_no_sense_harms_nobody(message: bytes) -> None:
             answer = b""
             while chunk := connection.recv(1 << 16):
                 answer += chunk
-                if hook_messages.NOT_DONE in answer:
+                if hook_client.NOT_DONE in answer:
                     break
-        assert hook_messages.DONE not in answer.replace(hook_messages.NOT_DONE, b"")
+        assert hook_client.DONE not in answer.replace(hook_client.NOT_DONE, b"")
         assert ask("ping")["pid"] == os.getpid()
         assert daemon.workspaces.all() == []

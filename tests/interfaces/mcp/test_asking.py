@@ -12,8 +12,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from holdfast.interfaces.mcp.admission import Admission
-from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era, http_server, stdio_client

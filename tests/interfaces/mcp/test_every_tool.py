@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextContent
 
-from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.handlers import TOOLS
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era, http_server, stdio_client
 

@@ -15,10 +15,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.mcp.admission import Admission
-from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.handlers import TOOLS
 from holdfast.interfaces.tools.tool import ParameterType, Tool
 from tests.support.clocks import StandingClock
 from tests.support.hostile_trees import fill

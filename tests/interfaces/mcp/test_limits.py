@@ -16,12 +16,15 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from holdfast.domain.errors import Busy
-from holdfast.interfaces.mcp.admission import Admission, weight
-from holdfast.interfaces.mcp.answer_queue import AnswerQueue, CountedStream
 from holdfast.interfaces.mcp.http import LARGEST_BODY
-from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.server import Admission, make_server, weight
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.interfaces.mcp.stdio import LONGEST_LINE, _pass_over_signals
+from holdfast.interfaces.mcp.stdio import (
+    LONGEST_LINE,
+    AnswerQueue,
+    CountedStream,
+    _pass_over_signals,
+)
 from tests.support.clocks import StandingClock
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import command, http_server, stdio_client

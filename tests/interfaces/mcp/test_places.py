@@ -21,10 +21,9 @@ from mcp_types import INVALID_PARAMS, CallToolResult
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.mcp.admission import Admission
-from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.handlers import TOOLS
 from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.clocks import pass_days
 from tests.support.composition import configure

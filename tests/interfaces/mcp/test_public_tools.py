@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.handlers import TOOLS
 from tests.support.mcp_servers import command, http_server
 from tests.support.public_mcp_tools import PUBLIC_TOOLS
 

@@ -9,7 +9,7 @@ import jwt
 import pytest
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.mcp.signing_keys import FAILURES, REST_SECONDS, Breaker, SigningKeys
+from holdfast.interfaces.mcp.authorization import FAILURES, REST_SECONDS, Breaker, SigningKeys
 from tests.support.clocks import StandingClock
 from tests.support.token_issuer import TokenIssuer, token_issuer
 

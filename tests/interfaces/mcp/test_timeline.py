@@ -11,8 +11,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from holdfast.interfaces.mcp.admission import Admission
-from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from tests.support.mcp_servers import Era
 

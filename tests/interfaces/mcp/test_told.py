@@ -13,8 +13,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from holdfast.interfaces.mcp.admission import Admission
-from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.tools import ServedTools
 from holdfast.tools import ToolHandlers

@@ -17,7 +17,7 @@ from holdfast import SessionCheckpointer
 from holdfast.api.confirmations import VALID_MINUTES, Confirmations
 from holdfast.domain.errors import Refused
 from holdfast.interfaces.tools.arguments import BadArguments, parse_arguments
-from holdfast.interfaces.tools.definitions import TOOLS
+from holdfast.interfaces.tools.handlers import TOOLS
 from holdfast.interfaces.tools.maintenance import CleanedUp
 from holdfast.interfaces.tools.restore_result import Restored
 from holdfast.tools import ToolHandlers

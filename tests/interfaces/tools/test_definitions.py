@@ -10,7 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.tools.definitions import TOOLS, ToolFormat, input_schema
+from holdfast.interfaces.tools.handlers import TOOLS, ToolFormat, input_schema
 from holdfast.interfaces.tools.tool import Tool
 from holdfast.tools import definitions
 

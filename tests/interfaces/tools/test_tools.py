@@ -10,11 +10,10 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.interfaces.tools.diff import Compared
 from holdfast.interfaces.tools.history import LineOfWork, Listed, Shown
-from holdfast.interfaces.tools.maintenance import CleanedUp, Statistics
+from holdfast.interfaces.tools.maintenance import AutomaticSettings, CleanedUp, Statistics
 from holdfast.interfaces.tools.restore_result import Restored
 from holdfast.interfaces.tools.save import Annotated, Approved, Created
 from holdfast.interfaces.tools.search import Found
-from holdfast.interfaces.tools.settings import AutomaticSettings
 from holdfast.tools import ToolHandlers
 from tests.interfaces.tools.calls import done
 from tests.support.clocks import pass_days

@@ -10,8 +10,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.interfaces.tools.history import LineOfWork, Listed, Shown
 from holdfast.interfaces.tools.save import Annotated
-from holdfast.interfaces.tools.search import Found
-from holdfast.interfaces.tools.why import Explained
+from holdfast.interfaces.tools.search import Explained, Found
 from holdfast.tools import ToolHandlers
 from tests.interfaces.tools.calls import done
 from tests.support.hostile_trees import fill

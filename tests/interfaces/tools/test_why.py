@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.interfaces.tools.why import Explained
+from holdfast.interfaces.tools.search import Explained
 from holdfast.tools import ToolHandlers
 from tests.support.hostile_trees import fill
 

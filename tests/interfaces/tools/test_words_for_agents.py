@@ -13,9 +13,8 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.tools.arguments import parse_arguments
-from holdfast.interfaces.tools.definitions import TOOLS
-from holdfast.interfaces.tools.handlers import error_data, error_text
-from holdfast.interfaces.tools.hint_translation import (
+from holdfast.interfaces.tools.handlers import TOOLS, error_data, error_text
+from holdfast.interfaces.tools.wording import (
     NOTICE_PHRASES,
     PERSON,
     in_calls,

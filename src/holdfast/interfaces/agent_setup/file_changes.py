@@ -35,9 +35,8 @@ from holdfast.interfaces.agent_setup.mcp_server_edit import (
     with_server,
     without_server,
 )
-from holdfast.interfaces.agent_setup.settings_file import read_settings
+from holdfast.interfaces.agent_setup.settings_file import NotToml, read_settings
 from holdfast.interfaces.agent_setup.shipped_files import is_untouched, names_us
-from holdfast.interfaces.agent_setup.toml_text import NotToml
 from holdfast.interfaces.agents.agent import Agent, SettingsFile
 from holdfast.values.classes import dataclass, replace
 

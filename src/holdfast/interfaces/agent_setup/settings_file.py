@@ -11,10 +11,24 @@ from typing import Any
 from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.domain.wording import size_words
 from holdfast.interfaces.agent_setup.json_text import NotJson, load
-from holdfast.interfaces.agent_setup.toml_text import NotToml, load_toml
 
 _LARGEST = 50 << 20
 """Some agents keep the history of all projects in their settings."""
+
+
+class NotToml(Exception):
+    """The text is not TOML; where and why."""
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    import tomllib  # most agents have no such settings
+
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # also a number of more digits than Python reads
+        raise NotToml(str(error)) from None
+    except RecursionError:
+        raise NotToml("nested too deeply") from None
 
 
 def read_settings(path: Path) -> tuple[str | None, os.stat_result | None]:

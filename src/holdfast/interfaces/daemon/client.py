@@ -15,19 +15,16 @@ import fcntl
 import os
 import select
 import socket
-import struct
 import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from holdfast import __version__
-from holdfast.interfaces.daemon import frames
+from holdfast.interfaces.daemon import frames, hook_client
 from holdfast.interfaces.daemon.address import (
     NoPlace,
     candidate_directories,
-    candidates,
-    is_private,
     require_private,
     socket_name,
     surroundings,
@@ -37,7 +34,6 @@ ANSWER_S = 120.0
 START_S = 10.0
 _CONNECT_S = 1.0
 _LOOK_AGAIN_S = 0.01
-_CREDENTIALS = struct.Struct("3i")
 _LARGEST_LOG_BYTES = 1 << 20
 _TRY_AGAIN_S = 60.0
 _FIRST_TRY, _SECOND_TRY = b"?", b"!"
@@ -120,38 +116,12 @@ def _exchange(
 
 def connect(environment: Mapping[str, str]) -> socket.socket | None:
     """A connection to the daemon of this user, or None."""
-    for path in candidates(environment):
-        if not is_private(os.path.dirname(path)):
-            continue
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(_CONNECT_S)
-        try:
-            connection.connect(path)
-            if peer_user(connection) == os.geteuid():
-                return connection
-        except OSError:
-            pass
-        connection.close()
-    return None
-
-
-def peer_user(connection: socket.socket) -> int | None:
-    """Who is at the other end; None where the system does not tell."""
-    if hasattr(socket, "SO_PEERCRED"):
-        told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        return int(_CREDENTIALS.unpack(told)[1])
-    if sys.platform == "darwin":
-        told = connection.getsockopt(0, 1, 76)  # LOCAL_PEERCRED: version, user, groups
-        return int(struct.unpack_from("=II", told)[1])
-    return None
-
-
-def peer_process(connection: socket.socket) -> int:
-    """The number of the process at the other end; 0 where the system does not tell."""
-    if hasattr(socket, "SO_PEERCRED"):
-        told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        return int(_CREDENTIALS.unpack(told)[0])
-    return 0
+    found = hook_client.connect(environment, _CONNECT_S)
+    if found is None:
+        return None
+    connection = socket.socket(fileno=found.detach())
+    connection.settimeout(_CONNECT_S)
+    return connection
 
 
 def start_daemon(environment: Mapping[str, str], wait_s: float) -> None:

@@ -15,10 +15,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.interfaces.daemon import hook_messages
+from holdfast.interfaces.daemon import hook_client
 
 PROTOCOL = 1
-LARGEST_BYTES = hook_messages.LARGEST_BYTES
+LARGEST_BYTES = hook_client.LARGEST_BYTES
 _LENGTH = struct.Struct(">I")
 
 
@@ -48,7 +48,7 @@ def receive(connection: socket.socket, timeout_s: float) -> dict[str, Any] | Non
     if length > LARGEST_BYTES:
         raise BadFrame(f"a message of {length} bytes; at most {LARGEST_BYTES} are taken")
     data = _exactly(connection, length, deadline, may_end=False) or b""
-    if data[:1] == hook_messages.MARK:
+    if data[:1] == hook_client.MARK:
         return _from_fields(data)
     try:
         message = json.loads(data)
@@ -62,13 +62,13 @@ def receive(connection: socket.socket, timeout_s: float) -> dict[str, Any] | Non
 def _from_fields(data: bytes) -> dict[str, Any]:
     """A hook's message in the shape that all requests have; the answer has to be packed as well."""
     try:
-        protocol, version, told, request, *arguments = hook_messages.unpack(data)
+        protocol, version, told, request, *arguments = hook_client.unpack(data)
         return {
             "protocol": int(protocol),
             "version": version.decode(),
             "surroundings": {
                 os.fsdecode(name): os.fsdecode(value)
-                for name, value in hook_messages.unpack_variables(told).items()
+                for name, value in unpack_variables(told).items()
             },
             "request": request.decode(),
             "arguments": {"fields": arguments},
@@ -100,18 +100,23 @@ def pack_answer(answer: Mapping[str, Any]) -> bytes:
     """The answer to a hook. With `settle` in it, the hook has to confirm the delivery."""
     result = answer.get("answer")
     if isinstance(result, dict):
-        word = hook_messages.DONE if result.get("settle") is None else hook_messages.DELIVER
-        return hook_messages.pack(word, str(result["text"]).encode())
+        word = hook_client.DONE if result.get("settle") is None else hook_client.DELIVER
+        return hook_client.pack(word, str(result["text"]).encode())
     reason = str(answer.get("refused") or answer.get("error"))
     if answer.get("retired"):
         reason = f"retired: {reason}"
-    return hook_messages.pack(hook_messages.NOT_DONE, reason.encode("utf-8", "replace"))
+    return hook_client.pack(hook_client.NOT_DONE, reason.encode("utf-8", "replace"))
 
 
 def receive_confirmation(connection: socket.socket) -> bool:
     """Whether the hook says that the agent has the text; otherwise it ends without a word."""
-    expected, said = hook_messages.pack(hook_messages.DELIVERED, b""), b""
+    expected, said = hook_client.pack(hook_client.DELIVERED, b""), b""
     with contextlib.suppress(OSError):
         while len(said) < len(expected) and (part := connection.recv(len(expected) - len(said))):
             said += part
     return said == expected
+
+
+def unpack_variables(data: bytes) -> dict[bytes, bytes]:
+    pairs = [entry.partition(b"=") for entry in data.split(b"\0") if entry]
+    return {name: value for name, _, value in pairs}

@@ -1,16 +1,23 @@
-"""Handing an agent's event to the daemon, with next to nothing imported: an agent waits for it.
+"""The process that an agent starts for each event: ask the daemon, else do the work here.
 
-    connect → send the event as it came → the daemon says that it is at work → its answer
-    an answer that the agent must not miss → handed on → told so
+    read the event → connect → send it as it came → the daemon says that it is at work → its answer
+    no answer → the event is handled in this process
+    an answer that the agent must not miss → printed → confirmed to the daemon
 
-Guarantees: talks to the user's own daemon only; waits for a sign of life for a moment, and for the
-answer no longer than the agent would; whatever goes wrong, the caller learns that the work is its
-own. Not guaranteed: that the daemon did nothing then. An event that was dealt with twice counts
-once, because both would note it in the store.
+A message is four bytes of length, a zero byte, then each field: four bytes of length, and its
+bytes. Other requests to the daemon are JSON, which takes longer to import than a hook may take. The
+zero byte tells the two apart.
+
+Guarantees: status 0, whatever happens; told to end, it still answers, and notes what was not done.
+It talks to the user's own daemon only, waits a moment for a sign of life, and for the answer no
+longer than the agent would. It imports the standard library only, and little of it: an agent waits.
+Not guaranteed: that a daemon that did not answer did nothing. An event that was handled twice
+counts once, because both note it in the store.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -22,27 +29,42 @@ except ImportError:  # a Python that keeps it elsewhere
 
 from holdfast import __version__
 from holdfast.interfaces.daemon.address import candidates, is_private, surroundings
-from holdfast.interfaces.daemon.hook_messages import (
-    ACCEPTED,
-    DELIVER,
-    DELIVERED,
-    DONE,
-    LARGEST_BYTES,
-    pack,
-    pack_variables,
-    unpack,
-)
-
-PROTOCOL = b"1"
-REQUEST = b"hook"
-SIGN_OF_LIFE_S = 0.5
-ANSWER_S = 30.0
-MOST_SENT_BYTES = 8 << 20
-SWITCH = "HOLDFAST_DAEMON"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import signal as signals
+    from collections.abc import Callable, Mapping, Sequence
+    from types import FrameType
+else:
+    try:  # what `signal` is written on top of, without what that brings along
+        import _signal as signals
+    except ImportError:  # a Python that keeps it elsewhere
+        import signal as signals
+
+PROTOCOL = b"1"
+REQUEST = b"hook"
+MARK = b"\0"
+ACCEPTED = b"accepted"
+"""The daemon is alive and at work on it; the answer follows."""
+DONE = b"done"
+"""With the text for the agent."""
+DELIVER = b"tell"
+"""Done, with a text that the agent must not miss: the hook confirms it with `DELIVERED`."""
+DELIVERED = b"told"
+NOT_DONE = b"not done"
+"""With the reason; the hook does the work itself."""
+
+SIGN_OF_LIFE_S = 0.5
+ANSWER_S = 30.0
+LARGEST_BYTES = 16 << 20
+MOST_SENT_BYTES = 8 << 20
+SWITCH = "HOLDFAST_DAEMON"
+_BLOCK_BYTES = 1 << 16
+_GARBAGE_THRESHOLD = 50_000
+
+
+class ToldToEnd(BaseException):
+    """A signal asked the process to end."""
 
 
 class NoAnswer(Exception):
@@ -53,6 +75,80 @@ class NoAnswer(Exception):
         self.missing = missing
 
 
+def run_hook(arguments: Sequence[str]) -> None:
+    """Answer one event."""
+    gc.set_threshold(_GARBAGE_THRESHOLD)  # short: looking for garbage is wasted time
+    taken = b""
+    answered = False
+
+    def tell(text: bytes) -> bool:
+        nonlocal answered
+        answered = True
+        return _write(text + b"\n" if text else b"")
+
+    try:
+        _prepare_process()
+        began_ns = time.time_ns()
+        taken = _read_input()
+        ask_about(arguments, taken, began_ns, tell)
+    except BaseException as error:
+        if not answered:
+            _answer_here(arguments, taken, error)
+
+
+def _answer_here(arguments: Sequence[str], taken: bytes, error: BaseException) -> None:
+    """The daemon does not do it. Any other error: a signal said to end while the daemon was at
+    work, or the input could not be read; then nothing is done."""
+    try:
+        from holdfast.interfaces.hooks.in_process import answer, answer_without_work
+
+        if isinstance(error, NoAnswer):
+            answer(arguments, own_process=True, taken=taken, begin_daemon=error.missing)
+        else:
+            answer_without_work(arguments, taken, error)
+    except BaseException:  # another signal: the agent goes on
+        return
+
+
+def _prepare_process() -> None:
+    # Started without them, the next file opened would take their numbers.
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for number in (signals.SIGTERM, signals.SIGHUP):
+        if signals.getsignal(number) == signals.SIG_DFL:
+            signals.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise ToldToEnd(f"told to end by signal {number}")
+
+
+def _read_input() -> bytes:
+    """The event; of one that is too large for the daemon, just the beginning."""
+    blocks = []
+    size = 0
+    while size <= MOST_SENT_BYTES:
+        block = os.read(0, _BLOCK_BYTES)
+        if not block:
+            break
+        blocks.append(block)
+        size += len(block)
+    return b"".join(blocks)
+
+
+def _write(data: bytes) -> bool:
+    """An answer that the agent does not take is no reason to fail; whether it was taken."""
+    try:
+        while data:
+            data = data[os.write(1, data) :]
+    except OSError:
+        return False
+    return True
+
+
 def ask_about(
     arguments: Sequence[str],
     payload: bytes,
@@ -61,15 +157,17 @@ def ask_about(
     *,
     version: str = __version__,
 ) -> None:
-    """Have it dealt with; `tell` is given the text for the agent, and says whether it was taken.
-    `NoAnswer` before that only."""
+    """Let the daemon handle an event. `tell` gets the text for the agent, and says whether the
+    agent took it. `NoAnswer` before that only."""
     if os.environ.get(SWITCH) == "off":
         raise NoAnswer("it is switched off")
     if len(payload) > MOST_SENT_BYTES:
         raise NoAnswer("the event is too large")
     try:
         message = _message(arguments, payload, began_ns, version)
-        connection = _connect()
+        connection = connect(os.environ, SIGN_OF_LIFE_S)
+        if connection is None:
+            raise NoAnswer("none is running", missing=True)
         try:
             connection.sendall(message)
             must_know, text = _answer(connection)
@@ -88,11 +186,11 @@ def ask_about(
 
 
 def _message(arguments: Sequence[str], payload: bytes, began_ns: int, version: str) -> bytes:
-    told = {os.fsencode(k): os.fsencode(v) for k, v in surroundings(os.environ).items()}
+    decisive = {os.fsencode(k): os.fsencode(v) for k, v in surroundings(os.environ).items()}
     return pack(
         PROTOCOL,
         version.encode(),
-        pack_variables(told),
+        pack_variables(decisive),
         REQUEST,
         b"\0".join(os.fsencode(word) for word in arguments),
         os.getcwdb(),
@@ -111,34 +209,35 @@ def seen_from_here(directory: str | bytes) -> bytes:
         mounts = os.readlink(b"/proc/self/ns/mnt")
     except OSError:  # a system without them
         mounts = b"-"
-    told = (root.st_dev, root.st_ino, here.st_dev, here.st_ino)
-    return b"%s %d %d %d %d" % (mounts, *told)
+    return b"%s %d %d %d %d" % (mounts, root.st_dev, root.st_ino, here.st_dev, here.st_ino)
 
 
-def _connect() -> sockets.socket:
-    for path in candidates(os.environ):
+def connect(environment: Mapping[str, str], timeout_s: float) -> sockets.socket | None:
+    """A connection to the daemon of this user, or None."""
+    for path in candidates(environment):
         if not is_private(os.path.dirname(path)):
             continue
         connection = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
-        connection.settimeout(SIGN_OF_LIFE_S)
+        connection.settimeout(timeout_s)
         try:
             connection.connect(path)
-            if _peer_user(connection) == os.geteuid():
+            if peer_user(connection) == os.geteuid():
                 return connection
         except OSError:
             pass
         connection.close()
-    raise NoAnswer("none is running", missing=True)
+    return None
 
 
-def _peer_user(connection: sockets.socket) -> int | None:
+def peer_user(connection: sockets.socket) -> int | None:
+    """The user at the other end; None where the system does not tell."""
     if hasattr(sockets, "SO_PEERCRED"):
-        told = connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12)
+        credentials = connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12)
     elif sys.platform == "darwin":
-        told = connection.getsockopt(0, 1, 76)  # LOCAL_PEERCRED: version, user, groups
+        credentials = connection.getsockopt(0, 1, 76)  # LOCAL_PEERCRED: version, user, groups
     else:
         return None
-    return int.from_bytes(told[4:8], sys.byteorder)
+    return int.from_bytes(credentials[4:8], sys.byteorder)
 
 
 def _answer(connection: sockets.socket) -> tuple[bool, bytes]:
@@ -171,3 +270,30 @@ def _exactly(connection: sockets.socket, size: int, deadline: float) -> bytes:
             raise ConnectionResetError("it ended without an answer")
         parts += part
     return parts
+
+
+def pack(*fields: bytes) -> bytes:
+    """One message, with its length."""
+    body = [MARK]
+    for field in fields:
+        body += (len(field).to_bytes(4, "big"), field)
+    data = b"".join(body)
+    return len(data).to_bytes(4, "big") + data
+
+
+def unpack(data: bytes) -> list[bytes]:
+    """The fields of a message, without its length; `ValueError` for anything else."""
+    if data[:1] != MARK:
+        raise ValueError("not a message of this form")
+    fields, at = [], 1
+    while at < len(data):
+        end = at + 4 + int.from_bytes(data[at : at + 4], "big")
+        if at + 4 > len(data) or end > len(data):
+            raise ValueError("a field that is cut off")
+        fields.append(data[at + 4 : end])
+        at = end
+    return fields
+
+
+def pack_variables(variables: dict[bytes, bytes]) -> bytes:
+    return b"\0".join(b"%s=%s" % item for item in sorted(variables.items()))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.api.automation import is_checked, needs_hook_process
 from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.domain.errors import Busy, HoldfastError, NoSpace
-from holdfast.interfaces.daemon import hook_messages
+from holdfast.interfaces.daemon.frames import unpack_variables
 from holdfast.interfaces.daemon.hook_client import seen_from_here
 from holdfast.interfaces.hooks.payloads import Unreadable, parse_payload
 from holdfast.interfaces.hooks.translation import UnknownAgent, event_of, read_call
@@ -93,10 +93,7 @@ def _asked(fields: list[Any]) -> _Asked:
         os.fsdecode(directory),
         seen,
         int(began_ns),
-        {
-            os.fsdecode(k): os.fsdecode(v)
-            for k, v in hook_messages.unpack_variables(variables).items()
-        },
+        {os.fsdecode(k): os.fsdecode(v) for k, v in unpack_variables(variables).items()},
         payload,
     )
 

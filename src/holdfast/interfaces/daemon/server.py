@@ -28,13 +28,11 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.api.automation import clean_up, give_memory_back
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
-from holdfast.interfaces.daemon import frames, hook_messages
+from holdfast.interfaces.daemon import frames, hook_client
 from holdfast.interfaces.daemon.address import surroundings
-from holdfast.interfaces.daemon.client import peer_process, peer_user
-from holdfast.interfaces.daemon.code_version import CodeOnDisk
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
 from holdfast.interfaces.daemon.hook_events import NotHere
-from holdfast.interfaces.daemon.listener import Listener
+from holdfast.interfaces.daemon.instance import CodeOnDisk, Listener
 from holdfast.interfaces.daemon.workspaces import Workspaces
 from holdfast.interfaces.hooks.automation import event_handler
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
@@ -217,7 +215,7 @@ class Daemon:
                 log(f"a connection was not taken: {error}")
                 self._ended.wait(_TAKE_AGAIN_S)  # too many open files: not at once again
                 return
-            if peer_user(connection) != os.geteuid():
+            if hook_client.peer_user(connection) != os.geteuid():
                 connection.close()
                 continue
             with self._lock:
@@ -250,8 +248,8 @@ class Daemon:
     def _serve_hook(self, connection: socket.socket, message: dict[str, Any]) -> None:
         """Tell the hook at once that the daemon is alive, then the answer."""
         connection.settimeout(_ANSWER_TAKEN_S)
-        connection.sendall(hook_messages.pack(hook_messages.ACCEPTED, b""))
-        message["arguments"]["process"] = peer_process(connection)
+        connection.sendall(hook_client.pack(hook_client.ACCEPTED, b""))
+        message["arguments"]["process"] = _peer_process(connection)
         answer = self._answer(message)
         result = answer.get("answer")
         settle = result["settle"] if isinstance(result, dict) else None
@@ -383,6 +381,14 @@ def is_newer(one: str, other: str) -> bool:
         return [int(part) for part in one.split(".")] > [int(part) for part in other.split(".")]
     except ValueError:
         return False
+
+
+def _peer_process(connection: socket.socket) -> int:
+    """The number of the process at the other end; 0 where the system does not tell."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(credentials[:4], sys.byteorder)
 
 
 def _refuse(connection: socket.socket, reason: str) -> None:

@@ -17,8 +17,14 @@ from zlib import crc32
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.agents import AGENTS, agent_named, sender
 from holdfast.interfaces.agents.agent import Agent
-from holdfast.interfaces.hooks.payloads import object_of, text_of, texts_of
-from holdfast.interfaces.hooks.tool_kinds import command_of, paths_of, tool_kind
+from holdfast.interfaces.hooks.payloads import (
+    command_of,
+    object_of,
+    paths_of,
+    text_of,
+    texts_of,
+    tool_kind,
+)
 
 _WITH_VALUE = ("-C", "--session")
 _SEPARATORS = re.compile(r"[\W_]+")

@@ -29,11 +29,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.api.stores import local_token
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.interfaces.mcp.access_tokens import LocalTokenVerifier, SignedTokenVerifier
-from holdfast.interfaces.mcp.request_timeouts import RequestTimeouts
-from holdfast.interfaces.mcp.response_backpressure import MOST_CONNECTIONS, ResponseBackpressure
-from holdfast.interfaces.mcp.scopes import SCOPES
-from holdfast.interfaces.mcp.signing_keys import SigningKeys, require_safe_url
+from holdfast.interfaces.mcp.authorization import (
+    LocalTokenVerifier,
+    SignedTokenVerifier,
+    SigningKeys,
+    require_safe_url,
+)
+from holdfast.interfaces.mcp.connection_limits import MOST_CONNECTIONS, ConnectionLimits
+from holdfast.interfaces.mcp.server import SCOPES
 
 PATH = "/mcp"
 LARGEST_BODY = 4 * 1024 * 1024
@@ -89,10 +92,10 @@ def serve_http(
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
         app, token_file = make_app(server, place, address, home, monotonic_ns)
         ready(address, token_file)
-        unread = ResponseBackpressure()
+        limits = ConnectionLimits()
         config = uvicorn.Config(
-            unread.guarded(app),
-            http=RequestTimeouts().protocol(unread.protocol()),
+            limits.guarded(app),
+            http=limits.protocol(),
             log_config=None,
             access_log=False,
             server_header=False,

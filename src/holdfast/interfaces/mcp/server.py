@@ -1,12 +1,20 @@
 """One server: tools, resources and prompts, behind the checks that every request passes.
 
-Each request that does something is let in by `Admission`, then has to be granted by the client's
-token. Nothing about a request's content is logged.
+    admission (calls a second of each client, bytes in flight) → scope of the client's token → work
+
+A client may call in bursts and then at a steady rate; what all calls hold together while they are
+answered or wait is bounded. A call that finds no room is told to come back, and costs nothing.
+Without a token (stdio, where the client is the user's own process) everything is granted. A wider
+scope does not bring the narrower ones: a token names each scope that it grants. Nothing about a
+request's content is logged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from mcp.server.auth.middleware.auth_context import get_access_token
@@ -16,16 +24,128 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
 
 from holdfast import __version__
-from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.mcp.admission import Admission
-from holdfast.interfaces.mcp.answer_queue import AnswerQueue
-from holdfast.interfaces.mcp.prompts import add_prompts
-from holdfast.interfaces.mcp.resources import add_resources
-from holdfast.interfaces.mcp.scopes import require_scope, scope_needed
+from holdfast.domain.errors import Busy, HoldfastError, Refused
+from holdfast.interfaces.mcp.resources import add_prompts, add_resources
 from holdfast.interfaces.mcp.sessions import ServedSessions
+from holdfast.interfaces.mcp.stdio import AnswerQueue
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.interfaces.tools.handlers import error_data, error_text
+from holdfast.interfaces.tools.handlers import TOOLS, error_data, error_text
+from holdfast.interfaces.tools.tool import Scope
 from holdfast.interfaces.tools.wording import one_line
+
+SCOPES: Mapping[Scope, str] = {
+    "read": "holdfast:read",
+    "write": "holdfast:write",
+    "restore": "holdfast:restore",
+    "admin": "holdfast:admin",
+}
+
+
+class InsufficientScope(Refused):
+    """A token that does not grant what the request needs."""
+
+    code = "insufficient_scope"
+
+
+def scope_needed(method: str, params: Mapping[str, Any] | None) -> str:
+    """What a request needs; looking around is reading."""
+    name = (params or {}).get("name")
+    if method == "tools/call" and isinstance(name, str) and name in TOOLS:
+        return SCOPES[TOOLS[name].scope]
+    return SCOPES["read"]
+
+
+def require_scope(granted: list[str] | None, needed: str) -> None:
+    if granted is not None and needed not in granted:
+        raise InsufficientScope(
+            f"the access token does not grant {needed}",
+            hint=f"ask for a token with the scope {needed}",
+        )
+
+
+MOST_BYTES = 100_000_000
+MOST_CALLS = 2_000
+BURST = 1_000
+CALLS_PER_SECOND = 50
+_MOST_CLIENTS = 1_000
+_LEAST_WEIGHT = 1_000
+_SECOND_NS = 1_000_000_000
+
+
+class Admission:
+    """Lets calls in; safe to use from many threads."""
+
+    def __init__(
+        self,
+        monotonic_ns: Callable[[], int],
+        *,
+        burst: int = BURST,
+        per_second: float = CALLS_PER_SECOND,
+        most_bytes: int = MOST_BYTES,
+        most_calls: int = MOST_CALLS,
+    ) -> None:
+        self._monotonic_ns = monotonic_ns
+        self._burst = burst
+        self._per_second = per_second
+        self._most_bytes = most_bytes
+        self._most_calls = most_calls
+        self._in_flight_bytes = self._in_flight = 0
+        self._left: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def admit(self, client: str, params: Mapping[str, Any] | None) -> Iterator[None]:
+        """Room for one call as long as the block runs; `Busy` when there is none."""
+        size_bytes = _LEAST_WEIGHT + weight(params)
+        with self._lock:
+            self._spend(client)
+            if (
+                self._in_flight >= self._most_calls
+                or self._in_flight_bytes + size_bytes > self._most_bytes
+            ):
+                raise Busy(
+                    f"{self._in_flight} calls are being answered, and there is no room for more",
+                    hint="wait for some of them to be answered, then call again",
+                )
+            self._in_flight += 1
+            self._in_flight_bytes += size_bytes
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_flight -= 1
+                self._in_flight_bytes -= size_bytes
+
+    def _spend(self, client: str) -> None:
+        """One of the calls that the client has left; they come back with time."""
+        now = self._monotonic_ns()
+        left, since = self._left.pop(client, (float(self._burst), now))
+        left = min(left + (now - since) / _SECOND_NS * self._per_second, self._burst)
+        self._left[client] = (left - 1 if left >= 1 else left, now)
+        while len(self._left) > _MOST_CLIENTS:
+            self._left.popitem(last=False)
+        if left < 1:
+            raise Busy(
+                f"more than {self._per_second:g} calls a second",
+                hint=f"wait {(1 - left) / self._per_second:.2f} seconds, then call again",
+            )
+
+
+def weight(value: object) -> int:
+    """About how many bytes a request holds."""
+    total, left = 0, [value]
+    while left:
+        one = left.pop()
+        total += 16
+        if isinstance(one, str | bytes):
+            total += len(one)
+        elif isinstance(one, Mapping):
+            left += one.keys()
+            left += one.values()
+        elif isinstance(one, list | tuple):
+            left += one
+    return total
+
 
 # What is listed is the same for all and costs nothing.
 _GUARDED = ("tools/call", "resources/read", "prompts/get", "completion/complete")

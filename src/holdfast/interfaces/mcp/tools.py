@@ -34,11 +34,12 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.interfaces.tools.definitions import TOOLS, input_schema
 from holdfast.interfaces.tools.handlers import (
+    TOOLS,
     ToolHandlers,
     ToolResult,
     error_text,
+    input_schema,
     unexpected_error_text,
     with_notices,
     without_store,

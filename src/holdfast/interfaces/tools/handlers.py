@@ -1,4 +1,4 @@
-"""Answers an agent's tool calls on one session.
+"""Every tool: its definition in the format of each kind of agent, and the answer to a call.
 
 Guarantee: a call always gets an answer, whatever was passed and whatever failed; nothing is raised
 into the agent's loop. A failure is reported with its reason and the way out, never as a stack
@@ -11,19 +11,121 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from holdfast.domain.errors import HoldfastError, NotFound
+from holdfast.domain.errors import HoldfastError, NotFound, UsageError
 from holdfast.interfaces.tools.arguments import parse_arguments
-from holdfast.interfaces.tools.definitions import TOOLS
-from holdfast.interfaces.tools.hint_translation import in_calls, notice_in_calls
-from holdfast.interfaces.tools.tool import ToolContext
-from holdfast.interfaces.tools.wording import many_lines, one_line
+from holdfast.interfaces.tools.diff import DIFF
+from holdfast.interfaces.tools.history import HISTORY, LIST, SHOW
+from holdfast.interfaces.tools.maintenance import AUTO_CONFIGURE, CLEANUP, STATS
+from holdfast.interfaces.tools.restore import RESET, RESTORE, UNDO
+from holdfast.interfaces.tools.save import ANNOTATE, APPROVE, CREATE
+from holdfast.interfaces.tools.search import SEARCH, WHY
+from holdfast.interfaces.tools.tool import Parameter, Tool, ToolContext
+from holdfast.interfaces.tools.wording import in_calls, many_lines, notice_in_calls, one_line
 
 if TYPE_CHECKING:
     from holdfast.api.session import SessionCheckpointer
     from holdfast.domain.agent_events import NoticeClaim
     from holdfast.domain.ids import CheckpointId
+
+_ALL = (
+    CREATE,
+    LIST,
+    HISTORY,
+    SHOW,
+    SEARCH,
+    DIFF,
+    WHY,
+    RESTORE,
+    UNDO,
+    ANNOTATE,
+    APPROVE,
+    RESET,
+    STATS,
+    CLEANUP,
+    AUTO_CONFIGURE,
+)
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
+"""By name, in the order in which agents are offered them."""
+
+ToolFormat = Literal["openai", "anthropic", "mcp"]
+
+_NUMBERS = ("integer", "number")
+
+
+def definitions(format: ToolFormat = "openai") -> list[dict[str, Any]]:  # noqa: A002 - CP-10's word
+    """Every tool, ready to be passed on: OpenAI's `tools`, Anthropic's `tools`, MCP's list."""
+    match format:
+        case "openai":
+            return [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": input_schema(tool),
+                    },
+                }
+                for tool in TOOLS.values()
+            ]
+        case "anthropic":
+            return [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "input_schema": input_schema(tool),
+                }
+                for tool in TOOLS.values()
+            ]
+        case "mcp":
+            return [_mcp(tool) for tool in TOOLS.values()]
+    raise UsageError(
+        f"there is no tool format {format!r}", hint="formats are: openai, anthropic, mcp"
+    )
+
+
+def input_schema(tool: Tool) -> dict[str, Any]:
+    """The arguments of a tool as JSON Schema."""
+    return {
+        "type": "object",
+        "properties": {parameter.name: _schema(parameter) for parameter in tool.parameters},
+        "required": [parameter.name for parameter in tool.parameters if parameter.required],
+        "additionalProperties": False,
+    }
+
+
+def _mcp(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": input_schema(tool),
+        "annotations": {
+            "title": tool.title,
+            "readOnlyHint": tool.read_only,
+            "destructiveHint": tool.destructive,
+            "idempotentHint": tool.idempotent,
+            "openWorldHint": False,
+        },
+    }
+
+
+def _schema(parameter: Parameter) -> dict[str, Any]:
+    schema: dict[str, Any] = {"description": parameter.description}
+    if parameter.type == "strings":
+        schema |= {"type": "array", "items": {"type": "string"}}
+    else:
+        schema["type"] = parameter.type
+    if parameter.type in _NUMBERS:
+        bounds = {"minimum": parameter.least, "maximum": parameter.most}
+    else:
+        bounds = {"minLength": parameter.least, "maxLength": parameter.most}
+    schema |= {key: bound for key, bound in bounds.items() if bound is not None}
+    if isinstance(parameter.default, bool | int | str):
+        schema["default"] = parameter.default
+    return schema
+
 
 _LONGEST_REASON = 300
 

@@ -1,15 +1,32 @@
-"""`checkpoint_search`: find a moment of the work by its reasons, messages and paths."""
+"""Tools that find a moment of the work: `checkpoint_search`, by reasons, messages and paths, and
+`checkpoint_why`, by the lines of a file that it wrote."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from holdfast.api.views.tool_values import CheckpointInfo, checkpoint_info
+from holdfast.domain.diff.line_origins import ExplainedLine, LineState
+from holdfast.domain.intent import ToolCall
+from holdfast.domain.messages import Message
 from holdfast.domain.search.hits import Hit
-from holdfast.interfaces.tools.tool import LIMIT, Answer, Parameter, Tool, ToolContext
-from holdfast.interfaces.tools.wording import NOTHING_SAVED, one_line, row, said
+from holdfast.domain.wording import count_words
+from holdfast.interfaces.tools.arguments import BadArguments
+from holdfast.interfaces.tools.tool import LIMIT, Answer, Parameter, Tool, ToolContext, reference
+from holdfast.interfaces.tools.wording import (
+    NOTHING_SAVED,
+    bullets,
+    cut,
+    label,
+    one_line,
+    path_text,
+    row,
+    said,
+)
 
 _MOST_MATCHES = 5
 _LONGEST_REASONING = 2_000
@@ -97,6 +114,196 @@ SEARCH = Tool(
     handler=search,
     result=Found,
     without_store=_nothing_found,
+    read_only=True,
+    idempotent=True,
+)
+
+
+# What a model is given of one file: more than that is asked for line by line.
+_MOST_SPANS = 200
+_MOST_TOLD = 40
+_LONGEST_TEXT = 500
+_LONGEST_MESSAGE = 1_000
+_LONGEST_CALL = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class MessageInfo:
+    """A message of the conversation; a long one is cut."""
+
+    index: int
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedLines:
+    """Neighbouring lines of one origin. `state` is written, initial (there before the history
+    begins), unsaved or older (than what was looked at); `checkpoint` is the first that has them,
+    `before` the one it follows, `path` what the file was called then. `others` are calls of other
+    sessions that were running and may have written them; without `own`, no call of this one was."""
+
+    first_line: int
+    last_line: int
+    text: str
+    state: str
+    path: str
+    checkpoint: CheckpointInfo | None
+    before: str | None
+    reasoning: str | None
+    tool_calls: list[str | dict[str, Any]]
+    tool_use_id: str | None
+    message: MessageInfo | None
+    prompt: MessageInfo | None
+    own: bool = True
+    others: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Where the lines of a file come from; `of` is None for the file as it is now."""
+
+    path: str
+    of: str | None
+    total_lines: int
+    spans: list[ExplainedLines]
+    total_spans: int
+    warnings: list[str]
+
+
+def why(context: ToolContext, arguments: dict[str, Any]) -> Answer:
+    paths = context.paths([arguments["path"]])
+    if not paths:
+        raise BadArguments(
+            "path of checkpoint_why is the workspace itself",
+            hint='name a file: checkpoint_why {"path": "src/app.py"}',
+        )
+    ref = None if arguments["ref"] is None else arguments["ref"].strip()
+    found = context.workspace.history.why(
+        context.session_id, paths[0], line=arguments["line"], reference=ref
+    )
+    spans = list(found.spans())
+    head = context.session.head
+    told = [_span(span, head) for span in spans[:_MOST_SPANS]]
+    warnings = [said(warning) for warning in found.warnings]
+    name = path_text(found.path)
+    where = "as it is now" if found.of is None else f"in {found.of[:10]}"
+    lines = [f"{name}, {where}, {count_words(found.total_lines, 'line')}:"]
+    for span in told[:_MOST_TOLD]:
+        lines += _words(span)
+    if len(spans) > _MOST_TOLD:
+        lines.append(
+            f"… and {count_words(len(spans) - _MOST_TOLD, 'more part')}. Ask for one line: "
+            f"checkpoint_why {json.dumps({'path': name, 'line': spans[_MOST_TOLD][0].number})}."
+        )
+    lines += [f"Warning: {warning}" for warning in warnings]
+    data = Explained(name, found.of, found.total_lines, told, len(spans), warnings)
+    return Answer("\n".join(lines), data)
+
+
+def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
+    origin = span[0].origin
+    return ExplainedLines(
+        first_line=span[0].number,
+        last_line=span[-1].number,
+        text=_text(span[0].text),
+        state=origin.state.value,
+        path=path_text(origin.path),
+        checkpoint=None
+        if origin.checkpoint is None
+        else checkpoint_info(origin.checkpoint, head=head, longest=_LONGEST_CALL),
+        before=origin.before,
+        reasoning=origin.reasoning and cut(origin.reasoning, _LONGEST_CALL),
+        tool_calls=[_call(call) for call in origin.tool_calls],
+        tool_use_id=origin.tool_use_id,
+        message=_message(origin.message),
+        prompt=_message(origin.prompt),
+        own=origin.own,
+        others=[one_line(other.shown) for other in origin.others],
+    )
+
+
+def _text(line: bytes) -> str:
+    return cut(one_line(line.decode("utf-8", "backslashreplace")), _LONGEST_TEXT)
+
+
+def _call(call: ToolCall) -> str | dict[str, Any]:
+    """As it was made; one that holds a whole file only in part."""
+    if isinstance(call, str):
+        return cut(call, _LONGEST_CALL)
+    whole = dict(call)
+    text = json.dumps(whole, ensure_ascii=False)
+    return whole if len(text) <= _LONGEST_CALL else cut(text, _LONGEST_CALL)
+
+
+def _message(message: Message | None) -> MessageInfo | None:
+    if message is None:
+        return None
+    return MessageInfo(message.index, message.role.value, cut(message.content, _LONGEST_MESSAGE))
+
+
+def _words(span: ExplainedLines) -> Iterator[str]:
+    one = span.first_line == span.last_line
+    number = f"{span.first_line}" if one else f"{span.first_line}-{span.last_line}"
+    told = f"line {number}" if one else f"lines {number}"
+    beginning = cut(span.text.strip(), 80)
+    match span.state:
+        case LineState.UNSAVED:
+            yield f"{told}: not saved yet | {beginning}"
+            return
+        case LineState.ELSEWHERE:
+            yield f"{told}: saved by another session | {beginning}"
+            return
+        case LineState.OLDER:
+            yield f"{told}: older than what was looked at | {beginning}"
+            return
+    assert span.checkpoint is not None
+    if span.state == LineState.INITIAL:
+        yield f"{told}: there when the history begins, {label(span.checkpoint)} | {beginning}"
+        return
+    yield f"{told}: {label(span.checkpoint)}, {span.checkpoint.created_at} | {beginning}"
+    details = [f"why: {cut(one_line(span.reasoning or ''), 300)}"] if span.own else []
+    if span.others:
+        who = "written by" if len(span.others) == 1 and not span.own else "may have been written by"
+        details.append(f"{who}: {cut('; '.join(span.others), 300)}")
+    for call in span.tool_calls:
+        text = call if isinstance(call, str) else json.dumps(call, ensure_ascii=False)
+        details.append(f"call: {cut(one_line(text), 300)}")
+    if span.prompt is not None:
+        details.append(f"asked: {cut(one_line(span.prompt.content.strip()), 300)}")
+    yield from bullets(details)
+
+
+WHY = Tool(
+    "checkpoint_why",
+    "Why a line is there",
+    "For each line of a file, or for one, tell who wrote it and why: the first checkpoint that "
+    "has it, the reason, the tool call and the message that led to it. Use it before changing "
+    "code that looks odd, and to find which step broke something. Lines that no checkpoint has "
+    "yet are said to be unsaved.",
+    (
+        Parameter(
+            "path",
+            "string",
+            "The file, relative to the workspace.",
+            "src/app.py",
+            required=True,
+            least=1,
+            most=4_096,
+        ),
+        Parameter(
+            "line",
+            "integer",
+            "Only this line, counted from 1.",
+            12,
+            least=1,
+            most=1_000_000_000,
+        ),
+        reference("The file as it is in this checkpoint. Default: as it is now."),
+    ),
+    "read",
+    handler=why,
+    result=Explained,
     read_only=True,
     idempotent=True,
 )

@@ -1,18 +1,145 @@
-"""How tools write to a model: one fact a line, names made harmless, long lists cut short."""
+"""How tools write to a model: one fact a line, names made harmless, long lists cut short, and hints
+that name shell commands translated into tool calls.
+
+Errors and warnings name the way out as a person types it. An agent that has tools and no shell
+needs the call with its arguments instead; where no tool does it, a person can run the command.
+
+    see what there is: holdfast log          →  see what there is: checkpoint_list {}
+    skip such paths: --best-effort           →  skip such paths: "best_effort": true
+    run: holdfast repair                     →  ask the person to run: holdfast repair
+
+Guarantee: a command is left in a text only behind `ask the person to run: `.
+Texts that people wrote are not translated.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from holdfast.api.views.tool_values import CheckpointInfo, GitNow
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.git.drift import TO_RESTORE_GIT
 from holdfast.domain.git.place import PresentGit
 from holdfast.domain.ids import short
 from holdfast.domain.wording import Remark, reworded
-from holdfast.interfaces.tools.hint_translation import in_calls
+
+NOTICE_PHRASES = (
+    "To take this back: holdfast undo.",
+    "see holdfast log --records.",
+    "unless the restore was made with --external.",
+    TO_RESTORE_GIT,
+    "holdfast diff HEAD shows what differs from your last checkpoint.",
+)
+PERSON = "ask the person to run: "
+_REF = r"([\w~@.{}-]*[\w}])"
+_END = r"(?=[.,;)]|\s|$)"
+Said = Callable[[re.Match[str]], str]
+
+
+def in_calls(text: str) -> str:
+    """A hint, a warning or a reason of the engine, for an agent."""
+    for pattern, said in _RULES:
+        text = pattern.sub(said, text)
+    return text
+
+
+def notice_in_calls(notice: str) -> str:
+    """What an agent is told about a restore (RB-10); it quotes people, who are left their words."""
+    for phrase in NOTICE_PHRASES:
+        notice = notice.replace(phrase, in_calls(phrase))
+    return notice
+
+
+def _call(tool: str, **arguments: Any) -> str:
+    return f"{tool} {json.dumps(arguments, ensure_ascii=False)}"
+
+
+def _unquoted(word: str) -> str:
+    """A word as the shell would have passed it."""
+    from shlex import split
+
+    try:
+        [found] = split(word)
+    except ValueError:
+        return word
+    return found
+
+
+def _fixed(words: str) -> Said:
+    return lambda _: words
+
+
+def _rule(pattern: str, said: Said) -> tuple[re.Pattern[str], Said]:
+    return re.compile(pattern), said
+
+
+_RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
+    _rule(r'holdfast checkpoint "([^"]*)"', lambda m: _call("checkpoint_create", reasoning=m[1])),
+    _rule(r"holdfast log --records", _fixed(_call("checkpoint_list", records=True))),
+    _rule(rf"holdfast log{_END}(?! --)", _fixed(_call("checkpoint_list"))),
+    _rule(rf"holdfast status --skipped{_END}", _fixed(_call("checkpoint_show"))),
+    _rule(
+        r"see where the session stands: holdfast status",
+        _fixed(f"see what was done: {_call('checkpoint_history')}"),
+    ),
+    _rule(
+        rf"holdfast show {_REF} --files", lambda m: _call("checkpoint_show", ref=m[1], files=True)
+    ),
+    _rule(rf"holdfast show {_REF}{_END}", lambda m: _call("checkpoint_show", ref=m[1])),
+    _rule(
+        rf"holdfast diff {_REF} -- (.+)$",
+        lambda m: _call("checkpoint_diff", from_ref=m[1], paths=[_unquoted(m[2])], content=True),
+    ),
+    _rule(rf"holdfast diff {_REF}{_END}(?! --)", lambda m: _call("checkpoint_diff", from_ref=m[1])),
+    _rule(r"as holdfast diff shows", _fixed("as checkpoint_diff shows")),
+    _rule(
+        r"holdfast search ('?path:.+)$",
+        lambda m: _call("checkpoint_search", query=_unquoted(m[1])),
+    ),
+    _rule(rf"holdfast restore {_REF}$", lambda m: _call("checkpoint_restore", ref=m[1])),
+    _rule(
+        rf"holdfast restore {_REF} (?!.*--hunk)([^-\s].*)$",
+        lambda m: _call("checkpoint_restore", ref=m[1], paths=[_unquoted(m[2])]),
+    ),
+    _rule(rf"holdfast undo{_END}", _fixed(_call("checkpoint_undo"))),
+    _rule(rf"holdfast redo{_END}", _fixed(_call("checkpoint_undo", redo=True))),
+    _rule(rf"holdfast cleanup{_END}(?! --)", _fixed(_call("checkpoint_cleanup"))),
+    _rule(r"by holdfast purge", _fixed("by a purge")),
+    _rule(
+        r"what it means: holdfast config list",
+        _fixed(f"what it means: {_call('checkpoint_auto_configure')}"),
+    ),
+    _rule(
+        r"paths are relative to the current directory, or to the workspace as :/PATH",
+        _fixed("paths are relative to the workspace"),
+    ),
+    _rule(r"(?<!\S)--best-effort", _fixed('"best_effort": true')),
+    _rule(r"(?<!\S)--ref REF", _fixed('"ref": "REF"')),
+    _rule(
+        r"(?<!REF )(?<!\S)--git (exact|branch)",
+        lambda m: f"a person's holdfast restore REF --git {m[1]}",
+    ),
+    _rule(r"(?<!REF )(?<!\S)--refs all", _fixed("a person's holdfast restore REF --refs all")),
+    _rule(r"was made with --external", _fixed("brought them back too")),
+    _rule(
+        r"choose a project directory with -C DIR, or insist with --force",
+        _fixed("ask the person for another workspace"),
+    ),
+    _rule(
+        r"set HOLDFAST_HOME to a directory outside of it, or insist with --force",
+        _fixed("ask the person to set HOLDFAST_HOME to a directory outside of it"),
+    ),
+    _rule(r"or end it if it hangs: kill (\d+)", lambda m: f"or {PERSON}kill {m[1]}"),
+    _rule(r"(?<!person to )run: holdfast ", _fixed(f"{PERSON}holdfast ")),
+    # In brackets stands who holds the store, behind a dot the directory in the workspace.
+    _rule(r"(?<!person's )(?<!run: )(?<![(.])holdfast (?=[a-z])", _fixed(f"{PERSON}holdfast ")),
+)
+
 
 NOTHING_SAVED = (
     "This session has no checkpoint yet. Make one before changing anything: "

@@ -76,10 +76,9 @@ def run(invocation: Invocation) -> int:
     gc.disable()
     import time
 
-    from holdfast.interfaces.mcp.admission import Admission
-    from holdfast.interfaces.mcp.answer_queue import AnswerQueue
-    from holdfast.interfaces.mcp.server import make_server
+    from holdfast.interfaces.mcp.server import Admission, make_server
     from holdfast.interfaces.mcp.sessions import ServedSessions
+    from holdfast.interfaces.mcp.stdio import AnswerQueue
 
     sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
     queue = AnswerQueue() if place is None else None

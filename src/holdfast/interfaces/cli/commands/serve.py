@@ -38,7 +38,7 @@ def run(invocation: Invocation) -> int:
     invocation.at_most(0)
     from holdfast.api.automation import open_watcher
     from holdfast.interfaces.daemon.address import NoPlace
-    from holdfast.interfaces.daemon.listener import AlreadyRunning, listen
+    from holdfast.interfaces.daemon.instance import AlreadyRunning, listen
     from holdfast.interfaces.daemon.server import Daemon, bound_log
 
     options = invocation.options

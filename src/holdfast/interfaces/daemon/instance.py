@@ -1,7 +1,11 @@
-"""The daemon's end of the socket: one daemon at a time, and nobody else's connections.
+"""One daemon at a time, which runs the code that is on disk and serves nobody but its user.
 
 The lock is held as long as the daemon lives, so a socket that is there without it is stale and is
 replaced. The lock file itself is never removed: two processes could then hold different ones.
+
+An outdated daemon makes room for a new one. An installer replaces all files, even those of the same
+version, so one file is looked at with each request. In an editable installation one file changes
+alone, so all are looked at, every few seconds at most.
 """
 
 from __future__ import annotations
@@ -10,9 +14,11 @@ import contextlib
 import fcntl
 import os
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import holdfast
 from holdfast.interfaces.daemon.address import NoPlace, candidates, require_private
 
 _BACKLOG = 128
@@ -105,3 +111,49 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+_BETWEEN_LOOKS_S = 5.0
+
+Stamp = tuple[str, int, int, int]
+
+
+class CodeOnDisk:
+    """As it was when this was made: what this process has loaded, or would load next."""
+
+    def __init__(self) -> None:
+        self._package = os.path.dirname(os.path.abspath(holdfast.__file__))
+        self._first = _stamp(self._main_file)
+        self._all = hash(frozenset(_stamps(self._package)))
+        self._looked_at = time.monotonic()
+
+    @property
+    def _main_file(self) -> str:
+        return os.path.join(self._package, "__init__.py")
+
+    def was_installed_anew(self) -> bool:
+        return _stamp(self._main_file) != self._first
+
+    def was_edited(self) -> bool:
+        """False without a look when the last one was a moment ago."""
+        if time.monotonic() - self._looked_at < _BETWEEN_LOOKS_S:
+            return False
+        found = hash(frozenset(_stamps(self._package)))
+        self._looked_at = time.monotonic()
+        return found != self._all
+
+
+def _stamps(directory: str) -> Iterator[Stamp]:
+    for above, names, files in os.walk(directory):
+        names[:] = [name for name in names if name != "__pycache__"]
+        for name in files:
+            if name.endswith(".py") and (stamp := _stamp(os.path.join(above, name))) is not None:
+                yield stamp
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return path, status.st_ino, status.st_mtime_ns, status.st_size

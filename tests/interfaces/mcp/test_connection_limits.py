@@ -1,19 +1,19 @@
-"""Clients over HTTP that do not finish their requests take no place from others for long."""
+"""HTTP clients that do not finish their requests, or do not read their answers, are bounded."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from holdfast.interfaces.mcp.request_timeouts import RequestTimeouts
-from holdfast.interfaces.mcp.response_backpressure import ResponseBackpressure
+from holdfast.interfaces.mcp.connection_limits import ConnectionLimits
 
 pytestmark = pytest.mark.requirement("MC-4")
 
@@ -31,6 +31,8 @@ ANSWERED = {
         b"half",
     ),
 }
+SIZE = 16 << 20
+"""More than the system keeps for a connection."""
 WHOLE = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody"
 
 
@@ -54,16 +56,28 @@ async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
         continue
 
 
+async def _large(scope: Scope, receive: Receive, send: Send) -> None:
+    size = SIZE if scope["path"] == "/large" else 10
+    head = [(b"content-length", b"%d" % size)]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    await send({"type": "http.response.body", "body": b"x" * size})
+
+
 async def _app(scope: Scope, receive: Receive, send: Send) -> None:
-    await (_stream if scope["path"] == "/stream" else _echo)(scope, receive, send)
+    apps = {"/stream": _stream, "/large": _large, "/small": _large}
+    await apps.get(scope["path"], _echo)(scope, receive, send)
 
 
 @contextmanager
-def _serving(requests: RequestTimeouts) -> Iterator[int]:
-    protocol = requests.protocol(ResponseBackpressure().protocol())
-    server = uvicorn.Server(
-        uvicorn.Config(_app, http=protocol, log_config=None, lifespan="off", timeout_keep_alive=600)
+def _serving(limits: ConnectionLimits) -> Iterator[int]:
+    config = uvicorn.Config(
+        limits.guarded(_app),
+        http=limits.protocol(),
+        log_config=None,
+        lifespan="off",
+        timeout_keep_alive=600,
     )
+    server = uvicorn.Server(config)
     server.force_exit = True
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listening:
         port: int = listening.getsockname()[1]
@@ -89,54 +103,108 @@ def _read(client: socket.socket) -> bytes:
     got = b""
     with client:
         try:
-            while piece := client.recv(1 << 16):
+            while piece := client.recv(1 << 20):
                 got += piece
         except ConnectionResetError:
             return got
     return got
 
 
+def _ask(port: int, path: str) -> socket.socket:
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    return _begin(port, head.encode())
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    """The server's thread makes it so."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("begun", BEGUN)
 def test_a_request_that_is_not_finished_is_cut_off(begun: str) -> None:
-    requests = RequestTimeouts(patience_s=0.05)
-    with _serving(requests) as port:
+    limits = ConnectionLimits(request_s=0.05)
+    with _serving(limits) as port:
         assert _read(_begin(port, BEGUN[begun])) == b""
-        assert requests.cut_off == 1
+        assert limits.incomplete.cut_off == 1
 
 
 @pytest.mark.parametrize("begun", ANSWERED)
 def test_what_is_not_finished_behind_an_answer_is_cut_off(begun: str) -> None:
-    requests = RequestTimeouts(patience_s=3600)
+    limits = ConnectionLimits(request_s=3600)
     whole, half = ANSWERED[begun]
-    with _serving(requests) as port:
+    with _serving(limits) as port:
         client = _begin(port, whole)
         got = b""
         while not got.endswith(b"\r\n\r\n"):
             got += client.recv(1 << 16)
         assert got.startswith(b"HTTP/1.1 200")
-        requests.patience_s = 0.05
+        limits.incomplete.patience_s = 0.05
         client.sendall(half)
         assert _read(client) == b""
-        assert requests.cut_off == 1
+        assert limits.incomplete.cut_off == 1
 
 
 def test_newcomers_take_the_place_of_those_that_wait_longest() -> None:
-    requests = RequestTimeouts(most=5, patience_s=3600)
-    with _serving(requests) as port, ExitStack() as kept:
+    limits = ConnectionLimits(most_incomplete=5, request_s=3600)
+    with _serving(limits) as port, ExitStack() as kept:
         slow = [kept.enter_context(_begin(port, BEGUN["half a head"])) for _ in range(20)]
         assert _read(_begin(port, WHOLE)).endswith(b"\r\n\r\nbody")
         assert _read(slow[0]) == b""
-        assert requests.cut_off >= 15
+        assert limits.incomplete.cut_off >= 15
 
 
 def test_a_whole_request_is_answered_however_long_that_takes() -> None:
-    requests = RequestTimeouts(patience_s=3600)
-    with _serving(requests) as port, ExitStack() as kept:
+    limits = ConnectionLimits(request_s=3600)
+    with _serving(limits) as port, ExitStack() as kept:
         stream = kept.enter_context(
             _begin(port, b"GET /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         )
         got = b""
         while b"first" not in got:
             got += stream.recv(1 << 16)
-        assert requests.waiting == 0
-        assert requests.cut_off == 0
+        assert limits.incomplete.running == {}
+        assert limits.incomplete.cut_off == 0
+
+
+def test_a_reader_gets_the_whole_answer() -> None:
+    limits = ConnectionLimits()
+    with _serving(limits) as port:
+        assert len(_read(_ask(port, "/large"))) > SIZE
+        assert limits.unread.cut_off == 0
+        assert limits.has_room()
+
+
+def test_who_does_not_read_is_cut_off_and_holds_nothing_any_more() -> None:
+    limits = ConnectionLimits(unread_s=0.05)
+    with _serving(limits) as port:
+        client = _ask(port, "/large")
+        _wait_until(lambda: limits.unread.cut_off == 1)
+        assert len(_read(client)) < SIZE
+        assert limits.has_room()
+
+
+def test_while_too_much_is_unread_others_are_told_to_come_back() -> None:
+    limits = ConnectionLimits(most_unread_bytes=1_000_000, unread_s=3600)
+    with _serving(limits) as port:
+        client = _ask(port, "/large")
+        _wait_until(lambda: not limits.has_room())
+        refused = _read(_ask(port, "/small"))
+        assert b" 503 " in refused.splitlines()[0]
+        assert b"retry-after: 5" in refused
+        assert len(_read(client)) > SIZE
+        assert b" 200 " in _read(_ask(port, "/small")).splitlines()[0]
+        assert limits.unread.cut_off == 0
+
+
+def test_who_goes_away_unread_holds_nothing_any_more() -> None:
+    limits = ConnectionLimits(most_unread_bytes=1_000_000, unread_s=3600)
+    with _serving(limits) as port:
+        client = _ask(port, "/large")
+        _wait_until(lambda: not limits.has_room())
+        client.close()
+        while b" 200 " not in _read(_ask(port, "/small")).splitlines()[0]:
+            continue
+        assert limits.has_room()

@@ -1,0 +1,162 @@
+"""What slow clients over HTTP may cost: bounded memory, bounded places, for a bounded time.
+
+    a connection opens, or a request on it begins   → a clock runs
+    the request is there to its last byte           → it stops
+    the send buffer of a connection is full         → its bytes count, and another clock runs
+    it drains                                       → neither does any more
+    a clock runs out, or too many requests are open → the connection is cut off, the oldest first
+    too many unread bytes in all                    → new requests get 503 with Retry-After
+
+None of these clients needs a token. The server itself closes connections that wait between two
+requests. One event loop uses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+MOST_CONNECTIONS = 1_500
+MOST_UNREAD_BYTES = 50_000_000
+UNREAD_S = 60.0
+MOST_INCOMPLETE = 500
+REQUEST_S = 30.0
+_FULL_BYTES = 32 * 1024
+"""What a connection may hold without being counted; times the connections, that is bounded too."""
+_BODIES = (b"content-length", b"transfer-encoding")
+
+if TYPE_CHECKING:
+
+    class _HttpProtocol(asyncio.Protocol):
+        """What a protocol of the server is made of."""
+
+        app: ASGIApp
+
+        def __init__(self, *given: Any, **named: Any) -> None: ...
+else:
+    _HttpProtocol = AutoHTTPProtocol
+
+
+class Clocks:
+    """Connections whose clock runs. One that runs out is cut off."""
+
+    def __init__(self, patience_s: float, most: int | None = None) -> None:
+        self.patience_s = patience_s
+        self._most = most
+        self.running: dict[asyncio.Transport, asyncio.TimerHandle] = {}
+        self.cut_off = 0
+
+    def start(self, transport: asyncio.Transport) -> None:
+        """A clock that runs already goes on."""
+        if transport in self.running:
+            return
+        loop = asyncio.get_running_loop()
+        self.running[transport] = loop.call_later(self.patience_s, self._expire, transport)
+        if self._most is not None and len(self.running) > self._most:
+            self._expire(next(iter(self.running)))
+
+    def stop(self, transport: asyncio.Transport) -> None:
+        timer = self.running.pop(transport, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _expire(self, transport: asyncio.Transport) -> None:
+        self.stop(transport)
+        self.cut_off += 1
+        transport.abort()  # closing would wait for the reader
+
+
+class ConnectionLimits:
+    """Of all connections of one server: `incomplete` requests, and `unread` answers."""
+
+    def __init__(
+        self,
+        *,
+        most_incomplete: int = MOST_INCOMPLETE,
+        request_s: float = REQUEST_S,
+        most_unread_bytes: int = MOST_UNREAD_BYTES,
+        unread_s: float = UNREAD_S,
+    ) -> None:
+        self.incomplete = Clocks(request_s, most_incomplete)
+        self.unread = Clocks(unread_s)
+        self._most_unread_bytes = most_unread_bytes
+
+    def has_room(self) -> bool:
+        unread = list(self.unread.running)
+        return sum(each.get_write_buffer_size() for each in unread) < self._most_unread_bytes
+
+    def guarded(self, app: ASGIApp) -> ASGIApp:
+        """New requests are let in while there is room."""
+
+        async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http" or self.has_room():
+                await app(scope, receive, send)
+                return
+            head: list[Any] = [(b"retry-after", b"5"), (b"content-length", b"0")]
+            await send({"type": "http.response.start", "status": 503, "headers": head})
+            await send({"type": "http.response.body", "body": b""})
+
+        return choose
+
+    def protocol(self) -> type[asyncio.Protocol]:
+        """The protocol of a connection, which reports here."""
+        incomplete, unread = self.incomplete, self.unread
+
+        class Watched(_HttpProtocol):
+            _connection: asyncio.Transport
+            _serving = False
+
+            def __init__(self, *given: Any, **named: Any) -> None:
+                super().__init__(*given, **named)
+                self._inner, self.app = self.app, self._serve
+
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                self._connection = cast("asyncio.Transport", transport)
+                self._connection.set_write_buffer_limits(high=_FULL_BYTES)
+                incomplete.start(self._connection)
+                super().connection_made(transport)
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                incomplete.stop(self._connection)
+                unread.stop(self._connection)
+                super().connection_lost(exc)
+
+            def pause_writing(self) -> None:
+                unread.start(self._connection)
+                super().pause_writing()
+
+            def resume_writing(self) -> None:
+                unread.stop(self._connection)
+                super().resume_writing()
+
+            def data_received(self, data: bytes) -> None:
+                if not self._serving:
+                    incomplete.start(self._connection)
+                super().data_received(data)
+
+            async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+                if scope["type"] != "http":
+                    await self._inner(scope, receive, send)
+                    return
+                self._serving = True
+                if any(name in _BODIES for name, _ in scope["headers"]):
+                    incomplete.start(self._connection)
+                else:
+                    incomplete.stop(self._connection)
+
+                async def received() -> Message:
+                    message = await receive()
+                    if not message.get("more_body", False):
+                        incomplete.stop(self._connection)
+                    return message
+
+                try:
+                    await self._inner(scope, received, send)
+                finally:
+                    self._serving = False
+                    incomplete.stop(self._connection)
+
+        return Watched
