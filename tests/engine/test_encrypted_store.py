@@ -13,11 +13,11 @@ import apsw
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local.encryption.key_slots import Secret
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.bootstrap.keys import key_file_secret
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import InvalidSetting, KeyNeeded, Refused, WrongKey
+from holdfast.ports.store import Secret
 from tests.adapters.local.tree_pictures import picture
 from tests.behind_the_api import local_store
 from tests.support.crash_server import CrashServer

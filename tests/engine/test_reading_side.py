@@ -22,8 +22,8 @@ from holdfast.engine.vault import Vault
 from holdfast.engine.why.why import why
 from holdfast.ports.catalog import CatalogReader
 from holdfast.ports.objects import ObjectReader
-from holdfast.ports.open_store import StoreParts
 from holdfast.ports.search import SearchReader
+from holdfast.ports.store import StoreParts
 from holdfast.ports.story import StoryReader
 from holdfast.values.classes import replace
 from tests.support.composition import SESSION, Composed, composed

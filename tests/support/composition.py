@@ -30,7 +30,7 @@ from holdfast.engine.save.save import capture_policy
 from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
-from holdfast.ports.clock import Clock
+from holdfast.ports.system import Clock
 from holdfast.testing.intercepted_filesystem import Disk
 
 SESSION = SessionId("s")

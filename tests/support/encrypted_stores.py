@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.adapters.local.encryption.key_slots import Secret
 from holdfast.bootstrap.keys import key_file_secret
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import StoreDamaged
 from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
+from holdfast.ports.store import Secret
 
 HIDDEN = (
     b"the-launch-code",

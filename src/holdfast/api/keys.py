@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.bootstrap.keys import Secret as Secret
-    from holdfast.ports.open_store import KeySlot
+    from holdfast.ports.store import KeySlot
+    from holdfast.ports.store import Secret as Secret
 
 __all__ = ["Keys", "key_file_secret", "passphrase_file_secret", "passphrase_secret"]
 

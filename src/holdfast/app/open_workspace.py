@@ -13,7 +13,7 @@ from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
     from holdfast.engine.vault import Vault
-    from holdfast.ports.open_store import OpenStore
+    from holdfast.ports.store import OpenStore
 
 
 @dataclass(frozen=True, slots=True)

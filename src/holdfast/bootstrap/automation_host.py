@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.app.automation.host import Fallback
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.agent_events import AgentEvent
-    from holdfast.ports.processes import Processes
+    from holdfast.ports.system import Processes
     from holdfast.ports.watcher import Watcher
 
 

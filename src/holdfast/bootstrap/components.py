@@ -26,19 +26,17 @@ if TYPE_CHECKING:
     from holdfast.domain.transcript_messages import MessageOf
     from holdfast.engine.vault import Vault
     from holdfast.ports.component import Component
-    from holdfast.ports.component_notes import AgentStates
     from holdfast.ports.objects import ObjectWriter
-    from holdfast.ports.open_store import OpenStore
-    from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
-    from holdfast.ports.store_files import StoreFiles
+    from holdfast.ports.scan_hints import ReadingAid
+    from holdfast.ports.store import AgentStates, OpenStore, StoreFiles
 
 _AGENTS = "holdfast.interfaces.agents"
 """Agents are plug-ins above this layer: the package is loaded by its name, when it is needed."""
 
 
 class LocalSecondReader:
-    """See `holdfast.ports.reading_aid.SecondReader`: another process, imported when it is used."""
+    """See `holdfast.ports.scan_hints.SecondReader`: another process, imported when it is used."""
 
     def __init__(self, settings: Settings, workspace: Path, files: StoreFiles) -> None:
         self._settings = settings

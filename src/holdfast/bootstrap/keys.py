@@ -21,8 +21,8 @@ from holdfast.domain.errors import (
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.key_slots import Secret as Secret
     from holdfast.adapters.local.encryption.unlock import KeySources, Unlocked
+    from holdfast.ports.store import Secret
 
 _ENCRYPTED_AGAIN = "The new store is encrypted with {}, because the missing one was encrypted."
 
@@ -88,8 +88,8 @@ def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str])
 
 def passphrase_secret(text: str) -> Secret:
     """A passphrase for a new key; `Refused` if it is too weak."""
-    from holdfast.adapters.local.encryption.key_slots import Secret
     from holdfast.adapters.local.encryption.unlock import require_strong_enough
+    from holdfast.ports.store import Secret
 
     return require_strong_enough(Secret.passphrase(text))
 

@@ -26,8 +26,8 @@ from holdfast.domain.errors import (
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.all_stores import StoreWithoutWorkspace as StoreWithoutWorkspace
-    from holdfast.adapters.local.encryption.key_slots import Secret
     from holdfast.domain.ids import SessionId
+    from holdfast.ports.store import Secret
 
 _FROM_ELSEWHERE = (
     "Holdfast made a new store for {}. Its marker .holdfast/workspace.json names a store that is "

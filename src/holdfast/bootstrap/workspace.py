@@ -36,10 +36,10 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.key_slots import Secret
     from holdfast.adapters.local.encryption.unlock import Unlocked
     from holdfast.engine.bundles.importer import ImportOutcome, ImportRequest
     from holdfast.ports.progress import Progress
+    from holdfast.ports.store import Secret
 
 _PLAIN = (
     "Holdfast protects {} from now on. It is not a project: it has no git repository and no file "

@@ -31,22 +31,16 @@ from holdfast.values.classes import dataclass, field
 if TYPE_CHECKING:
     from holdfast.domain.ids import WorkspaceId
     from holdfast.ports.agent_tools import RunningTools, ToolLog
-    from holdfast.ports.clock import Clock, IdSource
     from holdfast.ports.component import Component, Components
     from holdfast.ports.event_log import EventLog
     from holdfast.ports.live_database import LiveDatabases
-    from holdfast.ports.open_store import StoreParts
-    from holdfast.ports.pack_maintenance import PackMaintenance
-    from holdfast.ports.processes import Processes
-    from holdfast.ports.reading_aid import SecondReader
+    from holdfast.ports.objects import PackMaintenance
     from holdfast.ports.repository import WorkRepository
-    from holdfast.ports.restore_journal import RestoreJournal
+    from holdfast.ports.scan_hints import SecondReader, StatCache
     from holdfast.ports.search import SearchIndex
-    from holdfast.ports.space import SpaceMeter
-    from holdfast.ports.stat_cache import StatCache
-    from holdfast.ports.store_files import StoreFiles
+    from holdfast.ports.store import RestoreJournal, SpaceMeter, StoreFiles, StoreParts, WriterLock
     from holdfast.ports.story import Story
-    from holdfast.ports.writer_lock import WriterLock
+    from holdfast.ports.system import Clock, IdSource, Processes
 
 _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

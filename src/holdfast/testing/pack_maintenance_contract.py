@@ -1,4 +1,4 @@
-"""What every pack maintenance must do: the contract of `holdfast.ports.pack_maintenance`, as tests.
+"""What every pack maintenance must do: the contract of `holdfast.ports.objects`, as tests.
 
 Damage is no part of it: which bytes to damage, and what is then left, the tests of an adapter know.
 """
@@ -12,8 +12,7 @@ from typing import Generic, TypeVar
 from holdfast.domain.errors import ObjectMissing
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.objects import ObjectStore, all_digests
-from holdfast.ports.pack_maintenance import PackMaintenance
+from holdfast.ports.objects import ObjectStore, PackMaintenance, all_digests
 from holdfast.testing.expectations import compressible, expect_error, store_objects
 
 Store = TypeVar("Store", bound=ObjectStore)

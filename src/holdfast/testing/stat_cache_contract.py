@@ -1,11 +1,11 @@
-"""What every stat cache must do: the contract of `holdfast.ports.stat_cache`, as tests."""
+"""What every stat cache must do: the contract of `holdfast.ports.scan_hints`, as tests."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
 
-from holdfast.ports.stat_cache import StatCache
+from holdfast.ports.scan_hints import StatCache
 from holdfast.testing.expectations import incompressible
 
 ENTRIES: dict[bytes, bytes | None] = {

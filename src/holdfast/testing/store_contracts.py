@@ -1,7 +1,4 @@
-"""Contracts of a store as a place, as tests: its writer lock, journal, space, files and notes.
-
-The notes are those of `holdfast.ports.component_notes`.
-"""
+"""The contracts of `holdfast.ports.store`, as tests: writer lock, journal, space, files, notes."""
 
 from __future__ import annotations
 
@@ -12,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Busy
-from holdfast.ports.component_notes import AgentStates, ExternalPaths, NestedRepositories
-from holdfast.ports.restore_journal import RestoreJournal
-from holdfast.ports.space import SpaceMeter
-from holdfast.ports.store_files import StoreFiles
-from holdfast.ports.writer_lock import WriterLock
+from holdfast.ports.store import (
+    AgentStates,
+    ExternalPaths,
+    NestedRepositories,
+    RestoreJournal,
+    SpaceMeter,
+    StoreFiles,
+    WriterLock,
+)
 
 
 class WriterLockContract:

@@ -1,4 +1,4 @@
-"""The contracts of `holdfast.ports.clock` and `holdfast.ports.processes`, as tests."""
+"""The contracts of `holdfast.ports.system`, as tests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import subprocess
 import sys
 
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH
-from holdfast.ports.clock import Clock, IdSource
-from holdfast.ports.processes import Processes
+from holdfast.ports.system import Clock, IdSource, Processes
 
 
 class ClockContract:

@@ -13,7 +13,7 @@ import pytest
 from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.agent_tools import LocalRunningTools, LocalToolLog
 from holdfast.ports.agent_tools import RunningTools, ToolLog
-from holdfast.ports.processes import Processes
+from holdfast.ports.system import Processes
 from holdfast.testing.agent_tools_contract import RunningToolsContract, ToolLogContract
 from holdfast.testing.system_contracts import ProcessesContract
 

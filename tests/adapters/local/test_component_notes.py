@@ -18,7 +18,7 @@ from holdfast.adapters.local.store_notes import (
     StoreNotes,
 )
 from holdfast.adapters.memory.store import MemoryNotes
-from holdfast.ports.component_notes import AgentStates, ExternalPaths, NestedRepositories
+from holdfast.ports.store import AgentStates, ExternalPaths, NestedRepositories
 from holdfast.testing.store_contracts import (
     AgentStatesContract,
     ExternalPathsContract,

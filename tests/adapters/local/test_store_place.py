@@ -15,8 +15,7 @@ from holdfast.adapters.local.store_errors import SyncFailures
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
 from holdfast.adapters.local.system import SystemClock
-from holdfast.ports.restore_journal import RestoreJournal
-from holdfast.ports.space import SpaceMeter
+from holdfast.ports.store import RestoreJournal, SpaceMeter
 from holdfast.ports.story import Story
 from holdfast.testing.store_contracts import (
     RestoreJournalContract,

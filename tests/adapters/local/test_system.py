@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.adapters.local.system import RandomIds, SystemClock
-from holdfast.ports.clock import Clock, IdSource
+from holdfast.ports.system import Clock, IdSource
 from holdfast.testing.system_contracts import ClockContract, IdSourceContract
 
 pytestmark = pytest.mark.requirement("CP-8")

@@ -25,12 +25,10 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.agent_tools import RunningTools, ToolLog
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.event_log import EventLog
-from holdfast.ports.objects import ObjectStore
-from holdfast.ports.pack_maintenance import PackMaintenance
-from holdfast.ports.restore_journal import RestoreJournal
+from holdfast.ports.objects import ObjectStore, PackMaintenance
+from holdfast.ports.scan_hints import StatCache
 from holdfast.ports.search import SearchIndex
-from holdfast.ports.space import SpaceMeter
-from holdfast.ports.stat_cache import StatCache
+from holdfast.ports.store import RestoreJournal, SpaceMeter
 from holdfast.ports.story import Story
 from holdfast.testing.agent_tools_contract import RunningToolsContract, ToolLogContract
 from holdfast.testing.catalog_contract import CatalogContract

@@ -32,7 +32,7 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
-    from holdfast.ports.clock import IdSource
+    from holdfast.ports.system import IdSource
 
 _ID = re.compile(r"[0-9a-f]{20}\Z")
 MARKER_NAME = "workspace.json"

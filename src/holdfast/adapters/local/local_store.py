@@ -41,11 +41,12 @@ from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import StoreKeys
-    from holdfast.adapters.local.encryption.key_slots import KeySlot, KeySlots, Secret
+    from holdfast.adapters.local.encryption.key_slots import KeySlot, KeySlots
     from holdfast.adapters.local.encryption.unlock import Unlocked
     from holdfast.adapters.local.objects.maintenance import ScratchIndex
-    from holdfast.ports.clock import Clock
+    from holdfast.ports.store import Secret
     from holdfast.ports.story import Story
+    from holdfast.ports.system import Clock
 
 
 class LocalStore(StorePlace):

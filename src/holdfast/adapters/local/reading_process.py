@@ -115,7 +115,7 @@ def _frames(buffer: bytearray) -> list[tuple[bytes, bytes, bytes]]:
 
 
 class ReadingProcess:
-    """See `holdfast.ports.reading_aid.ReadingAid`; `writer` gets the contents. `job` is for
+    """See `holdfast.ports.scan_hints.ReadingAid`; `writer` gets the contents. `job` is for
     `holdfast.bootstrap.second_reader`."""
 
     def __init__(self, writer: LocalObjectWriter, job: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ from holdfast.domain.errors import Busy
 from holdfast.ports.filesystem import FILE_MODE
 
 if TYPE_CHECKING:
-    from holdfast.ports.clock import Clock
+    from holdfast.ports.system import Clock
 
 _DOING = "being locked"
 _TO_WRITE = os.O_RDWR | os.O_CREAT

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
     from holdfast.adapters.local.layout import StoreLayout
     from holdfast.adapters.local.store_errors import SyncFailures
-    from holdfast.ports.component_notes import AgentStatesBySession
     from holdfast.ports.filesystem import Filesystem
+    from holdfast.ports.store import AgentStatesBySession
 
 
 class StoreNotes:
@@ -84,7 +84,7 @@ class StoreNotes:
 
 
 class LocalRestoreJournal:
-    """See `holdfast.ports.restore_journal.RestoreJournal` for the contract of each member."""
+    """See `holdfast.ports.store.RestoreJournal` for the contract of each member."""
 
     def __init__(self, notes: StoreNotes, layout: StoreLayout) -> None:
         self._notes = notes
@@ -124,7 +124,7 @@ class Notes(Protocol):
 
 
 class StoredAgentStates:
-    """See `holdfast.ports.component_notes.AgentStates`."""
+    """See `holdfast.ports.store.AgentStates`."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
@@ -156,7 +156,7 @@ class StoredAgentStates:
 
 
 class StoredExternalPaths:
-    """See `holdfast.ports.component_notes.ExternalPaths`."""
+    """See `holdfast.ports.store.ExternalPaths`."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
@@ -200,7 +200,7 @@ class StoredExternalPaths:
 
 
 class StoredNestedRepositories:
-    """See `holdfast.ports.component_notes.NestedRepositories`."""
+    """See `holdfast.ports.store.NestedRepositories`."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes

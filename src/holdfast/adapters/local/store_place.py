@@ -26,14 +26,14 @@ from holdfast.ports.filesystem import Filesystem
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
     from holdfast.ports.agent_tools import RunningTools, ToolLog
-    from holdfast.ports.component_notes import ExternalPaths
     from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.search import SearchIndex
+    from holdfast.ports.store import ExternalPaths
     from holdfast.ports.story import Story
 
 
 class LocalSpaceMeter:
-    """See `holdfast.ports.space.SpaceMeter` for the contract of each member."""
+    """See `holdfast.ports.store.SpaceMeter` for the contract of each member."""
 
     def __init__(
         self,
@@ -107,8 +107,8 @@ def size_below(directory: Path) -> int:
 
 
 class StorePlace:
-    """A `holdfast.ports.writer_lock.WriterLock`, `holdfast.ports.store_files.StoreFiles` and
-    `holdfast.ports.open_store.StoreParts`: these have the contract of each member. `journal` and
+    """A `holdfast.ports.store.WriterLock`, `holdfast.ports.store.StoreFiles` and
+    `holdfast.ports.store.StoreParts`: these have the contract of each member. `journal` and
     `space` are ports of their own."""
 
     def __init__(

@@ -37,9 +37,9 @@ from holdfast.adapters.local.story.repair import StoryFindings, StoryRepairer
 from holdfast.adapters.local.story.sqlite import open_story
 from holdfast.domain.errors import NewerStore, StoreDamaged
 from holdfast.domain.repair_plan import CatalogLosses
-from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import DIRECTORY_MODE, FILE_MODE, Filesystem
 from holdfast.ports.story import Story
+from holdfast.ports.system import Clock
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher, StoreKeys

@@ -69,7 +69,7 @@ class MemoryEventLog:
 
 
 class MemoryStatCache:
-    """See `holdfast.ports.stat_cache`."""
+    """See `holdfast.ports.scan_hints`."""
 
     def __init__(self) -> None:
         self._generation: str | None = None
@@ -197,7 +197,7 @@ class MemoryNotes:
 
 
 class MemoryRestoreJournal:
-    """See `holdfast.ports.restore_journal.RestoreJournal`."""
+    """See `holdfast.ports.store.RestoreJournal`."""
 
     def __init__(self, notes: MemoryNotes) -> None:
         self._notes = notes
@@ -246,7 +246,7 @@ class MemoryStoreState:
 
 
 class MemorySpaceMeter:
-    """See `holdfast.ports.space.SpaceMeter`."""
+    """See `holdfast.ports.store.SpaceMeter`."""
 
     def __init__(self, state: MemoryStoreState) -> None:
         self._state = state
@@ -274,8 +274,8 @@ class MemorySpaceMeter:
 
 
 class MemoryStore:
-    """A `holdfast.ports.writer_lock.WriterLock`, `holdfast.ports.store_files.StoreFiles` and
-    `holdfast.ports.open_store.StoreParts`; `objects`, `catalog`, `stat_cache`, `journal` and
+    """A `holdfast.ports.store.WriterLock`, `holdfast.ports.store.StoreFiles` and
+    `holdfast.ports.store.StoreParts`; `objects`, `catalog`, `stat_cache`, `journal` and
     `space` are ports of their own."""
 
     def __init__(self, state: MemoryStoreState, directory: Path) -> None:

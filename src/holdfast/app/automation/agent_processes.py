@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.ids import SessionId
 
 if TYPE_CHECKING:
-    from holdfast.ports.processes import Processes
+    from holdfast.ports.system import Processes
 
 
 class AgentProcesses:

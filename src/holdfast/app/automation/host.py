@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.agent_events import AgentEvent
-    from holdfast.ports.clock import Clock
-    from holdfast.ports.processes import Processes
+    from holdfast.ports.system import Clock, Processes
 
 
 class Fallback(Protocol):

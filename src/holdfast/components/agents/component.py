@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.components.agents.pattern_walk import Roots
     from holdfast.components.agents.states import Given
     from holdfast.domain.agent_patterns import Pattern
-    from holdfast.ports.component_notes import AgentStates
+    from holdfast.ports.store import AgentStates
 
 NAME = "agents"
 _SHOWN = 5

@@ -27,7 +27,7 @@ from holdfast.ports.component import (
 if TYPE_CHECKING:
     from holdfast.components.external.named_paths import PathWalk
     from holdfast.components.external.restore import Restoring
-    from holdfast.ports.component_notes import ExternalPaths
+    from holdfast.ports.store import ExternalPaths
 
 NAME = "external"
 _SHOWN = 20

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.git.drift import GitDrift
     from holdfast.domain.git.place import PresentGit
     from holdfast.domain.purges import Holder, Purged
-    from holdfast.ports.component_notes import NestedRepositories
+    from holdfast.ports.store import NestedRepositories
 
 NAME, NESTED = "git", "nested"
 HEADS = b"refs/heads/"

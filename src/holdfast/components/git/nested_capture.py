@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.components.git.capture import Capturing
 from holdfast.components.git.commands import Git
@@ -45,7 +45,9 @@ from holdfast.ports.component import (
     ContentSink,
     Intended,
 )
-from holdfast.ports.component_notes import NestedRepositories
+
+if TYPE_CHECKING:
+    from holdfast.ports.store import NestedRepositories
 
 
 @dataclass(slots=True)

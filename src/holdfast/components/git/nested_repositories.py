@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
@@ -34,7 +34,9 @@ from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import from_text, is_within, require_safe_path, to_text
 from holdfast.ports.component import Captured, ComponentProblem, ContentSink, ContentSource
-from holdfast.ports.component_notes import NestedRepositories
+
+if TYPE_CHECKING:
+    from holdfast.ports.store import NestedRepositories
 
 NESTED, LEFT_OUT, COMMON = "nested", "nested_left_out", "common"
 MOST_ROWS = 500

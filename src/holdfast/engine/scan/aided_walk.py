@@ -35,7 +35,7 @@ from holdfast.engine.scan.survey import Survey
 from holdfast.engine.scan.walker import Walker, nothing_known
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectWriter
-from holdfast.ports.reading_aid import ReadingAid
+from holdfast.ports.scan_hints import ReadingAid
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.target_rules import RequiredTree
     from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.progress import ProgressRelay
-    from holdfast.ports.reading_aid import SecondReader
-    from holdfast.ports.stat_cache import StatCache
+    from holdfast.ports.scan_hints import SecondReader, StatCache
     from holdfast.ports.watcher import WorkspaceWatch
 
 _MOST_PENDING = 400

@@ -11,13 +11,13 @@ from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.encryption.key_slots import (
     MOST_SLOTS,
     KeySlots,
-    Secret,
     decode_key_slots,
     encode_key_slots,
     first_slots,
 )
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged, WrongKey
 from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.store import Secret
 
 pytestmark = pytest.mark.requirement("ST-6")
 

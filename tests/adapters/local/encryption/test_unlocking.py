@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.adapters.local.encryption import key_slots as module
 from holdfast.adapters.local.encryption.cipher import StoreKeys
-from holdfast.adapters.local.encryption.key_slots import Secret, encode_key_slots, first_slots
+from holdfast.adapters.local.encryption.key_slots import encode_key_slots, first_slots
 from holdfast.adapters.local.encryption.unlock import (
     KeySources,
     make_key_file,
@@ -30,6 +30,7 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import KeyNeeded, NoSpace, Refused, StoreDamaged, WrongKey
+from holdfast.ports.store import Secret
 from holdfast.testing.faulty_filesystem import Fail, Fault, FaultyFilesystem, Kill, Killed
 from holdfast.testing.intercepted_filesystem import RecordingFilesystem
 from tests.adapters.local.tree_pictures import picture

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.objects.local import LocalObjectStore
-from holdfast.ports.objects import ObjectStore
-from holdfast.ports.pack_maintenance import PackMaintenance
+from holdfast.ports.objects import ObjectStore, PackMaintenance
 from holdfast.testing.object_store_contract import DurableObjectStoreContract
 from holdfast.testing.pack_maintenance_contract import PackMaintenanceContract
 from tests.adapters.local.objects.local_stores import open_objects

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher, StoreKeys
     from holdfast.adapters.local.layout import StoreLayout
     from holdfast.adapters.local.store_lock import StoreLock
-    from holdfast.ports.clock import Clock
+    from holdfast.ports.system import Clock
 
 _ADDING = ("checkpoint", "restore", "reset", "undo", "redo", "import", "repair")
 _GONE = ("delete", "prune", "purge", "lost")

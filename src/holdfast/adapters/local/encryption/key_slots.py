@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,9 +26,8 @@ from holdfast.adapters.local.encryption.cipher import (
 from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged, WrongKey
 from holdfast.domain.trees.objects import digest_of
+from holdfast.ports.store import KEY_FILE, PASSPHRASE, Secret
 
-KEY_FILE = "key file"
-PASSPHRASE = "passphrase"
 MOST_SLOTS = 16
 _VERSION = 1
 _CIPHER = "AES-256-GCM"
@@ -38,25 +36,6 @@ _ID_BYTES = 4
 _SCRYPT = {"n": 1 << 17, "r": 8, "p": 1}
 _SCRYPT_LIMITS = {"n": 1 << 20, "r": 8, "p": 16}
 """A file that claims more was not written by Holdfast, and would take memory for ever."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Secret:
-    """What somebody has or knows: the bytes of a key file, or a passphrase."""
-
-    kind: str
-    data: bytes
-
-    @classmethod
-    def passphrase(cls, text: str) -> Secret:
-        # Typed on another keyboard or system, the same letters may come as other code points.
-        return cls(
-            PASSPHRASE, unicodedata.normalize("NFC", text).encode("utf-8", "surrogateescape")
-        )
-
-    @classmethod
-    def key_file(cls, content: bytes) -> Secret:
-        return cls(KEY_FILE, content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,7 @@ from pathlib import Path
 
 from holdfast.adapters.local.encryption.cipher import KEY_BYTES, StoreKeys
 from holdfast.adapters.local.encryption.key_slots import (
-    KEY_FILE,
-    PASSPHRASE,
     KeySlots,
-    Secret,
     decode_key_slots,
     encode_key_slots,
 )
@@ -31,6 +28,7 @@ from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import HoldfastError, KeyNeeded, Refused, StoreDamaged, WrongKey
 from holdfast.ports.filesystem import FILE_MODE, Filesystem
+from holdfast.ports.store import KEY_FILE, PASSPHRASE, Secret
 
 SHORTEST_PASSPHRASE = 8
 _LARGEST_BYTES = 1 << 16

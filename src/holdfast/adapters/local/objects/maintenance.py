@@ -239,7 +239,7 @@ def damaged_packs(store: LocalObjectStore, progress: Progress) -> dict[int, str]
 
 
 class LocalPackMaintenance:
-    """See `holdfast.ports.pack_maintenance.PackMaintenance`."""
+    """See `holdfast.ports.objects.PackMaintenance`."""
 
     def __init__(self, store: LocalObjectStore) -> None:
         self._store = store

@@ -46,8 +46,8 @@ from holdfast.ports.filesystem import FILE_MODE
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
     from holdfast.adapters.local.layout import StoreLayout
-    from holdfast.ports.clock import Clock
     from holdfast.ports.filesystem import Filesystem
+    from holdfast.ports.system import Clock
 
 Salvaged: TypeAlias = dict[str, dict[Any, Values]]
 """Proven rows by table and key."""

@@ -36,9 +36,9 @@ from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import is_within
 from holdfast.domain.text_replacement import TextReplacement
 from holdfast.domain.timeline.rollbacks import Marks, Rollback, rolled_back_by
-from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.story import NewMessage, no_annotation
+from holdfast.ports.system import Clock
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher

@@ -26,7 +26,7 @@ from holdfast.adapters.local.mounts import MountTable
 from holdfast.adapters.local.watching import inotify_calls as calls
 from holdfast.adapters.local.watching.inotify_calls import Event, Inotify
 from holdfast.adapters.local.watching.inotify_watch import InotifyWatch, Node
-from holdfast.ports.clock import Clock
+from holdfast.ports.system import Clock
 
 _PAUSE_S = 0.05
 _COOKIE_WAIT_MS = 5_000

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from holdfast.ports.clock import Clock
+from holdfast.ports.system import Clock
 from holdfast.ports.watcher import Activity, Doubt, WatchStatus
 
 UNPROVEN = "what this system tells of changes cannot be proven complete"

@@ -1,11 +1,27 @@
-"""Processes of this user: who they are, and whether they still run."""
+"""Time, randomness and processes, from the edge: the engine never asks the system itself."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 
+class Clock(Protocol):
+    def now_ns(self) -> int:
+        """Wall-clock nanoseconds since 1970; may jump either way (I7)."""
+        ...
+
+    def monotonic_ns(self) -> int: ...
+
+
+class IdSource(Protocol):
+    def new_id(self) -> str:
+        """A fresh identifier that no other process makes: lower-case hexadecimal."""
+        ...
+
+
 class Processes(Protocol):
+    """Processes of this user: who they are, and whether they still run."""
+
     def own_identity(self) -> str:
         """This process, as text. No other process ever has the same, even after a restart of the
         machine. It begins with the process number and a space."""
