@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.interfaces.cli.demonstration.project import make_project, ruin, tree_hash
+from holdfast.interfaces.cli.demonstration import make_project, ruin, tree_hash
 from tests.interfaces.cli.command_line import run
 
 

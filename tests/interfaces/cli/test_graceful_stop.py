@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.interfaces.cli.graceful_stop import GracefulStop, Stopped
+from holdfast.interfaces.cli.commands.watch import GracefulStop, Stopped
 
 pytestmark = pytest.mark.requirement("CL-1")
 

@@ -13,8 +13,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
-from holdfast.interfaces.cli.replay_view.keys import KeyReader
-from holdfast.interfaces.cli.replay_view.screen import cut
+from holdfast.interfaces.cli.screen import KeyReader, cut
 from holdfast.ports.story import NewMessage
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import __version__
-from holdfast.interfaces.cli.help_topics import TOPICS
-from holdfast.interfaces.cli.verbs import VERBS, verbs_known_as
+from holdfast.interfaces.cli.verbs import TOPICS, VERBS, verbs_known_as
 from tests.interfaces.cli.command_line import CommandLine, run
 from tests.project.repository import commands
 

@@ -1,22 +1,27 @@
 """Reading a command line: the verb first, then its own parser.
 
 The options of every command may stand before the verb or after it. Everything behind `--` is taken
-literally. A mistake raises `UsageError`, so that it is reported like any other error.
+literally. A mistake raises `UsageError`, which names the mistake and guesses what was meant.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.cli.verbs import ALIASES, VERBS
+from holdfast.interfaces.cli.verbs import ALIASES, VERBS, verbs_known_as
 
 _PAGE_WIDTH = 90
 _LONGEST_CONTEXT = 10_000
 WITH_VALUE = {"-C": "DIR", "--session": "ID", "--color": "WHEN"}
 COLOURS = ("auto", "always", "never")
+_GLOBAL_FLAGS = ("--json", "-q", "--quiet", "--force", "-h", "--help", "--version")
+_NOT_ALLOWED_WITH = "not allowed with argument "
+_ALL_COMMANDS = "see all commands: holdfast --help"
+_NEVER_GUESSED = ("-y", "--yes", "--force")
+"""Typed in place of something else, they would skip a question or a refusal."""
 
 
 class Page(argparse.HelpFormatter):
@@ -54,13 +59,9 @@ class Parser(argparse.ArgumentParser):
         try:
             options, extras = self.parse_known_intermixed_args(tokens)
         except argparse.ArgumentError as error:
-            from holdfast.interfaces.cli.usage_errors import bad_option
-
-            raise bad_option(self, error) from None
+            raise _bad_option(self, error) from None
         if extras:
-            from holdfast.interfaces.cli.usage_errors import unexpected
-
-            raise unexpected(self, extras)
+            raise _unexpected(self, extras)
         return options
 
 
@@ -108,9 +109,8 @@ def require_verb(verb: str, tokens: Sequence[str]) -> str:
     command line."""
     if (known := ALIASES.get(verb, verb)) in VERBS:
         return known
-    from holdfast.interfaces.cli.usage_errors import unknown_verb
 
-    raise unknown_verb(verb, tokens[: tokens.index(verb)])
+    raise _unknown_verb(verb, tokens[: tokens.index(verb)])
 
 
 def make_parser(verb: str, configure: Callable[[Parser], None], *, width: int) -> Parser:
@@ -208,3 +208,82 @@ def _add_global_options(parser: Parser) -> None:
         help="accept a directory that does not look like a project",
     )
     group.add_argument("-h", "--help", action="help", help="show this page")
+
+
+def _unknown_verb(verb: str, before: Sequence[str]) -> UsageError:
+    """`before` are the options in front of it, one of which may have swallowed the verb."""
+    if (wrong := _unknown_global(before)) is not None:
+        return wrong
+    from difflib import get_close_matches
+
+    names = ["--version"] if verb == "version" else verbs_known_as(verb)
+    names = names or get_close_matches(verb, VERBS, 2)
+    meant = [f"holdfast {name}" for name in names]
+    hint = f"did you mean: {' or '.join(meant)}" if meant else _ALL_COMMANDS
+    return UsageError(f"there is no command {verb!r}", hint=hint)
+
+
+def no_verb(tokens: Sequence[str]) -> UsageError:
+    """Only options, and none of them an answer in itself."""
+    if (wrong := _unknown_global(tokens)) is not None:
+        return wrong
+    if tokens[-1] == "-C":
+        hint = "DIR is a directory: holdfast -C DIR status"
+        return UsageError("-C needs a value: DIR", hint=hint)
+    if tokens[-1] == "--session":
+        return UsageError("--session needs a value: ID", hint=_ALL_COMMANDS)
+    return UsageError("the command is missing", hint=_ALL_COMMANDS)
+
+
+def _unknown_global(tokens: Sequence[str]) -> UsageError | None:
+    """For the first option that is none of every command's."""
+    known = (*WITH_VALUE, *_GLOBAL_FLAGS)
+    for token in tokens:
+        is_known = token.partition("=")[0] in known or token.startswith("-C")
+        if token.startswith("-") and not is_known:
+            return _unknown_option("holdfast", token, known, _ALL_COMMANDS)
+    return None
+
+
+def _unexpected(parser: Parser, extras: Sequence[str]) -> UsageError:
+    """Words that a command does not take; an option among them is what went wrong first."""
+    see, verb = f"see: {parser.prog} --help", parser.prog.removeprefix("holdfast ")
+    if parser.one_step and any(text.rpartition("=")[2].lstrip("-").isdigit() for text in extras):
+        hint = f"run it again for the next step: {parser.prog}. To pick a moment: holdfast restore"
+        return UsageError(f"{verb} goes one step at a time", hint=hint)
+    option = next((token for token in extras if token.startswith("-") and token != "-"), None)
+    if option is None:
+        return UsageError(f"unexpected argument {extras[0]!r}: {verb} takes none", hint=see)
+    if " " in option:
+        hint = f"what begins with a dash and is no option stands behind --: {parser.prog} -- '-…'"
+        return UsageError(f"{verb} has no option {option!r}", hint=hint)
+    names = [name for action in parser._actions for name in action.option_strings]
+    return _unknown_option(verb, option, names, see)
+
+
+def _bad_option(parser: Parser, error: argparse.ArgumentError) -> UsageError:
+    """An option that is known but was given in a wrong way."""
+    see = f"see: {parser.prog} --help"
+    name = error.argument_name or "an argument"
+    short = name.rpartition("/")[2]
+    if error.message.startswith(_NOT_ALLOWED_WITH):
+        first = error.message.removeprefix(_NOT_ALLOWED_WITH).rpartition("/")[2]
+        return UsageError(f"{short} and {first} do not go together", hint=f"choose one; {see}")
+    if "expected one argument" in error.message:
+        action = next(a for a in parser._actions if name == "/".join(a.option_strings))
+        value = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+        return UsageError(f"{short} needs a value: {value}", hint=see)
+    if "ignored explicit argument" in error.message:
+        return UsageError(f"{short} takes no value", hint=see)
+    return UsageError(f"{name}: {error.message}", hint=see)
+
+
+def _unknown_option(who: str, option: str, known: Iterable[str], see: str) -> UsageError:
+    from difflib import get_close_matches
+
+    typed = option.partition("=")[0]
+    known = sorted(set(known) - set(_NEVER_GUESSED))
+    near = [name for name in known if len(typed) > 2 and name.startswith(typed)]
+    near = near or get_close_matches(typed, known, 1)
+    hint = f"did you mean {near[0]}? {see}" if near else see
+    return UsageError(f"{who} has no option {typed}", hint=hint)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.ids import CheckpointId, short
@@ -20,7 +19,7 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
-from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent, shortened, size
+from holdfast.interfaces.cli.wording import count, first_line, percent, shortened, size
 from holdfast.values.classes import replace
 
 SURE, FAIRLY_SURE = 0.9, 0.7
@@ -55,23 +54,22 @@ def confidence_word(checkpoint: Checkpoint) -> str:
     return "-" if sure is None else f"{sure:.2f}"
 
 
+def shown_id(terminal: Terminal, checkpoint_id: str) -> str:
+    """Short for people, whole for programs."""
+    return short(checkpoint_id) if terminal.for_people else checkpoint_id
+
+
 def identifier(terminal: Terminal, checkpoint: Checkpoint) -> str:
-    """Short for people, whole for programs, with the name if it has one."""
-    text = short(checkpoint.id) if terminal.for_people else checkpoint.id
+    """The id, with the name if it has one."""
     name = f" {terminal.paint(visible(checkpoint.name), BOLD)}" if checkpoint.name else ""
-    return terminal.paint(text, CYAN) + name
+    return terminal.paint(shown_id(terminal, checkpoint.id), CYAN) + name
 
 
 def show_saved_first(terminal: Terminal, saved: CheckpointId | None) -> None:
     """After a command that deleted saved states."""
     if saved is not None:
-        shown = short(saved) if terminal.for_people else saved
-        terminal.sentence(terminal.paint(f"  Unsaved changes were saved first: {shown}", DIM))
-
-
-def moment(terminal: Terminal, checkpoint: Checkpoint, now: datetime) -> str:
-    at = checkpoint.created_at
-    return ago(at, now) if terminal.for_people else iso(at)
+        words = f"  Unsaved changes were saved first: {shown_id(terminal, saved)}"
+        terminal.sentence(terminal.paint(words, DIM))
 
 
 def title(checkpoint: Checkpoint) -> str:

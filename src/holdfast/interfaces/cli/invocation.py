@@ -152,10 +152,10 @@ class Invocation:
     def _no_workspace(self) -> WorkspaceRefused:
         """Nothing was ever saved in such a directory: say where something was."""
         from holdfast.api.stores import recent_workspaces
-        from holdfast.interfaces.cli.wording import ago
+        from holdfast.interfaces.cli.wording import ago, moment
 
         recent = [
-            f"{visible(str(place))} ({ago(datetime.fromtimestamp(at_ns / 1e9, UTC), self.now)})"
+            f"{visible(str(place))} ({ago(moment(at_ns), self.now)})"
             for place, at_ns in recent_workspaces()[:_MOST_WORKSPACES]
         ]
         where = f"your workspaces: {', '.join(recent)}" if recent else "you have no workspace yet"
@@ -173,13 +173,12 @@ class Invocation:
 
     def _ask_passphrase(self) -> str | None:
         """Of a person, once in a run; None where there is nobody."""
-        from holdfast.interfaces.cli.passphrases import ask
-        from holdfast.interfaces.cli.standard_input import can_ask
+        from holdfast.interfaces.cli.standard_input import ask_passphrase, can_ask
 
         if self._passphrase is None:
             if self.json or not can_ask(self):
                 return None
-            self._passphrase = ask(self, "Passphrase of the store: ")
+            self._passphrase = ask_passphrase(self, "Passphrase of the store: ")
         return self._passphrase
 
     def session(self, opened: Workspace, *, create: bool = False) -> SessionId:
@@ -262,7 +261,7 @@ class Invocation:
         if self.json or not self.terminal.out_is_live:
             yield
             return
-        from holdfast.interfaces.cli.pager import paged
+        from holdfast.interfaces.cli.long_output import paged
 
         with paged(self.terminal):
             yield

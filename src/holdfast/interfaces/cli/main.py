@@ -25,13 +25,15 @@ from holdfast.interfaces.cli.failures import (
     wants_traceback,
 )
 from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
-from holdfast.interfaces.cli.verbs import overview
+from holdfast.interfaces.cli.verbs import TOPICS, overview
 
 if TYPE_CHECKING:
     from holdfast.interfaces.cli.invocation import Invocation
 
 _GARBAGE_THRESHOLD = 50_000
 _TOOL_NUMBERS = range(6)
+_WARN_AGAIN_S = 24 * 3600
+_WARNED_FILE = "unprotected.told"
 
 
 def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None) -> int:
@@ -87,18 +89,15 @@ def _settle_in() -> None:
 
 
 def _dispatch(tokens: list[str], terminal: Terminal) -> int:
-    from holdfast.interfaces.cli.arguments import has_flag, require_verb, split_verb
+    from holdfast.interfaces.cli.arguments import has_flag, no_verb, require_verb, split_verb
 
     verb, rest = split_verb(tokens)
     if verb == "help":
         verb, _ = split_verb(rest)
         rest = ["--help"]
-        if verb is not None:
-            from holdfast.interfaces.cli.help_topics import TOPICS
-
-            if verb in TOPICS:
-                terminal.write(TOPICS[verb])
-                return 0
+        if verb in TOPICS:
+            terminal.write(TOPICS[verb])
+            return 0
     if verb is not None and verb != "help":
         return _run_verb(require_verb(verb, tokens), rest, terminal)
     if has_flag(tokens, "--version"):
@@ -108,8 +107,6 @@ def _dispatch(tokens: list[str], terminal: Terminal) -> int:
         terminal.write(overview())
         return 0
     if tokens:
-        from holdfast.interfaces.cli.usage_errors import no_verb
-
         raise no_verb(tokens)
     terminal.err.write(overview())
     return 2
@@ -136,10 +133,37 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
     invocation = Invocation(verb, options, literal, terminal)
     status = _run(module.run, invocation)
     if terminal.for_people and not invocation.json and getattr(module, "AGENT_WARNING", True):
-        from holdfast.interfaces.cli.unprotected_agents import tell_of_unprotected
-
-        tell_of_unprotected(invocation)
+        _warn_of_unprotected_agents(invocation)
     return status
+
+
+def _warn_of_unprotected_agents(invocation: Invocation) -> None:
+    """After a command on a terminal, once a day and reason: the hooks of an agent do not run.
+    Nothing that goes wrong here is the command's."""
+    with suppress(Exception):
+        import hashlib
+
+        from holdfast.api.stores import holdfast_home
+        from holdfast.api.workspaces import workspace_around
+        from holdfast.interfaces.agent_setup.protection import protections, unprotected
+
+        workspace = workspace_around(invocation.directory)
+        found = unprotected(protections(workspace)) if workspace is not None else []
+        if not found:
+            return
+        said = "\0".join(f"{workspace} {one.agent} {one.finding}" for one in found)
+        digest = hashlib.sha256(os.fsencode(said)).hexdigest()
+        place = holdfast_home(os.environ) / _WARNED_FILE
+        age_s = (
+            invocation.now.timestamp() - place.stat().st_mtime if place.exists() else _WARN_AGAIN_S
+        )
+        if place.exists() and place.read_text() == digest and age_s < _WARN_AGAIN_S:
+            return
+        place.write_text(digest)  # where this cannot be kept, `status` tells
+        for one in found:
+            invocation.terminal.warn(f"{one.agent} is not protected: {one.finding}")
+            if one.cure is not None:
+                invocation.terminal.note(f"  {one.cure}")
 
 
 def _run(command: Callable[[Invocation], int], invocation: Invocation) -> int:

@@ -22,9 +22,9 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.checkpoint_view import title
-from holdfast.interfaces.cli.diff_views.unified import COLOURS, reading_lines
+from holdfast.interfaces.cli.diff_view import COLOURS, reading_lines
 from holdfast.interfaces.cli.log_table import session_mark
-from holdfast.interfaces.cli.replay_view.screen import GONE, RESIZED, Screen, ScreenLine, cut
+from holdfast.interfaces.cli.screen import GONE, RESIZED, Screen, ScreenLine, cut
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, RED, Terminal, visible, visible_line
 from holdfast.interfaces.cli.text_layout import cell_width, fitting_words, padded
 from holdfast.interfaces.cli.wording import ago, count

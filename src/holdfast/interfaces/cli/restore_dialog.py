@@ -226,7 +226,7 @@ def _preview(
     show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))
     _tell_of_git(invocation.terminal, opened, request)
     if hunks:
-        from holdfast.interfaces.cli.hunk_choice import show_hunks
+        from holdfast.interfaces.cli.restore_choices import show_hunks
 
         show_hunks(invocation.terminal, hunks)
     _tell(invocation.terminal, request, plan.warnings, answering=True)

@@ -23,6 +23,7 @@ from holdfast.domain.restore.plan import (
     count_steps,
 )
 from holdfast.domain.timeline.rounds import round_title
+from holdfast.interfaces.cli.checkpoint_view import shown_id
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -132,15 +133,15 @@ def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> 
 def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutcome]) -> None:
     for outcome in outcomes:
         if outcome.status == FAILED:
-            mark, said = terminal.paint("✗", RED), f"not restored: {visible(outcome.detail)}"
+            mark, said = terminal.cross, f"not restored: {visible(outcome.detail)}"
         elif outcome.idle:
             if outcome.mode != EXACT:  # nobody asked for it by name
                 continue
             said = f"already as it was then{_except(outcome)}"
-            mark = terminal.paint("✓", GREEN)
+            mark = terminal.tick
         else:
             said = f"restored ({_extent(outcome.mode)}){_except(outcome)}"
-            mark = terminal.paint("✓", GREEN)
+            mark = terminal.tick
         terminal.sentence(f"{mark} {outcome.name}: {said}")
 
 
@@ -204,7 +205,7 @@ def show_outcome(
     """The way back is one command, also where an undo would go only a part of it."""
     if with_steps:
         show_steps(terminal, outcome.steps, whole=False)
-    mark = terminal.paint("✓", GREEN) if outcome.verified else terminal.paint("✗", RED)
+    mark = terminal.tick if outcome.verified else terminal.cross
     checked = "NOT verified"
     if outcome.verified:
         checked = f"verified {count(outcome.compared, 'file')}" if outcome.compared else "verified"
@@ -220,7 +221,7 @@ def show_outcome(
     show_missing(terminal, outcome.missing)
     show_problems(terminal, "not restored", outcome.skipped)
     show_problems(terminal, "changed meanwhile", outcome.conflicts)
-    saved = short(outcome.safety) if terminal.for_people else outcome.safety
+    saved = shown_id(terminal, outcome.safety)
     if steps_back > 1:
         back = f"restore {saved}"
     terminal.sentence(
@@ -236,13 +237,13 @@ def show_nothing_to_do(
 ) -> None:
     where = target_words(request.target)
     if outcome.skipped:
-        mark = terminal.paint("✗", RED)
+        mark = terminal.cross
         terminal.sentence(f"{mark} Nothing was done: what differs from {where} cannot be restored")
     else:
         what = "these paths are" if request.paths else "the workspace is"
         what = "this path is" if len(request.paths) == 1 else what
         begin = "reset" if request.kind is OperationKind.RESET else "do"
-        mark = terminal.paint("✓", GREEN)
+        mark = terminal.tick
         terminal.sentence(f"{mark} Nothing to {begin}: {what} already as in {where}")
     show_kept(terminal, outcome.kept)
     show_missing(terminal, outcome.missing)

@@ -1,4 +1,5 @@
-"""Standard input: a text that is read whole, a line that a person types, a confirmation (RB-8)."""
+"""Standard input: a text that is read whole, a line that a person types, a confirmation (RB-8), a
+passphrase."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import select
 import sys
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import NeedsConfirmation, Refused, UsageError
+from holdfast.domain.errors import KeyNeeded, NeedsConfirmation, Refused, UsageError
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
 
 if TYPE_CHECKING:
@@ -84,3 +85,14 @@ def has_keyboard(invocation: Invocation) -> bool:
         return live and sys.stdin is not None and sys.stdin.isatty()
     except ValueError:  # closed
         return False
+
+
+def ask_passphrase(invocation: Invocation, question: str) -> str:
+    """What a person types, unseen."""
+    from getpass import getpass
+
+    invocation.terminal.flush()
+    try:
+        return getpass(question)
+    except EOFError:
+        raise KeyNeeded("no passphrase was given") from None

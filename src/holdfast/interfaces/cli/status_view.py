@@ -19,10 +19,8 @@ from holdfast.interfaces.cli.checkpoint_view import (
     identifier,
     left_out_words,
     list_skipped,
-    moment,
     title,
 )
-from holdfast.interfaces.cli.round_view import approval_words
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     DIM,
@@ -33,12 +31,13 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.text_layout import Part, show_fitted
-from holdfast.interfaces.cli.wording import ago, count, iso, percent, size
+from holdfast.interfaces.cli.wording import ago, count, iso, moment, percent, size, when_words
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
     from holdfast.api.automation import Problem
     from holdfast.api.health import WorkspaceStatus
+    from holdfast.api.rounds import ApprovalStatus
     from holdfast.api.views.health import StatusView
     from holdfast.interfaces.agent_setup.protection import Protection
 
@@ -289,7 +288,7 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
     if not terminal.for_people or status.found.approval is None:
         _fact(terminal, "session", Part(visible(name), elastic=True), Part(told), more)
         if status.found.approval is not None:
-            words = approval_words(status.found.approval, now)
+            words = _approval_words(status.found.approval, now)
             _fact(terminal, "round", words + _abandoned(terminal, status))
         return
     approved = "not approved yet" if status.found.approval.has_unapproved else "nothing to approve"
@@ -297,6 +296,16 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
         f"; {round_title(status.found.approval.active.name)}: {approved}", optional=True
     )
     _fact(terminal, "session", Part(visible(name), elastic=True), Part(told), in_round, more)
+
+
+def _approval_words(status: ApprovalStatus, now: datetime) -> str:
+    """`round 2, 3 checkpoints, not approved yet, unsaved changes; last approval 2 hours ago`."""
+    parts = [round_title(status.active.name), count(status.checkpoints, "checkpoint")]
+    parts.append("not approved yet" if status.has_unapproved else "nothing to approve")
+    if status.unsaved:
+        parts.append("unsaved changes")
+    last = status.last_approved_at_ns
+    return ", ".join(parts) + (f"; last approval {ago(moment(last), now)}" if last else "")
 
 
 def _abandoned(terminal: Terminal, status: Status) -> str:
@@ -310,7 +319,7 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
         why = "HEAD was deleted" if status.found.checkpoints else "no checkpoint yet"
         _fact(terminal, "HEAD", f'{why}; make one: holdfast checkpoint "why"{status.chosen}')
         return
-    when = moment(terminal, status.found.head, now)
+    when = when_words(terminal, status.found.head.created_at, now)
     known = Part(f"{identifier(terminal, status.found.head)}, {when}: ")
     _fact(terminal, "HEAD", known, Part(title(status.found.head), elastic=True))
     if not status.found.changes and not status.found.files:

@@ -223,6 +223,14 @@ class Terminal:
         """The text in these colours, if standard output can show them."""
         return _painted(text, codes) if self.out_colour and text and codes else text
 
+    @property
+    def tick(self) -> str:
+        return self.paint("✓", GREEN)
+
+    @property
+    def cross(self) -> str:
+        return self.paint("✗", RED)
+
     def line(self, text: str = "") -> None:
         self.write(text + "\n")
 

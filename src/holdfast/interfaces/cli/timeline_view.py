@@ -1,4 +1,4 @@
-"""The timeline in a terminal: lanes as in a commit graph, one event a line.
+"""The timeline in a terminal: lanes as in a commit graph, one event a line; and its rounds.
 
     ●  checkpoint, in the colour of its confidence      ↩  restore, undo, redo, reset
     ✔  approval      beside the graph: messages, annotations, edits
@@ -8,15 +8,15 @@ Lanes that do not fit are left out, and the text is shortened: an event is never
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.restore.selections import selected_words
 from holdfast.domain.sessions import Session
-from holdfast.domain.timeline.rounds import round_name, round_title
+from holdfast.domain.timeline.rounds import Round, RoundStatus, round_name, round_title
 from holdfast.domain.timeline.timeline import Event, EventType, Outline, Timeline
-from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
+from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence, shown_id
 from holdfast.interfaces.cli.log_table import session_mark
 from holdfast.interfaces.cli.terminal import (
     BLUE,
@@ -31,12 +31,17 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.text_layout import cell_width
-from holdfast.interfaces.cli.wording import ago, first_line, iso, percent
+from holdfast.interfaces.cli.wording import first_line, moment, percent, when_words
 
 _LANE_COLOURS = (CYAN, MAGENTA, BLUE, YELLOW, GREEN, RED)
 _SHARE_OF_WIDTH = 3
 _RESTORING = (EventType.RESTORE, EventType.UNDO, EventType.REDO, EventType.RESET)
 _LEAST_TEXT = 20
+_ROUND_COLOURS = {
+    RoundStatus.ACTIVE: CYAN,
+    RoundStatus.MERGED: GREEN,
+    RoundStatus.ABANDONED: YELLOW,
+}
 
 
 def show_timeline(
@@ -116,8 +121,7 @@ def _words(
     terminal: Terminal, event: Event, now: datetime
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What is said about an event, piece by piece with its colours."""
-    at = datetime.fromtimestamp(event.at_ns / 1e9, tz=UTC)
-    when = ago(at, now) if terminal.for_people else iso(at)
+    when = when_words(terminal, moment(event.at_ns), now)
     if event.checkpoint is not None:
         yield from _about_checkpoint(terminal, event, event.checkpoint, when)
     elif event.ended is not None:
@@ -133,7 +137,7 @@ def _words(
             yield "(rolled back)", (DIM,)
         yield _line(event.message.content), (DIM,) if gone else ()
     elif event.annotation is not None:
-        yield f"note on {_short(terminal, event.annotation.checkpoint_id)}", (MAGENTA,)
+        yield f"note on {shown_id(terminal, event.annotation.checkpoint_id)}", (MAGENTA,)
         yield when, (DIM,)
         yield _line(event.annotation.text), ()
     elif event.activity is not None:
@@ -145,7 +149,7 @@ def _words(
 def _about_checkpoint(
     terminal: Terminal, event: Event, row: Outline, when: str
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    yield _short(terminal, row.id), (CYAN,)
+    yield shown_id(terminal, row.id), (CYAN,)
     if event.is_head:
         yield "(HEAD)", (BOLD, CYAN)
     if event.is_approved:
@@ -192,13 +196,32 @@ def _cut(text: str, width: int) -> str:
     return kept + "…"
 
 
-def _short(terminal: Terminal, identifier: str) -> str:
-    return short(identifier) if terminal.for_people else identifier
-
-
 def _line(text: str) -> str:
     return visible(first_line(text))
 
 
 def _colour(lane: int) -> str:
     return _LANE_COLOURS[lane % len(_LANE_COLOURS)]
+
+
+def show_rounds(
+    terminal: Terminal, rounds: Sequence[Round], now: datetime, chosen: str = ""
+) -> None:
+    """Newest first, one line each, with the way back to what was abandoned."""
+    for one in reversed(rounds):
+        ended = one.ended_at_ns
+        at = moment(one.started_at_ns if ended is None else ended)
+        when = when_words(terminal, at, now)
+        parts = [
+            terminal.paint(round_title(one.name), BOLD),
+            terminal.paint(one.status.word, _ROUND_COLOURS[one.status]),
+            when if ended is not None else f"since {when}",
+        ]
+        if one.head is not None:
+            parts.append(terminal.paint(shown_id(terminal, one.head), CYAN))
+        if one.message:
+            parts.append(visible(first_line(one.message)))
+        terminal.line("  ".join(parts))
+        if one.status is RoundStatus.ABANDONED and one.head and terminal.for_people:
+            way = f"    bring it back: holdfast restore {short(one.head)}{chosen}"
+            terminal.line(terminal.paint(way, DIM))

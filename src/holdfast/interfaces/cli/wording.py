@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from holdfast.domain.wording import count_words as count
 from holdfast.domain.wording import iso
 from holdfast.domain.wording import size_words as size
 
-__all__ = ["ago", "count", "duration", "first_line", "iso", "percent", "shortened", "size"]
+if TYPE_CHECKING:
+    from holdfast.interfaces.cli.terminal import Terminal
+
+__all__ = [
+    "ago",
+    "count",
+    "duration",
+    "first_line",
+    "iso",
+    "moment",
+    "percent",
+    "shortened",
+    "size",
+    "when_words",
+]
 
 _STEPS = (
     (60, 1, "second"),
@@ -20,6 +35,15 @@ _STEPS = (
 
 def duration(elapsed_ms: float) -> str:
     return f"{elapsed_ms:.0f} ms" if elapsed_ms < 1000 else f"{elapsed_ms / 1000:.1f} s"
+
+
+def moment(at_ns: int) -> datetime:
+    return datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
+
+
+def when_words(terminal: Terminal, at: datetime, now: datetime) -> str:
+    """How long ago, for people; the time itself in a pipe."""
+    return ago(at, now) if terminal.for_people else iso(at)
 
 
 def ago(moment: datetime, now: datetime) -> str:

@@ -114,14 +114,14 @@ def _report(
 
         invocation.emit(accept_view(chosen, outcome, invocation.elapsed_ms))
         return
-    from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
+    from holdfast.interfaces.cli.terminal import DIM, visible
     from holdfast.interfaces.cli.wording import count, first_line
 
     terminal = invocation.terminal
     if outcome.commit is None:
         _show_plan(terminal, chosen, outcome)
     else:
-        mark = terminal.paint("✓", GREEN)
+        mark = terminal.tick
         files = count(len(outcome.plan.paths), "file")
         subject = visible(first_line(outcome.message))
         terminal.sentence(f"{mark} Committed {files} as {outcome.commit[:10]}: {subject}")

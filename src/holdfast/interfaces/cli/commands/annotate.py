@@ -31,7 +31,6 @@ def run(invocation: Invocation) -> int:
     from holdfast.api.views.checkpoints import annotation_view
     from holdfast.interfaces.cli.checkpoint_view import identifier
     from holdfast.interfaces.cli.standard_input import text_on_standard_input
-    from holdfast.interfaces.cli.terminal import GREEN
 
     words = invocation.at_most(2, "a checkpoint", "a text")
     if len(words) < 2:
@@ -51,5 +50,5 @@ def run(invocation: Invocation) -> int:
         return 0
     terminal = invocation.terminal
     did = "Annotated" if noted.revision == 1 else f"Edited annotation {noted.number} of"
-    terminal.line(f"{terminal.paint('✓', GREEN)} {did} {identifier(terminal, found)}")
+    terminal.line(f"{terminal.tick} {did} {identifier(terminal, found)}")
     return 0

@@ -57,13 +57,13 @@ def run(invocation: Invocation) -> int:
 
 def _show(invocation: Invocation, outcome: ApproveOutcome) -> None:
     from holdfast.interfaces.cli.checkpoint_view import identifier
-    from holdfast.interfaces.cli.terminal import DIM, GREEN
+    from holdfast.interfaces.cli.terminal import DIM
     from holdfast.interfaces.cli.wording import count, duration
 
     terminal = invocation.terminal
     words = count(outcome.count, "checkpoint")
     terminal.sentence(
-        f"{terminal.paint('✓', GREEN)} Approved {round_title(outcome.merged)} at "
+        f"{terminal.tick} Approved {round_title(outcome.merged)} at "
         f"{identifier(terminal, outcome.approved)}: {words}, {duration(invocation.elapsed_ms)}"
     )
     again = invocation.chosen_session + terminal.sure

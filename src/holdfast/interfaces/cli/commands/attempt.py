@@ -153,11 +153,11 @@ def _tell(invocation: Invocation, opened: Workspace, attempt: Activity, status: 
         invocation.emit(attempt_view(attempt, status, invocation.elapsed_ms))
         return
     from holdfast.domain.ids import short
-    from holdfast.interfaces.cli.terminal import GREEN, YELLOW
+    from holdfast.interfaces.cli.terminal import YELLOW
 
     aside = invocation.terminal.aside()
     if status == 0:
-        mark, said = aside.paint("✓", GREEN), f"kept; before it: {short(attempt.checkpoint)}"
+        mark, said = aside.tick, f"kept; before it: {short(attempt.checkpoint)}"
     else:
         mark = aside.paint("↩", YELLOW)
         undo = f"holdfast undo{invocation.chosen_session}{aside.sure}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal, visible
+from holdfast.interfaces.cli.terminal import DIM, RED, Terminal, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def run(invocation: Invocation) -> int:
     if problems:
         words = count(len(problems), "problem")
         mend = "; what can be mended: holdfast repair"
-        terminal.line(f"{terminal.paint('✗', RED)} The store is damaged: {words}, {took}{mend}")
+        terminal.line(f"{terminal.cross} The store is damaged: {words}, {took}{mend}")
         return _DAMAGED
     what = "The store is sound" if invocation.options.data else "The store's structure is sound"
     unread = "" if invocation.options.data else "; content was not read (--data)"
-    terminal.line(f"{terminal.paint('✓', GREEN)} {what}: 0 problems, {took}{unread}")
+    terminal.line(f"{terminal.tick} {what}: 0 problems, {took}{unread}")
     return 0
 
 

@@ -36,11 +36,11 @@ def _require_no_hidden_record(found: Checkpoint, typed: str) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.checkpoint_view import identifier, moment, show_saved_first, title
+    from holdfast.interfaces.cli.checkpoint_view import identifier, show_saved_first, title
     from holdfast.interfaces.cli.restore_view import target_words
     from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
-    from holdfast.interfaces.cli.terminal import DIM, GREEN
-    from holdfast.interfaces.cli.wording import size
+    from holdfast.interfaces.cli.terminal import DIM
+    from holdfast.interfaces.cli.wording import size, when_words
 
     words = invocation.at_most(1, "one checkpoint")
     if not words:
@@ -51,7 +51,7 @@ def run(invocation: Invocation) -> int:
         _require_no_hidden_record(found, words[0])
         if not invocation.options.yes and not invocation.json and can_ask(invocation):
             aside = terminal.aside()
-            when = moment(aside, found, invocation.now)
+            when = when_words(aside, found.created_at, invocation.now)
             aside.sentence(f"{identifier(aside, found)}, {when}: {title(found)}")
         require_confirmation(
             invocation,
@@ -66,8 +66,7 @@ def run(invocation: Invocation) -> int:
 
         invocation.emit(deleted_view(found, outcome))
         return 0
-    mark = terminal.paint("✓", GREEN)
-    terminal.sentence(f"{mark} Deleted {identifier(terminal, found)}: {title(found)}")
+    terminal.sentence(f"{terminal.tick} Deleted {identifier(terminal, found)}: {title(found)}")
     freed = f"{size(outcome.freed_bytes)} freed"
     if outcome.waiting:
         freed = "what little space it took is given back by the next: holdfast cleanup"

@@ -12,7 +12,7 @@ from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
     from holdfast.domain.trees.changes import Change
-    from holdfast.interfaces.cli.demonstration.story import Step
+    from holdfast.interfaces.cli.demonstration import Step
 
 ANSWERS = True
 AGENT_WARNING = False
@@ -35,7 +35,7 @@ example:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.demonstration.story import story
+    from holdfast.interfaces.cli.demonstration import story
 
     invocation.at_most(0)
     terminal = invocation.terminal

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
+from holdfast.domain.trees.changes import Change
 from holdfast.interfaces.cli.arguments import Parser, context_lines
+from holdfast.interfaces.cli.diff_view import changed_path, content_note, notes, show_difference
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.path_arguments import is_known_path
+from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal
+from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import Difference
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.interfaces.cli.terminal import Terminal
 
 ANSWERS = True
+_HOW_PATHS_ARE_GIVEN = (
+    "paths are relative to the current directory; from the workspace's top: :/PATH"
+)
+_BAR = 30
+_SHORTEST_BAR = 10
+_BESIDES = 10
+"""Cells of a row for spaces, the separator and the number."""
 
 
 def configure(parser: Parser) -> None:
@@ -79,11 +91,6 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-_HOW_PATHS_ARE_GIVEN = (
-    "paths are relative to the current directory; from the workspace's top: :/PATH"
-)
-
-
 def _sides(
     invocation: Invocation, opened: Workspace
 ) -> tuple[Checkpoint, Checkpoint | None, list[str]]:
@@ -144,7 +151,11 @@ def _checkpoint(
         if not invocation.options.dashes and is_known_path(invocation, opened, word, found):
             return None
         raise
-    if not invocation.options.dashes and not invocation.json and _is_there(invocation, word):
+    if (
+        not invocation.options.dashes
+        and not invocation.json
+        and os.path.lexists(invocation.directory / word)
+    ):
         invocation.terminal.note(
             f"note: {word} is a checkpoint and a path; the path: holdfast diff -- {word}"
         )
@@ -161,12 +172,6 @@ def _require_path(
     raise NotFound(f"{word!r} is neither a checkpoint nor a path", hint=_HOW_PATHS_ARE_GIVEN)
 
 
-def _is_there(invocation: Invocation, word: str) -> bool:
-    import os
-
-    return os.path.lexists(invocation.directory / word)
-
-
 def _render(invocation: Invocation, difference: Difference) -> None:
     options, terminal = invocation.options, invocation.terminal
     if not difference.changes and terminal.for_people and not invocation.json:
@@ -174,7 +179,7 @@ def _render(invocation: Invocation, difference: Difference) -> None:
         terminal.note("no differences")
         return
     if invocation.json:
-        from holdfast.interfaces.cli.diff_views.as_json import write_json
+        from holdfast.interfaces.cli.diff_output import write_json
 
         write_json(terminal, difference, hunks=options.patch)
     elif options.name_only:
@@ -182,20 +187,19 @@ def _render(invocation: Invocation, difference: Difference) -> None:
             terminal.line(terminal.path(change.path))
     elif options.stat:
         _show_sessions(terminal, difference)
-        from holdfast.interfaces.cli.diff_views.stat import show_stat
-
-        show_stat(terminal, difference)
+        _show_stat(terminal, difference)
     elif options.side_by_side:
         _show_sessions(terminal, difference)
-        from holdfast.interfaces.cli.diff_views.side_by_side import show_side_by_side
+        from holdfast.interfaces.cli.side_by_side import show_side_by_side
 
         show_side_by_side(terminal, difference)
-    else:
-        if not options.patch:
-            _show_sessions(terminal, difference)
-        from holdfast.interfaces.cli.diff_views.unified import show_unified
+    elif options.patch:
+        from holdfast.interfaces.cli.diff_output import write_patch
 
-        show_unified(terminal, difference, exact=options.patch)
+        write_patch(terminal, difference)
+    else:
+        _show_sessions(terminal, difference)
+        show_difference(terminal, difference)
 
 
 def _show_sessions(terminal: Terminal, difference: Difference) -> None:
@@ -209,3 +213,61 @@ def _show_sessions(terminal: Terminal, difference: Difference) -> None:
         if one is not None:
             session = visible(one.session_id)
             terminal.line(f"{label:<4} {identifier(terminal, one)} {{{session}}} {title(one)}")
+
+
+class _LineCounts(NamedTuple):
+    added: int
+    removed: int
+    note: str | None
+
+
+def _show_stat(terminal: Terminal, difference: Difference) -> None:
+    rows = [
+        (changed_path(terminal, change), _count(difference, change))
+        for change in difference.changes
+    ]
+    widest = max((len(name) for name, _ in rows), default=0)
+    most = max((counts.added + counts.removed for _, counts in rows), default=0)
+    bar = _BAR
+    if terminal.for_people:  # the bars give way first, then the beginnings of long paths
+        bar = min(_BAR, max(_SHORTEST_BAR, terminal.width - widest - _BESIDES))
+        widest = min(widest, max(terminal.width - bar - _BESIDES, _SHORTEST_BAR))
+    for name, counts in rows:
+        shown = name if len(name) <= widest else f"…{name[1 - widest :]}"
+        terminal.line(f" {shown:<{widest}} | {_row(terminal, counts, most, bar)}")
+    _total(terminal, [counts for _, counts in rows])
+
+
+def _count(difference: Difference, change: Change) -> _LineCounts:
+    content = difference.content(change)
+    if content is None:
+        return _LineCounts(0, 0, ", ".join(notes(change)) or change.type.value)
+    if (note := content_note(content)) is not None:
+        return _LineCounts(0, 0, note)
+    added = removed = 0
+    for hunk in content.hunks():
+        added += sum(line.kind == "+" for line in hunk.lines)
+        removed += sum(line.kind == "-" for line in hunk.lines)
+    return _LineCounts(added, removed, None)
+
+
+def _row(terminal: Terminal, counts: _LineCounts, most: int, bar: int) -> str:
+    if counts.note is not None:
+        return terminal.paint(counts.note, DIM)
+    lines = counts.added + counts.removed
+    scale = min(1.0, bar / most) if most else 0.0
+    plus = terminal.paint("+" * _share(counts.added, scale), GREEN)
+    minus = terminal.paint("-" * _share(counts.removed, scale), RED)
+    return f"{lines:>5} {plus}{minus}"
+
+
+def _share(lines: int, scale: float) -> int:
+    return max(round(lines * scale), 1) if lines else 0
+
+
+def _total(terminal: Terminal, rows: Sequence[_LineCounts]) -> None:
+    added, removed = sum(row.added for row in rows), sum(row.removed for row in rows)
+    terminal.line(
+        f" {count(len(rows), 'path')} changed, {count(added, 'line')} added, "
+        f"{count(removed, 'line')} removed"
+    )

@@ -93,7 +93,7 @@ def _warn(invocation: Invocation, warnings: list[str]) -> None:
 
 
 def _git_bundle(invocation: Invocation, words: list[str]) -> int:
-    from holdfast.interfaces.cli.terminal import GREEN, visible
+    from holdfast.interfaces.cli.terminal import visible
     from holdfast.interfaces.cli.wording import count, duration, size
 
     if len(words) > 1:
@@ -119,7 +119,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
         return _PARTIAL if outcome.warnings else 0
     terminal = invocation.terminal
     terminal.line(
-        f"{terminal.paint('✓', GREEN)} Exported {count(outcome.commits, 'checkpoint')} to "
+        f"{terminal.tick} Exported {count(outcome.commits, 'checkpoint')} to "
         f"{visible(str(path))}: {size(file_bytes)}, {duration(invocation.elapsed_ms)}"
     )
     _warn(invocation, [*outcome.warnings, *unsealed])
@@ -159,7 +159,7 @@ def _require_outside(invocation: Invocation, opened: Workspace, path: Path) -> N
 def _report(
     invocation: Invocation, path: Path, outcome: ExportOutcome, warnings: list[str]
 ) -> None:
-    from holdfast.interfaces.cli.terminal import GREEN, visible
+    from holdfast.interfaces.cli.terminal import visible
     from holdfast.interfaces.cli.wording import count, duration, size
 
     if invocation.json:
@@ -171,7 +171,7 @@ def _report(
     what = count(outcome.checkpoints, "checkpoint")
     where = count(len(outcome.sessions), "session")
     terminal.line(
-        f"{terminal.paint('✓', GREEN)} Exported {what} of {where} to {visible(str(path))}: "
+        f"{terminal.tick} Exported {what} of {where} to {visible(str(path))}: "
         f"{size(outcome.file_bytes)}, {duration(invocation.elapsed_ms)}"
     )
     _warn(invocation, warnings)

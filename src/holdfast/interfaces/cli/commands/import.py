@@ -72,7 +72,7 @@ def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
 
 
 def _report(invocation: Invocation, outcome: ImportOutcome) -> None:
-    from holdfast.interfaces.cli.terminal import GREEN, visible
+    from holdfast.interfaces.cli.terminal import visible
     from holdfast.interfaces.cli.wording import count, duration, size
 
     dry_run: bool = invocation.options.dry_run
@@ -82,7 +82,7 @@ def _report(invocation: Invocation, outcome: ImportOutcome) -> None:
         invocation.emit(import_view(outcome, invocation.elapsed_ms, dry_run=dry_run))
         return
     terminal = invocation.terminal
-    tick = terminal.paint("✓", GREEN)
+    tick = terminal.tick
     here = count(outcome.already_there, "checkpoint")
     if not outcome.added:
         terminal.line(f"{tick} Nothing to import: all {here} are here already")

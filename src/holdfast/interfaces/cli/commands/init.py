@@ -8,14 +8,14 @@ from pathlib import Path
 
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.passphrases import (
+from holdfast.interfaces.cli.commands.key import (
     add_new_key_options,
     new_secret,
     wants_new_key,
     way_to_new_key,
 )
-from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import DIM, visible
 
 _IF_LOST = """\
   It is encrypted. Whoever loses every key of it loses what is in it: nobody can bring it back.
@@ -97,7 +97,7 @@ def run(invocation: Invocation) -> int:
         return 0
     terminal = invocation.terminal
     word = "protects" if created else "already protects"
-    terminal.line(f"{terminal.paint('✓', GREEN)} Holdfast {word} {visible(str(workspace))}")
+    terminal.line(f"{terminal.tick} Holdfast {word} {visible(str(workspace))}")
     terminal.line(f"  The store is {visible(str(store))}")
     if created and encrypted:
         terminal.line(_IF_LOST)

@@ -14,7 +14,7 @@ from holdfast.domain.errors import HoldfastError, NotFound, UsageError
 from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
+from holdfast.interfaces.cli.terminal import DIM, visible
 
 if TYPE_CHECKING:
     from holdfast.interfaces.agent_setup.installation import Installation
@@ -174,7 +174,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
     elif kept:
         terminal.sentence(f"{agent}: {word}, except for the files listed above")
     elif not dry_run:
-        terminal.sentence(f"{terminal.paint('✓', GREEN)} {agent}: {word}")
+        terminal.sentence(f"{terminal.tick} {agent}: {word}")
         if word == "installed":
             terminal.sentence(
                 "  Every state is saved before the agent changes it. Go back: holdfast undo"
@@ -184,7 +184,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
         _show_remains(invocation)
     if done.test_event_ms is not None:
         ran = f"verified: a test event ran in {done.test_event_ms} ms"
-        terminal.sentence(f"{terminal.paint('✓', GREEN)} {ran}")
+        terminal.sentence(f"{terminal.tick} {ran}")
         if done.withheld is not None:
             terminal.warn(f"not protected yet: {visible(done.withheld.reason)}")
             terminal.sentence(f"  {visible(done.withheld.cure)}")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from holdfast.domain.errors import Refused, UsageError
+import os
+from collections.abc import Callable
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import KeyNeeded, Refused, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.passphrases import (
-    add_new_key_options,
-    new_secret,
-    wants_new_key,
-    way_to_new_key,
-)
-from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
+from holdfast.interfaces.cli.standard_input import ask_passphrase, can_ask
+from holdfast.interfaces.cli.terminal import DIM, visible
 
+if TYPE_CHECKING:
+    from holdfast.api.keys import Secret
 ANSWERS = True
 ACTIONS = {"list": 0, "add": 0, "change": 0, "remove": 1}
 
@@ -70,10 +73,65 @@ def run(invocation: Invocation) -> int:
     terminal = invocation.terminal
     if action != "list":
         done = {"add": "Added a key", "change": "Changed the key", "remove": "Removed a key"}
-        terminal.line(f"{terminal.paint('✓', GREEN)} {done[action]}")
+        terminal.line(f"{terminal.tick} {done[action]}")
     if action == "change" and (way := way_to_new_key(invocation)) is not None:
         terminal.line(f"  {way}")
     for slot in slots:
         note = terminal.paint("  (the one used now)", DIM) if slot.id == used else ""
         terminal.line(f"{visible(slot.id)}  {slot.kind}{note}")
     return 0
+
+
+def add_new_key_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--key-file", metavar="PATH", help="the key is in this file, which is made if it is missing"
+    )
+    parser.add_argument(
+        "--passphrase-file", metavar="PATH", help="the key is a passphrase, the first line of PATH"
+    )
+
+
+def wants_new_key(invocation: Invocation) -> bool:
+    options = invocation.options
+    return options.key_file is not None or options.passphrase_file is not None
+
+
+def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
+    """What the options name, or a passphrase that is asked for twice; called with the workspace."""
+    options = invocation.options
+    if options.key_file is not None and options.passphrase_file is not None:
+        raise UsageError("a key is either a file or a passphrase, not both")
+
+    def get(workspace: Path) -> Secret:
+        from holdfast.api.keys import key_file_secret, passphrase_file_secret, passphrase_secret
+
+        if options.key_file is not None:
+            return key_file_secret(Path(options.key_file), workspace, os.environ)
+        if options.passphrase_file is not None:
+            return passphrase_file_secret(Path(options.passphrase_file))
+        if invocation.json or not can_ask(invocation):
+            raise KeyNeeded(
+                "there is nobody to ask for a new passphrase",
+                hint="give --key-file PATH, or --passphrase-file PATH",
+            )
+        first = ask_passphrase(invocation, "New passphrase: ")
+        secret = passphrase_secret(first)
+        if ask_passphrase(invocation, "The same again: ") != first:
+            raise Refused("the two passphrases differ: nothing was changed")
+        return secret
+
+    return get
+
+
+def way_to_new_key(invocation: Invocation) -> str | None:
+    """What to do so that later commands find a new key that a file holds, if they do not yet."""
+    options = invocation.options
+    variable, named = "HOLDFAST_KEY_FILE", options.key_file
+    if named is None:
+        variable, named = "HOLDFAST_PASSPHRASE_FILE", options.passphrase_file
+    if named is None:
+        return None
+    place, known = Path(named).expanduser().absolute(), os.environ.get(variable)
+    if known and Path(known).expanduser().absolute() == place:
+        return None
+    return f"Later commands have to be told of it: export {variable}={quote(visible(str(place)))}"

@@ -301,8 +301,8 @@ def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
 
 def _rounds(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.log_table import session_mark
-    from holdfast.interfaces.cli.round_view import show_rounds
     from holdfast.interfaces.cli.terminal import BOLD, visible
+    from holdfast.interfaces.cli.timeline_view import show_rounds
 
     limit = _limit(invocation.options.limit)
     with invocation.open(goes_back=True) as opened:

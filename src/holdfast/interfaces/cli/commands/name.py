@@ -39,7 +39,7 @@ examples:
 def run(invocation: Invocation) -> int:
     from holdfast.api.views.checkpoints import tagged_checkpoint_view
     from holdfast.interfaces.cli.checkpoint_view import identifier
-    from holdfast.interfaces.cli.terminal import GREEN, visible
+    from holdfast.interfaces.cli.terminal import visible
 
     words, options = invocation.at_most(2, "a checkpoint", "a name"), invocation.options
     if not words or not (len(words) == 2 or options.tag or options.untag or options.remove):
@@ -65,8 +65,7 @@ def run(invocation: Invocation) -> int:
     told = f" with the tags {tags}" if tags else ""
     called = "is called" if named.name else "has no name"
     name = f" {visible(named.name)}" if named.name else ""
-    mark = terminal.paint("✓", GREEN)
-    terminal.sentence(f"{mark} {identifier(terminal, found)} {called}{name}{told}")
+    terminal.sentence(f"{terminal.tick} {identifier(terminal, found)} {called}{name}{told}")
     return 0
 
 

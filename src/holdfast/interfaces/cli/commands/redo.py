@@ -23,7 +23,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.undo_dialog import undo_and_report, undo_or_redo
+    from holdfast.interfaces.cli.commands.undo import undo_and_report, undo_or_redo
 
     with invocation.open() as opened:
         scope = invocation.scope(opened)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.terminal import BOLD, GREEN, RED, visible
+from holdfast.interfaces.cli.terminal import BOLD, RED, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _status(outcome: RepairOutcome) -> int:
 def _show(invocation: Invocation, outcome: RepairOutcome) -> None:
     terminal = invocation.terminal
     if not outcome.plan.steps:
-        terminal.line(f"{terminal.paint('✓', GREEN)} The store is sound: nothing to repair")
+        terminal.line(f"{terminal.tick} The store is sound: nothing to repair")
         return
     for step in outcome.plan.steps:
         label = terminal.paint(step.type.value, BOLD)
@@ -70,6 +70,6 @@ def _show(invocation: Invocation, outcome: RepairOutcome) -> None:
             terminal.line(f"    {terminal.paint('lost', RED)} {visible(loss)}")
     steps = count(len(outcome.plan.steps), "step")
     if outcome.done:
-        terminal.line(f"{terminal.paint('✓', GREEN)} Repaired: {steps}")
+        terminal.line(f"{terminal.tick} Repaired: {steps}")
     else:
         terminal.line(f"{steps}; nothing was changed. Carry them out: holdfast repair --yes")

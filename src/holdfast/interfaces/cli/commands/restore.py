@@ -180,11 +180,11 @@ def run(invocation: Invocation) -> int:
                 raise UsageError("-U is about hunks", hint="name some: --hunk 1")
             incomplete = False
             if external:
-                from holdfast.interfaces.cli.external_choice import choose_external
+                from holdfast.interfaces.cli.restore_choices import choose_external
 
                 request, incomplete = choose_external(invocation, opened, request)
             return restore_and_report(invocation, opened, request) or (PARTIAL * incomplete)
-        from holdfast.interfaces.cli.hunk_choice import choose_hunks
+        from holdfast.interfaces.cli.restore_choices import choose_hunks
 
         return restore_and_report(invocation, opened, *choose_hunks(invocation, opened, request))
 
@@ -217,7 +217,7 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
     from holdfast.domain.ids import short
     from holdfast.interfaces.cli.checkpoint_view import title
     from holdfast.interfaces.cli.moment_picker import MomentPicker
-    from holdfast.interfaces.cli.replay_view.screen import Screen
+    from holdfast.interfaces.cli.screen import Screen
     from holdfast.interfaces.cli.terminal import BOLD
     from holdfast.interfaces.cli.wording import ago
 
@@ -242,7 +242,7 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
 
 
 def _patch(invocation: Invocation, opened: Workspace, request: RestoreRequest) -> int:
-    from holdfast.interfaces.cli.hunk_choice import choose_patches
+    from holdfast.interfaces.cli.restore_choices import choose_patches
     from holdfast.interfaces.cli.restore_dialog import restore_and_report
 
     if invocation.options.hunks:

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from holdfast.domain.errors import UsageError
+from holdfast.domain.ids import SessionId
+from holdfast.domain.search.highlights import Excerpt
+from holdfast.domain.search.hits import Field, Hit, Match
+from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.checkpoint_view import identifier, kind_colour, title
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.log_table import session_mark
+from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, YELLOW, Terminal, visible
+from holdfast.interfaces.cli.wording import moment, when_words
 
 ANSWERS = True
 _DEFAULT_LIMIT = 20
@@ -45,9 +55,6 @@ examples:
 def run(invocation: Invocation) -> int:
     from shlex import quote
 
-    from holdfast.interfaces.cli.search_view import show_hits
-    from holdfast.interfaces.cli.terminal import visible
-
     query = " ".join(invocation.all_words)
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
@@ -81,3 +88,73 @@ def _limit(text: str | None) -> int:
     if not (text.isascii() and text.isdigit()) or not int(text[:20]):
         raise UsageError(f"-n takes a number from 1 on, not {text!r}")
     return min(int(text[:20]), sys.maxsize)
+
+
+def show_hits(
+    terminal: Terminal,
+    hits: Sequence[Hit],
+    now: datetime,
+    *,
+    sessions: Mapping[SessionId, Session],
+) -> None:
+    """Where there are several `sessions`, each hit names its own: by the title for people."""
+    for hit in hits:
+        when = when_words(terminal, moment(hit.at_ns), now)
+        where = ""
+        if len(sessions) > 1:
+            known = sessions.get(hit.session_id) if terminal.for_people else None
+            mark = visible(hit.session_id) if known is None else session_mark(known)
+            where = f"  {terminal.paint(mark, CYAN)}"
+        found = hit.checkpoint
+        shown: list[str] = []
+        if found is None:
+            head = f"{terminal.paint('message', DIM)}  {when}{where}"
+        else:
+            kind = terminal.paint(found.kind.value, kind_colour(found.kind))
+            name = identifier(terminal, found)
+            head = f"{name}  {when}  {kind}{where}  {_title(terminal, title(found), hit.matches)}"
+            shown += [found.name or "", title(found)]
+        terminal.sentence(head)
+        for match in hit.matches:
+            if match.message_index is None and _is_shown(match, shown):
+                continue
+            shown.append(match.excerpt.text)
+            terminal.sentence(
+                f"    {terminal.paint(_label(match), DIM)} {_text(terminal, match.excerpt)}"
+            )
+
+
+def _title(terminal: Terminal, text: str, matches: Sequence[Match]) -> str:
+    """The reason in the heading, where it has all of a match with what matched in it."""
+    for match in matches:
+        found = match.excerpt
+        place = text.find(found.text)
+        if match.field is Field.REASONING and place >= 0:
+            spans = tuple((place + begin, place + end) for begin, end in found.spans)
+            return _text(terminal, Excerpt(text, spans))
+    return text
+
+
+def _is_shown(match: Match, shown: Sequence[str]) -> bool:
+    """Whether a line above has the same: a command is in the reason, and its path in both."""
+    text = match.excerpt.text.strip("… ")
+    return any(text in line for line in shown)
+
+
+def _label(match: Match) -> str:
+    if match.field is Field.REASONING:
+        return "reason:"
+    if match.message_index is None:
+        return f"{match.field.value}:"
+    gone = ", rolled back" if match.rolled_back else ""
+    return f"{match.field.value} {match.message_index + 1} ({match.role}{gone}):"
+
+
+def _text(terminal: Terminal, found: Excerpt) -> str:
+    """What matched stands out; nothing in the text can do more than be read."""
+    parts, at = [], 0
+    for begin, end in found.spans:
+        parts.append(visible(found.text[at:begin]))
+        parts.append(terminal.paint(visible(found.text[begin:end]), BOLD, YELLOW))
+        at = end
+    return "".join([*parts, visible(found.text[at:])])

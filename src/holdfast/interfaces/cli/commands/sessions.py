@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
+from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, Terminal, visible
+from holdfast.interfaces.cli.text_layout import cell_width, padded
+from holdfast.interfaces.cli.wording import ago, count, iso, moment, shortened, size
 
 if TYPE_CHECKING:
+    from holdfast.api.sessions import SessionSummary
     from holdfast.api.workspace import Workspace
-    from holdfast.domain.sessions import Session
 
 ANSWERS = True
 ACTIONS = {"rename": 2, "end": 1, "archive": 1, "delete": 1}
 _DONE = {"rename": "Renamed", "end": "Ended", "archive": "Archived", "delete": "Deleted"}
+_NAMES = (" ", "title", "agent", "status", "checkpoints", "unapproved", "last activity", "id")
+_LONGEST_TITLE = 48
+_GAP = "  "
 
 
 def configure(parser: Parser) -> None:
@@ -74,15 +83,11 @@ def _list(invocation: Invocation, opened: Workspace) -> int:
     elif not found:
         invocation.terminal.note('no session yet; begin one: holdfast checkpoint "why"')
     else:
-        from holdfast.interfaces.cli.session_table import show_sessions
-
         show_sessions(invocation.terminal, found, invocation.now)
     return 0
 
 
 def _change(invocation: Invocation, opened: Workspace, session: Session, words: list[str]) -> int:
-    from holdfast.interfaces.cli.terminal import GREEN
-
     action, sessions = words[0], opened.sessions
     if action == "rename":
         sessions.rename(session.id, words[2])
@@ -97,15 +102,13 @@ def _change(invocation: Invocation, opened: Workspace, session: Session, words: 
         invocation.emit(changed_session_view(now, sessions.status(now)))
         return 0
     terminal = invocation.terminal
-    terminal.sentence(f"{terminal.paint('✓', GREEN)} {_DONE[action]} {_name(now)}")
+    terminal.sentence(f"{terminal.tick} {_DONE[action]} {_name(now)}")
     return 0
 
 
 def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
     from holdfast.interfaces.cli.checkpoint_view import show_saved_first
     from holdfast.interfaces.cli.standard_input import require_confirmation
-    from holdfast.interfaces.cli.terminal import GREEN
-    from holdfast.interfaces.cli.wording import count, size
 
     checkpoints = count(opened.sessions.checkpoint_count(session.id), "checkpoint")
     require_confirmation(
@@ -123,7 +126,7 @@ def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
         return 0
     terminal = invocation.terminal
     terminal.sentence(
-        f"{terminal.paint('✓', GREEN)} Deleted {_name(session)}: {checkpoints}, "
+        f"{terminal.tick} Deleted {_name(session)}: {checkpoints}, "
         f"{size(outcome.freed_bytes)} freed"
     )
     show_saved_first(terminal, outcome.saved_first)
@@ -133,7 +136,64 @@ def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
 
 
 def _name(session: Session) -> str:
-    from holdfast.interfaces.cli.terminal import visible
-
     title = f' "{visible(session.title)}"' if session.title else ""
     return f"session {visible(session.id)}{title}"
+
+
+def show_sessions(terminal: Terminal, found: Sequence[SessionSummary], now: datetime) -> None:
+    if terminal.for_people:
+        _show_table(terminal, found, now)
+        return
+    for one in found:
+        head = "(HEAD) " if one.has_head else ""
+        at = iso(moment(one.last_activity_ns))
+        title = visible(one.session.title or "")
+        terminal.line(
+            f"{visible(one.session.id)} {one.status.value} {visible(one.session.agent or '-')} "
+            f"{one.checkpoints} {one.unapproved} {at} {head}{title}".rstrip()
+        )
+
+
+def _show_table(terminal: Terminal, found: Sequence[SessionSummary], now: datetime) -> None:
+    rows = [_row(one, now) for one in found]
+    widths = [
+        max(cell_width(row[place]) for row in (_NAMES, *rows)) for place in range(len(_NAMES))
+    ]
+    if sum(widths) + len(_GAP) * len(widths) > terminal.width:
+        _show_list(terminal, found, now)
+        return
+    heading = _GAP.join(padded(name, width) for name, width in zip(_NAMES, widths, strict=True))
+    terminal.line(terminal.paint(heading.rstrip(), DIM))
+    for one, row in zip(found, rows, strict=True):
+        cells = [padded(text, width) for text, width in zip(row, widths, strict=True)]
+        cells[0] = terminal.paint(cells[0], BOLD, CYAN)
+        if one.status is SessionStatus.ACTIVE:
+            cells[3] = terminal.paint(cells[3], GREEN)
+        cells[-1] = terminal.paint(cells[-1].rstrip(), DIM)
+        terminal.line(_GAP.join(cells))
+
+
+def _show_list(terminal: Terminal, found: Sequence[SessionSummary], now: datetime) -> None:
+    """Where columns do not fit, what there is to say stands below the title."""
+    for one in found:
+        mark = "▶ " if one.has_head else "  "
+        title = shortened(visible(one.session.title or one.session.id), terminal.width - 2)
+        terminal.line(terminal.paint(mark, BOLD, CYAN) + terminal.paint(title, BOLD))
+        agent = f"{visible(one.session.agent)}, " if one.session.agent else ""
+        told = f"{agent}{one.status.value}, {ago(moment(one.last_activity_ns), now)}"
+        held = f"{count(one.checkpoints, 'checkpoint')}, {one.unapproved} not approved"
+        for line in (told, held, visible(one.session.id)):
+            terminal.line(terminal.paint(f"    {shortened(line, terminal.width - 4)}", DIM))
+
+
+def _row(one: SessionSummary, now: datetime) -> tuple[str, ...]:
+    return (
+        "▶" if one.has_head else "",
+        shortened(visible(one.session.title or ""), _LONGEST_TITLE),
+        visible(one.session.agent or ""),
+        one.status.value,
+        f"{one.checkpoints:,}",
+        f"{one.unapproved:,}",
+        ago(moment(one.last_activity_ns), now),
+        visible(one.session.id),
+    )

@@ -2,20 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import NotFound, UnknownReference
+from holdfast.domain.checkpoints import Checkpoint, Skipped
+from holdfast.domain.errors import NotFound, UnknownReference, UsageError
+from holdfast.domain.messages import Annotation, Message
+from holdfast.domain.paths import to_text
+from holdfast.domain.restore.selections import selection_of
+from holdfast.domain.tool_calls import call_words
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.checkpoint_view import (
+    change_words,
+    confidence_mark,
+    files_words,
+    given_confidence,
+    left_out_words,
+)
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import (
+    BLUE,
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    YELLOW,
+    Terminal,
+    visible,
+    visible_bytes,
+    visible_line,
+)
+from holdfast.interfaces.cli.wording import (
+    ago,
+    first_line,
+    iso,
+    moment,
+    shortened,
+    size,
+    when_words,
+)
 
 if TYPE_CHECKING:
-    from holdfast.api.views.checkpoints import ShownCheckpointView
+    from holdfast.api.contents import Contents
+    from holdfast.api.views.checkpoints import OldFileView, ShownCheckpointView
     from holdfast.api.workspace import Workspace
-    from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.trees.entries import Entry
 
 ANSWERS = True
+_LONGEST_MESSAGE = 120
+_LARGEST_COLOURED_BYTES = 512_000
+_LARGEST_SHOWN_BYTES = 64 << 20
 
 
 def configure(parser: Parser) -> None:
@@ -52,8 +90,6 @@ def run(invocation: Invocation) -> int:
             with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast show HEAD:{}"):
                 found = invocation.resolve(opened, wanted)
         except (UnknownReference, NotFound):
-            from holdfast.interfaces.cli.file_at_checkpoint import named_file, show_old_file
-
             named = named_file(invocation, opened, wanted) if ":" in wanted else None
             if named is None:
                 raise
@@ -105,12 +141,6 @@ def _show(
     found: Checkpoint,
     entries: Iterator[tuple[bytes, Entry]] | None,
 ) -> None:
-    from holdfast.interfaces.cli.checkpoint_sheet import (
-        show_annotations,
-        show_entries,
-        show_sheet,
-    )
-
     around = opened.conversation.around(found)
     session = opened.sessions.get(found.session_id)
     show_sheet(
@@ -127,3 +157,206 @@ def _show(
     show_annotations(invocation.terminal, around.annotations, invocation.now)
     if entries is not None:
         show_entries(invocation.terminal, entries)
+
+
+def show_sheet(
+    terminal: Terminal,
+    found: Checkpoint,
+    skipped: Sequence[Skipped],
+    *,
+    is_head: bool,
+    is_approved: bool,
+    now: datetime,
+    message: Message | None,
+    session_title: str | None = None,
+    components: Sequence[tuple[str, str]] = (),
+) -> None:
+    head = terminal.paint("  HEAD", BOLD, CYAN) if is_head else ""
+    approved = terminal.paint("  approved", BOLD, GREEN) if is_approved else ""
+    _fact(terminal, "checkpoint", terminal.paint(found.id, CYAN) + head + approved)
+    if found.name:
+        _fact(terminal, "name", terminal.paint(visible(found.name), BOLD))
+    when = iso(found.created_at)
+    _fact(
+        terminal, "when", f"{ago(found.created_at, now)} ({when})" if terminal.for_people else when
+    )
+    _fact(terminal, "kind", found.kind.value)
+    known = f'  "{visible(session_title)}"' if session_title else ""
+    _fact(terminal, "session", f"{visible(found.session_id)}{known}")
+    _fact(terminal, "round", str(found.round))
+    _show_position(terminal, found, message)
+    _fact(terminal, "parent", found.parent or "none")
+    if found.restores_from:
+        _fact(terminal, "restores", found.restores_from)
+    if (selected := selection_of(found)) is not None and selected.paths:
+        _fact(terminal, "selected", ", ".join(terminal.path(path) for path in selected.paths))
+    if (sure := given_confidence(found.kind, found.intent.confidence)) is not None:
+        _fact(terminal, "confidence", confidence_mark(terminal, sure))
+    for label, value in (("goal", found.intent.goal_id), ("task", found.intent.task_id)):
+        if value:
+            _fact(terminal, label, visible(value))
+    if found.intent.tags:
+        _fact(terminal, "tags", ", ".join(visible(tag) for tag in found.intent.tags))
+    _fact(terminal, "content", f"{files_words(found)}, {size(found.size_bytes)}")
+    _fact(terminal, "changed", change_words(found.changed))
+    if found.partial:
+        _fact(terminal, "saved", terminal.paint("in part: something could not be read", YELLOW))
+    for name, line in components:
+        _fact(terminal, name, visible(line))
+    if left_out := left_out_words(skipped):
+        _fact(terminal, "left out", left_out)
+    terminal.line()
+    for line in found.intent.reasoning.splitlines() or [""]:
+        terminal.sentence(f"    {visible(line)}", hang=4)
+    for call in () if found.kind.is_record else found.intent.tool_calls:
+        terminal.sentence(f"    {terminal.paint('tool', DIM)} {visible(call_words(call))}")
+
+
+def _show_position(terminal: Terminal, found: Checkpoint, message: Message | None) -> None:
+    """Where in the conversation it was taken, and for which use of a tool."""
+    if found.message_index is not None:
+        said = ""
+        if message is not None:
+            words = shortened(first_line(message.content), _LONGEST_MESSAGE)
+            said = f", {message.role.value}: {visible(words)}"
+        _fact(terminal, "message", f"{found.message_index + 1}{said}")
+    if found.tool_use_id is not None:
+        _fact(terminal, "tool use", visible(found.tool_use_id))
+
+
+def show_annotations(terminal: Terminal, notes: Sequence[Annotation], now: datetime) -> None:
+    for note in notes:
+        when = when_words(terminal, moment(note.at_ns), now)
+        by = f" by {visible(note.author)}" if note.author else ""
+        edited = f", revision {note.revision}" if note.revision > 1 else ""
+        terminal.line()
+        terminal.line(terminal.paint(f"annotation {note.number}{by}, {when}{edited}", DIM))
+        for line in note.text.splitlines() or [""]:
+            terminal.sentence(f"    {visible(line)}", hang=4)
+
+
+def show_entries(terminal: Terminal, entries: Iterable[tuple[bytes, Entry]]) -> None:
+    terminal.line()
+    for path, entry in entries:
+        terminal.line(_entry(terminal, path, entry))
+
+
+def _entry(terminal: Terminal, path: bytes, entry: Entry) -> str:
+    name = terminal.path(path)
+    if isinstance(entry, DirectoryEntry):
+        return f"{entry.mode:04o} {'-':>12} {terminal.paint(name + '/', BLUE)}"
+    if isinstance(entry, SymlinkEntry):
+        return f"link {'-':>12} {terminal.paint(name, CYAN)} -> {visible_bytes(entry.target)}"
+    assert isinstance(entry, FileEntry)
+    return f"{entry.mode:04o} {entry.size:>12} {name}"
+
+
+def _fact(terminal: Terminal, label: str, value: str) -> None:
+    terminal.sentence(f"{terminal.paint(f'{label:<11}', DIM)} {value}", hang=12)
+
+
+def named_file(
+    invocation: Invocation, opened: Workspace, word: str
+) -> tuple[Checkpoint, bytes] | None:
+    """The checkpoint and the path of `REF:PATH`; None where the word is no such thing."""
+    for at, character in enumerate(word):
+        if character != ":" or not 0 < at < len(word) - 1:
+            continue
+        try:
+            found = invocation.resolve(opened, word[:at])
+        except (UnknownReference, NotFound):
+            continue
+        return found, _path(invocation, opened, found, word[at + 1 :])
+    return None
+
+
+def _path(invocation: Invocation, opened: Workspace, found: Checkpoint, typed: str) -> bytes:
+    """Relative to the current directory, or, if that has no such path, to the workspace."""
+    [path] = invocation.paths([typed], opened.path) or [b""]
+    if opened.contents.entry(found, path) is None:
+        top = os.path.normpath(os.fsencode(typed)).lstrip(b"/")
+        if opened.contents.entry(found, top) is not None:
+            return top
+    return path
+
+
+def show_old_file(
+    invocation: Invocation, opened: Workspace, found: Checkpoint, path: bytes
+) -> None:
+    from holdfast.domain.ids import short
+
+    contents, terminal = opened.contents, invocation.terminal
+    entry = contents.entry(found, path)
+    if entry is None:
+        raise NotFound(
+            f"{terminal.path(path)} is not in checkpoint {short(found.id)}",
+            hint=f"list its files: holdfast show {short(found.id)} --files",
+        )
+    if not isinstance(entry, DirectoryEntry):
+        contents.require_shown(path, found)
+    if invocation.json:
+        invocation.emit(_file_view(contents, found, path, entry))
+    elif isinstance(entry, DirectoryEntry):
+        with invocation.paged():
+            show_entries(terminal, contents.entries(found, path))
+    elif isinstance(entry, SymlinkEntry):
+        terminal.line(visible_bytes(entry.target))
+    elif isinstance(entry, FileEntry) and not terminal.for_people:
+        _write(terminal, contents, entry)
+    elif isinstance(entry, FileEntry):
+        with invocation.paged():
+            _show_file(terminal, contents, path, entry)
+
+
+def _write(terminal: Terminal, contents: Contents, entry: FileEntry) -> None:
+    from holdfast.interfaces.cli.long_output import whole_output
+
+    with whole_output(terminal) as write:
+        for piece in contents.read(entry):
+            write(piece)
+
+
+def _show_file(terminal: Terminal, contents: Contents, path: bytes, entry: FileEntry) -> None:
+    data = _content(contents, entry) if entry.size <= _LARGEST_SHOWN_BYTES else b"\0"
+    if b"\0" in data:
+        said = f"binary file, {size(entry.size)}; redirect the output to write it"
+        terminal.line(terminal.paint(said, DIM))
+        return
+    text = "\n".join(visible_line(line) for line in data.splitlines())
+    if terminal.out_colour and len(data) <= _LARGEST_COLOURED_BYTES:
+        from rich.console import Console
+        from rich.syntax import Syntax
+
+        theme = "ansi_light" if terminal.has_light_background else "ansi_dark"
+        lexer = Syntax.guess_lexer(visible_bytes(path), text)
+        console = Console(
+            file=terminal.out,
+            width=terminal.width,
+            force_terminal=True,
+            legacy_windows=False,
+            highlight=False,
+        )
+        coloured = Syntax(text, lexer, theme=theme, background_color="default").highlight(text)
+        console.print(coloured, end="", soft_wrap=True)
+    elif text:
+        terminal.line(text)
+
+
+def _content(contents: Contents, entry: FileEntry) -> bytes:
+    return b"".join(contents.read(entry))
+
+
+def _file_view(contents: Contents, found: Checkpoint, path: bytes, entry: Entry) -> OldFileView:
+    from holdfast.api.views.checkpoints import old_file_view
+
+    if isinstance(entry, DirectoryEntry):
+        names = (name for name, _ in contents.entries(found, path))
+        return old_file_view(found, path, entry, paths=names)
+    if not isinstance(entry, FileEntry):
+        return old_file_view(found, path, entry)
+    if entry.size > _LARGEST_SHOWN_BYTES:
+        raise UsageError(
+            f"{to_text(path)} has {size(entry.size)}, too much for one JSON value",
+            hint="without --json, its bytes are written to standard output",
+        )
+    return old_file_view(found, path, entry, content=_content(contents, entry))

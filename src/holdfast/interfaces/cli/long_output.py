@@ -1,31 +1,40 @@
-"""Long answers at a terminal, a screen at a time, as git shows them.
+"""Long output: a screen at a time for people, and all or nothing for programs.
 
 `$HOLDFAST_PAGER`, else `$PAGER`, else `less -FRX`: what fits on one screen is just shown. An empty
 value or `cat` switches it off. Never in a pipe, with `--json`, or where the program is missing.
+
+For programs the pieces go into a temporary file, the first of them in memory, and from there to
+the output when it is whole: half of a JSON document cannot be read, and half of a patch can be
+applied. Guarantee: nothing is on the output when making it fails, and memory does not grow with it.
+Not guaranteed: that the reader gets the end of it, should the writing itself be cut off.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import shlex
 import signal
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from shutil import which
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import subprocess
+
     from holdfast.interfaces.cli.terminal import Terminal
 
 _USUAL = "less"
 _HOW_LESS_SHOWS = "FRX"
 """Leave when one screen is enough, let colours through, leave the text on the screen."""
+_IN_MEMORY_BYTES = 4 << 20
+_AT_ONCE_BYTES = 256 << 10
 
 
 def pager_command(environment: Mapping[str, str]) -> list[str]:
     """The words of the command; none when nothing is to be paged."""
+    import shlex
+    from shutil import which
+
     chosen = environment.get("HOLDFAST_PAGER", environment.get("PAGER", _USUAL))
     try:
         words = shlex.split(chosen)
@@ -43,6 +52,8 @@ def paged(terminal: Terminal) -> Iterator[None]:
     if not words:
         yield
         return
+    import subprocess  # late: programs that read JSON have no pager
+
     terminal.flush()
     how = {"LESS": os.environ.get("LESS", _HOW_LESS_SHOWS), "LV": os.environ.get("LV", "-c")}
     pager = subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, **how})
@@ -52,7 +63,7 @@ def paged(terminal: Terminal) -> Iterator[None]:
         with terminal.writing_to(stream):
             yield
     except BrokenPipeError:
-        pass  # whoever reads has seen enough
+        pass  # the reader has seen enough
     except KeyboardInterrupt as error:
         # Ctrl-C is for the pager, which stops waiting for more: there is nothing to complain about.
         if type(error) is not KeyboardInterrupt:
@@ -71,3 +82,16 @@ def _wait_for(pager: subprocess.Popen[bytes], stream: io.TextIOWrapper) -> None:
         pager.wait()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def whole_output(terminal: Terminal) -> Iterator[Callable[[bytes], object]]:
+    """Takes the pieces, and writes them at the end of the block, exactly as they are."""
+    from tempfile import SpooledTemporaryFile  # late: only large answers are made this way
+
+    with SpooledTemporaryFile(_IN_MEMORY_BYTES) as kept:
+        yield kept.write
+        kept.seek(0)
+        terminal.flush()
+        while piece := kept.read(_AT_ONCE_BYTES):
+            terminal.write_bytes(piece)

@@ -1,10 +1,13 @@
-"""What the views of a difference share: notes on changes, and the labels of hunks."""
+"""A difference for people: changed paths with notes on each, then the changed lines in git's form.
+
+Notebooks are compared by cell. Nothing reaches the terminal that it would obey.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.diff.hunks import Hunk
@@ -12,12 +15,37 @@ from holdfast.domain.ids import short
 from holdfast.domain.paths import typed
 from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.domain.trees.entries import FileEntry, SymlinkEntry, kind_of
+from holdfast.interfaces.cli.terminal import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    Terminal,
+    visible_line,
+)
 from holdfast.interfaces.cli.wording import size
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import CellChange, ContentDiff, Difference
 
 NOT_SHOWN = "not shown: ignored by your rules"
+LineStyle = Literal["heading", "note", "hunk", " ", "+", "-"]
+
+COLOURS: dict[LineStyle, tuple[str, ...]] = {
+    "heading": (BOLD,),
+    "note": (DIM,),
+    "hunk": (CYAN,),
+    "+": (GREEN,),
+    "-": (RED,),
+    " ": (),
+}
+_NO_NEWLINE = b"\\ No newline at end of file"
+
+
+class Line(NamedTuple):
+    style: LineStyle
+    data: bytes
 
 
 def all_notes(difference: Difference, change: Change) -> list[str]:
@@ -63,6 +91,12 @@ def with_labels(
     wanted = difference.has_numbers(change) and len(first) > 1
     for number, hunk in enumerate(chain(first, coming), 1):
         yield f"hunk {number}{how}: " if wanted else "", hunk
+
+
+def changed_path(terminal: Terminal, change: Change) -> str:
+    """The path as it can be typed; of a rename both, and directories with a slash."""
+    path = terminal.path(change.path) + ("/" if change.is_directory else "")
+    return path if change.old_path is None else f"{terminal.path(change.old_path)} → {path}"
 
 
 def notes(change: Change) -> list[str]:
@@ -116,3 +150,67 @@ def _sizes(content: ContentDiff) -> str:
     if old is None or new is None:
         return size(new if old is None and new is not None else old or 0)
     return f"{size(old)} → {size(new)}"
+
+
+def show_difference(terminal: Terminal, difference: Difference) -> None:
+    show_lines(terminal, reading_lines(terminal, difference))
+
+
+def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
+    for line in lines:
+        terminal.line(terminal.paint(visible_line(line.data), *COLOURS[line.style]))
+
+
+def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
+    """What happened to each path, then its changed lines."""
+    for change in one_kind_each(difference.changes):
+        yield heading_line(terminal, difference, change)
+        content = difference.content(change)
+        if content is None:
+            continue
+        note = full_content_note(difference, change, content)
+        if note is not None:
+            yield Line("note", f"  {note}".encode("utf-8", "surrogateescape"))
+        elif content.kind == "notebook":
+            yield from _cells(content)
+        elif _is_link(change):
+            # What a link points to is no text file: there is no line that could end.
+            for hunk in content.hunks():
+                yield from (line for line in _lines(hunk) if line.style != "note")
+        else:
+            for label, hunk in with_labels(difference, change, content.hunks()):
+                yield from hunk_lines(hunk, label)
+
+
+def _is_link(change: Change) -> bool:
+    return isinstance(change.new or change.old, SymlinkEntry)
+
+
+def heading_line(terminal: Terminal, difference: Difference, change: Change) -> Line:
+    """What happened to which path, and what there is to say besides."""
+    heading = f"{change.type.value} {changed_path(terminal, change)}"
+    if said := all_notes(difference, change):
+        heading += f" ({', '.join(said)})"
+    return Line("heading", heading.encode("utf-8", "surrogateescape"))
+
+
+def _cells(content: ContentDiff) -> Iterator[Line]:
+    for note in notebook_notes(content):
+        yield Line("note", f"  {note}".encode())
+    for cell in content.cells:
+        yield Line("hunk", f"@@ {cell_words(cell)} @@".encode())
+        for hunk in cell.hunks:
+            yield from _lines(hunk)
+
+
+def hunk_lines(hunk: Hunk, label: str = "") -> Iterator[Line]:
+    """A hunk as a patch has it; for people with the number to restore it by."""
+    yield Line("hunk", label.encode() + hunk.header())
+    yield from _lines(hunk)
+
+
+def _lines(hunk: Hunk) -> Iterator[Line]:
+    for line in hunk.lines:
+        yield Line(line.kind, line.kind.encode() + line.text)
+        if line.no_newline:
+            yield Line("note", _NO_NEWLINE)

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.api.diffs import Difference
+from holdfast.domain.component_states import SOME
 from holdfast.domain.diff.hunk_choice import (
     DEFAULT_CONTEXT,
     MODE,
@@ -21,26 +22,26 @@ from holdfast.domain.diff.hunk_choice import (
     hunk_key,
     name_in,
 )
-from holdfast.domain.errors import Refused, UsageError
+from holdfast.domain.errors import NeedsConfirmation, Refused, UsageError
 from holdfast.domain.paths import is_within
+from holdfast.domain.restore.plan import ComponentStep
 from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.interfaces.cli.arguments import context_lines
-from holdfast.interfaces.cli.diff_views.unified import (
+from holdfast.interfaces.cli.diff_view import (
     heading_line,
     hunk_lines,
     reading_lines,
     show_lines,
 )
-from holdfast.interfaces.cli.standard_input import can_ask, typed_line
-from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.standard_input import agrees, can_ask, typed_line
+from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
     from holdfast.api.restores import PresentState, RestoreRequest
     from holdfast.api.workspace import Workspace
-    from holdfast.interfaces.cli.invocation import Invocation
-
 
 _ANSWERS = {
     "y": "restore this change",
@@ -57,6 +58,8 @@ _WHOLE = {
 }
 _MOST_LINES = 40
 _MOST_COUNTED = 10_000
+EXTERNAL = "external"
+_HINT = "look at it with --dry-run, and agree to all of them with --yes"
 
 
 @dataclass(slots=True)
@@ -246,3 +249,38 @@ def _answer(invocation: Invocation, terminal: Terminal, question: str) -> str:
             return letter
         for name, meaning in _ANSWERS.items():
             terminal.line(f"{name} - {meaning}")
+
+
+def choose_external(
+    invocation: Invocation, opened: Workspace, request: RestoreRequest
+) -> tuple[RestoreRequest, bool]:
+    """The request with those files that were agreed to, and whether some had to be left out: those
+    that are refused, with --best-effort. Without it the restore is refused as a whole."""
+    with invocation.busy("planning", opened):
+        plan = opened.restores.plan(request)
+    step = next((step for step in plan.components if step.name == EXTERNAL), None)
+    if step is None or invocation.options.dry_run or (step.blocked and not request.best_effort):
+        return request, False
+    for line in step.blocked:
+        invocation.terminal.warn(f"not restored: {line}")
+    chosen = _agreed(invocation, step)
+    whole = len(chosen) == len(step.choices) and not step.blocked
+    others = tuple(pair for pair in request.components if pair[0] != EXTERNAL)
+    if whole:
+        return request, False
+    if chosen:
+        others = tuple(sorted((*others, (EXTERNAL, f"{SOME}:{','.join(chosen)}"))))
+    return replace(request, components=others), bool(step.blocked)
+
+
+def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:
+    """The keys of those that somebody wants."""
+    if invocation.options.yes:
+        return [key for key, _ in step.choices]
+    if step.choices and (invocation.json or not can_ask(invocation)):
+        lines = "; ".join(line for _, line in step.choices[:5])
+        raise NeedsConfirmation(
+            f"files outside the workspace would be changed, which needs confirmation: {lines}",
+            hint=_HINT,
+        )
+    return [key for key, line in step.choices if agrees(invocation, f"{visible(line)}?")]

@@ -17,15 +17,16 @@ from rich.text import Text
 
 from holdfast.domain.diff.hunks import Hunk
 from holdfast.domain.trees.changes import Change
-from holdfast.interfaces.cli.diff_views.difference import (
+from holdfast.interfaces.cli.diff_view import (
     all_notes,
     cell_words,
+    changed_path,
     full_content_note,
     notebook_notes,
     one_kind_each,
+    show_difference,
     with_labels,
 )
-from holdfast.interfaces.cli.diff_views.unified import show_unified
 from holdfast.interfaces.cli.terminal import Terminal, visible, visible_bytes, visible_line
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Side(NamedTuple):
 def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
     """Where two columns leave no room for words, one below the other instead."""
     if terminal.width < _NARROWEST:
-        show_unified(terminal, difference, exact=False)
+        show_difference(terminal, difference)
         return
     console = _console(terminal)
     theme = _LIGHT if terminal.has_light_background else _DARK
@@ -101,10 +102,8 @@ def _console(terminal: Terminal) -> Console:
 
 
 def _heading(terminal: Terminal, console: Console, difference: Difference, change: Change) -> None:
-    path = terminal.path(change.path) + ("/" if change.is_directory else "")
-    if change.old_path is not None:
-        path = f"{terminal.path(change.old_path)} → {path}"
-    text = Text(f"{change.type.value} ", style="bold").append(path, style="bold cyan")
+    text = Text(f"{change.type.value} ", style="bold")
+    text.append(changed_path(terminal, change), style="bold cyan")
     if said := all_notes(difference, change):
         text.append(f"  ({visible(', '.join(said))})", style="dim")
     console.print(text)

@@ -1,1 +1,0 @@
-"""`holdfast demo`: a project is wrecked and recovered, each step checked."""

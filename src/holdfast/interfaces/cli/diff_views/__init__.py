@@ -1,1 +1,0 @@
-"""A difference on a screen: unified, side by side, numbers."""

@@ -1,1 +1,0 @@
-"""A replay of a session at a terminal."""
