@@ -24,9 +24,9 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import ChangeCounts, Kind
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
-from holdfast.domain.messages import Role
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session
+from holdfast.domain.story import Role
 from holdfast.engine.conversation.conversation import add_message
 from holdfast.engine.engine import Engine
 from holdfast.engine.history.annotations import annotate

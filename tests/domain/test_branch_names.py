@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import InvalidSetting
-from holdfast.domain.git.branch_names import DEFAULT_MIRROR, valid_ref_path
+from holdfast.domain.git.branches import DEFAULT_MIRROR, valid_ref_path
 from holdfast.domain.git.mirror_commits import ref_component
 from holdfast.domain.settings.schema import check_setting
 

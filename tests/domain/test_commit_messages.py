@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.errors import InvalidSetting, UsageError
-from holdfast.domain.git.commit_messages import (
+from holdfast.domain.git.commits import (
     compose_message,
     require_co_author,
     require_template,

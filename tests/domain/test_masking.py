@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.masking import masked
+from holdfast.domain.tool_calls import masked
 
 
 @pytest.mark.requirement("SE-7")

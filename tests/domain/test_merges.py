@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.git.branch_names import main_branches
-from holdfast.domain.git.merges import Unclear, merged_since, read_moves
+from holdfast.domain.git.branches import Unclear, main_branches, merged_since, read_moves
 
 pytestmark = pytest.mark.requirement("AU-4")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.search.spelling import distance, nearest
+from holdfast.domain.search.words import distance, nearest
 
 pytestmark = pytest.mark.requirement("SE-8")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.timeline.rollbacks import Marks, Rollback, Stretch, roll_back, rolled_back_by
+from holdfast.domain.story import Marks, Rollback, Stretch, roll_back, rolled_back_by
 
 pytestmark = pytest.mark.requirement("SE-4")
 

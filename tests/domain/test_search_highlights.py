@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.search.highlights import excerpt, spans
+from holdfast.domain.search.hits import excerpt, spans
 from holdfast.domain.search.query import parse_query
 
 pytestmark = pytest.mark.requirement("SE-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.search.ranking import rarity, score
+from holdfast.domain.search.query import rarity, score
 
 pytestmark = pytest.mark.requirement("SE-8")
 

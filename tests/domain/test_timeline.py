@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.messages import Message, Role
 from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.sessions import Round, RoundStatus
+from holdfast.domain.story import Message, Role
 from holdfast.domain.timeline.lanes import make_timeline
-from holdfast.domain.timeline.rounds import Round, RoundStatus
 from holdfast.domain.timeline.timeline import Cursor, Event, EventType, Outline, Sources, Timeline
 
 pytestmark = pytest.mark.requirement("SE-9")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.paths import is_within, parent
-from holdfast.domain.trees.edits import NewMode, replace_entries
+from holdfast.domain.trees.changes import NewMode, replace_entries
 from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 from holdfast.domain.trees.tree import decode_tree
 from tests.domain.tree_models import (

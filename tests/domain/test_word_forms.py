@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.search.stemming import stem
+from holdfast.domain.search.words import stem
 
 pytestmark = pytest.mark.requirement("SE-8")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.activities import ActivityStatus
 from holdfast.domain.errors import InvalidIntent, UsageError
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.story import ActivityStatus
 from tests.behind_the_api import engine_of
 from tests.support.tree_hash import describe
 

@@ -17,8 +17,8 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.adapters.local.live_database import overwrite_in_process
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.errors import RestoreFailed
+from holdfast.domain.sqlite_files import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
 from tests.behind_the_api import engine_of
 from tests.support.database_writer import make_database, state_of

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.activities import ActivityStatus
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
+from holdfast.domain.story import ActivityStatus
 from holdfast.engine.scan.scanner import Scanner
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure

@@ -15,7 +15,7 @@ import pytest
 from holdfast import SessionCheckpointer, start_session
 from holdfast.adapters.local.story.sqlite import SqliteStory
 from holdfast.domain.ids import SessionId
-from holdfast.domain.messages import Message
+from holdfast.domain.story import Message
 from tests.behind_the_api import engine_of
 
 pytestmark = pytest.mark.requirement("RB-10")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.messages import Role
+from holdfast.domain.story import Role
 from holdfast.engine.conversation.conversation import add_message
 from holdfast.engine.engine import Engine
 from holdfast.engine.history.history import HistoryFilter, history

@@ -10,8 +10,8 @@ import pytest
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.domain.messages import Role
 from holdfast.domain.retention import Decision
+from holdfast.domain.story import Role
 from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
 from tests.support.clocks import DAY_NS

@@ -13,7 +13,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidIntent, NotFound, Refused
 from holdfast.domain.intent import make_intent
-from holdfast.domain.timeline.rounds import RoundStatus
+from holdfast.domain.sessions import RoundStatus
 from holdfast.ports.progress import NoProgress
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill

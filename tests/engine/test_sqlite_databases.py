@@ -17,8 +17,8 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.checkpoints import SkipReason
-from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
+from holdfast.domain.sqlite_files import DatabaseJob, Written
 from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure

@@ -11,13 +11,11 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.maintenance import examine_surroundings, repair_workspace
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.domain.activities import ActivityKind, NewActivity
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import BudgetReached, BundleRefused
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.domain.messages import Role
-from holdfast.domain.timeline.rollbacks import Rollback, Stretch
+from holdfast.domain.story import ActivityKind, NewActivity, Role, Rollback, Stretch
 from holdfast.engine.bundles.frames import TOLD
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.vault import Vault

@@ -9,12 +9,11 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.api.views.timeline import timeline_view
-from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.domain.messages import Role
+from holdfast.domain.story import ActivityKind, ActivityStatus, NewActivity, Role
 from holdfast.domain.timeline.timeline import Event, Timeline
 from holdfast.engine.history.timeline import timeline
 from holdfast.ports.story import NewMessage

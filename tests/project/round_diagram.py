@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 
-from holdfast.domain.timeline.rounds import ENDINGS, RoundStatus
+from holdfast.domain.sessions import ENDINGS, RoundStatus
 from tests.project.repository import ROOT
 
 GUIDE = ROOT / "docs" / "guides" / "rounds.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.timeline.rounds import ENDINGS, RoundStatus
+from holdfast.domain.sessions import ENDINGS, RoundStatus
 from tests.project.round_diagram import GUIDE, diagram, drawn
 
 

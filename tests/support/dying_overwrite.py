@@ -19,8 +19,7 @@ from typing import Any
 import apsw
 
 from holdfast.adapters.local.database_overwrite import overwrite
-from holdfast.domain.database_jobs import DatabaseJob, Written
-from holdfast.domain.sqlite_files import JOURNAL, LOG
+from holdfast.domain.sqlite_files import JOURNAL, LOG, DatabaseJob, Written
 from holdfast.domain.trees.objects import digest_of
 from holdfast.testing.faulty_sqlite import SqliteFaults
 

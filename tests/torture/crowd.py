@@ -27,11 +27,11 @@ from typing import Any
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NothingToUndo, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
+from holdfast.domain.story import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.engine.conversation.conversation import add_message
 from holdfast.engine.history.annotations import annotate

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.ids import SessionId
+from holdfast.domain.story import ActivityKind, ActivityStatus, NewActivity
 from holdfast.engine.conversation.conversation import add_message, messages
 from holdfast.engine.conversation.notices import LAST_NOTICE, take_notices
 from holdfast.engine.history.annotations import annotate

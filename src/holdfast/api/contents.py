@@ -83,7 +83,7 @@ class Contents:
     def component_summary(self, checkpoint: Checkpoint) -> dict[str, str]:
         """What each component saved, in words; failed and damaged ones are left out."""
         from holdfast.domain.errors import StoreDamaged
-        from holdfast.domain.git.place import git_place
+        from holdfast.domain.git.drift import git_place
         from holdfast.engine.components.manifests import describe_components, read_states
 
         try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import CheckpointId, SessionId
     from holdfast.domain.intent import ToolCall
-    from holdfast.domain.messages import Annotation, Message
+    from holdfast.domain.story import Annotation, Message
     from holdfast.engine.conversation.transcript_import import TranscriptImport
 
 

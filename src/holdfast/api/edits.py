@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from holdfast.domain.activities import ActivityKind
+from holdfast.domain.story import ActivityKind
 from holdfast.engine.edits import guard as edit_guard
 from holdfast.engine.edits.running import enter, inside, leave, newest
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from holdfast.api.guarded_blocks import Attempt, Editing
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.activities import Activity
     from holdfast.domain.ids import SessionId
+    from holdfast.domain.story import Activity
 
 
 class Edits:

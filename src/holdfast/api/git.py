@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.domain.git.accept import AcceptOutcome
+from holdfast.domain.git.commits import AcceptOutcome
 from holdfast.engine import git_accept as accept
 from holdfast.ports.repository import CommitWish as CommitWish
 

@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
-from holdfast.domain.activities import Activity, ActivityKind
 from holdfast.domain.errors import UsageError
+from holdfast.domain.story import Activity, ActivityKind
 from holdfast.engine.edits.running import enter, inside, leave
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from holdfast.values.classes import dataclass, field
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.bootstrap.maintenance import Gap
-    from holdfast.domain.activities import Activity
     from holdfast.domain.checkpoints import Checkpoint, Skipped
-    from holdfast.domain.findings import Problem, Symptom
     from holdfast.domain.ids import SessionId
-    from holdfast.domain.timeline.rounds import Round
+    from holdfast.domain.repair_plan import Problem, Symptom
+    from holdfast.domain.sessions import Round
+    from holdfast.domain.story import Activity
     from holdfast.domain.trees.changes import Change
     from holdfast.engine.components.manifests import Degraded
     from holdfast.engine.scan.scanner import Scan

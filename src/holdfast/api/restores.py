@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.diff.hunk_choice import NumberedHunk
-    from holdfast.domain.git.place import PresentGit
+    from holdfast.domain.git.drift import PresentGit
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import RestorePlan

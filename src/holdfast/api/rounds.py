@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import RestorePlan
-    from holdfast.domain.timeline.rounds import Round
+    from holdfast.domain.sessions import Round
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.sessions.approval import ApprovalStatus as ApprovalStatus
     from holdfast.engine.sessions.approval import ApproveOutcome as ApproveOutcome

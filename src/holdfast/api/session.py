@@ -35,15 +35,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.api.guarded_blocks import Attempt, Editing
-    from holdfast.domain.activities import Activity
     from holdfast.domain.diff.hunk_choice import NumberedHunk
     from holdfast.domain.diff.line_origins import Explanation
-    from holdfast.domain.git.accept import AcceptOutcome
-    from holdfast.domain.messages import Annotation, Message
+    from holdfast.domain.git.commits import AcceptOutcome
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.search.hits import SearchResult
-    from holdfast.domain.sessions import Session
-    from holdfast.domain.timeline.rounds import Round
+    from holdfast.domain.sessions import Round, Session
+    from holdfast.domain.story import Activity, Annotation, Message
     from holdfast.domain.timeline.timeline import Timeline
     from holdfast.engine.bundles.exporter import ExportOutcome
     from holdfast.engine.bundles.importer import ImportOutcome
@@ -428,7 +426,7 @@ class SessionCheckpointer:
         """A decorator that makes every call of a function an attempt; for functions and coroutine
         functions alike."""
         from holdfast.api.guarded_blocks import guarded
-        from holdfast.domain.activities import ActivityKind
+        from holdfast.domain.story import ActivityKind
 
         def attempt(why: str) -> Attempt:
             return self._topics.edits.attempt(self._id, why, ActivityKind.TOOL)

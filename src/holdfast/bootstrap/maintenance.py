@@ -21,7 +21,7 @@ from holdfast.bootstrap.stores import nearest_workspace, store_of
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import HoldfastError, NotFound
-from holdfast.domain.findings import Gravity, Symptom
+from holdfast.domain.repair_plan import Gravity, Symptom
 from holdfast.domain.settings.schema import Settings, make_settings
 from holdfast.domain.wording import count_words
 from holdfast.engine.vault import Vault

@@ -171,7 +171,7 @@ class _Composition:
 
 def _spare_repositories(store: LocalStore, directory: Path) -> bool:
     """Whether the directory is no project, so that this matters."""
-    from holdfast.domain.project_signs import shows_project
+    from holdfast.domain.paths import shows_project
 
     if shows_project(os.listdir(os.fsencode(directory))):
         return False

@@ -24,7 +24,7 @@ from holdfast.bootstrap.settings import gather_settings
 from holdfast.bootstrap.stores import nearest_workspace, store_of
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError, NotFound, WorkspaceRefused
-from holdfast.domain.project_signs import shows_project
+from holdfast.domain.paths import shows_project
 from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.save.save import capture_policy
 from holdfast.engine.scan.ignore_check import leaves_out

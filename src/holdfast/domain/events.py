@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
-from holdfast.domain.activities import Activity
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.story import Activity, Annotation, Message
 from holdfast.values.classes import dataclass, field
 
 About: TypeAlias = Mapping[str, str | int | None]

@@ -1,18 +1,46 @@
-"""A repair as data: what was found wrong, and the steps that make the store sound again.
+"""Findings about a store, and a repair as data: the steps that make the store sound again.
 
-Pure. Every step says what it does, why, and what is lost by it; nothing a step removes is deleted,
-it is set aside in the store. The order is the order in which steps are carried out: first what
-makes the store readable, then content, then the checkpoints that name it.
+Pure. Every step says what it does, why, and what is lost by it. A step deletes nothing: it
+quarantines in the store. Steps are carried out in this order: first whatever makes the store
+readable, then content, then the checkpoints that name it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import to_text
 from holdfast.domain.wording import count_words
+from holdfast.values.classes import dataclass
+
+
+class Gravity(StrEnum):
+    FINE = "ok"
+    NOTE = "note"
+    """Nothing is wrong; something could be set up."""
+
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """One thing that was looked at; `cure` says what to do about it."""
+
+    subject: str
+    gravity: Gravity
+    finding: str
+    cure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the store that breaks an invariant."""
+
+    invariant: str
+    subject: str
+    problem: str
 
 
 class RepairType(StrEnum):

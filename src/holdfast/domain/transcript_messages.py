@@ -11,7 +11,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from holdfast.domain.messages import Role
+from holdfast.domain.story import Role
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_NS = (1 << 63) - 1

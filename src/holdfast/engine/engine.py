@@ -407,7 +407,7 @@ class Engine:
 
     def plan_text_purge(self, text: str) -> TextPurgePlan:
         """Where a text is that `purge_text` would replace; nothing is changed."""
-        from holdfast.domain.text_replacement import TextReplacement
+        from holdfast.domain.purges import TextReplacement
         from holdfast.engine.purge.purge import plan_text_purge
 
         with self.recovered(looking=True):
@@ -415,7 +415,7 @@ class Engine:
 
     def purge_text(self, text: str) -> PurgeOutcome:
         """Replace a text in everything that was said, and search the store for what is left."""
-        from holdfast.domain.text_replacement import TextReplacement
+        from holdfast.domain.purges import TextReplacement
         from holdfast.engine.purge.purge import purge_text
 
         with self.recovered(required=True):

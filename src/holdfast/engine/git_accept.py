@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import Refused, StoreDamaged
-from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
-from holdfast.domain.git.commit_messages import compose_message, has_own_reasons
+from holdfast.domain.git.commits import AcceptOutcome, AcceptPlan, compose_message, has_own_reasons
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.messages import Role
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import join, parent
+from holdfast.domain.story import Role
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.engine.components.manifests import read_states

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NotFound, Refused
-from holdfast.domain.git.branch_names import DEFAULT_MIRROR
+from holdfast.domain.git.branches import DEFAULT_MIRROR
 from holdfast.domain.git.mirror_commits import mirror_names
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.ignore.includes import IncludePatterns

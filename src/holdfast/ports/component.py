@@ -22,8 +22,7 @@ from holdfast.ports.progress import NoProgress, Progress
 from holdfast.values.classes import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
-    from holdfast.domain.git.drift import GitDrift
-    from holdfast.domain.git.place import PresentGit
+    from holdfast.domain.git.drift import GitDrift, PresentGit
     from holdfast.domain.purges import Holder, Purged
 
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from holdfast.domain.database_jobs import DatabaseJob, Written
+    from holdfast.domain.sqlite_files import DatabaseJob, Written
 
 
 class LiveDatabases(Protocol):

@@ -15,8 +15,8 @@ from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
-    from holdfast.domain.git.merges import MainBranches
+    from holdfast.domain.git.branches import MainBranches
+    from holdfast.domain.git.commits import AcceptOutcome, AcceptPlan
     from holdfast.domain.ids import CheckpointId, Digest
     from holdfast.domain.trees.tree import Tree
 

@@ -13,13 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.messages import Annotation, Message, Role
-from holdfast.domain.text_replacement import TextReplacement
-from holdfast.domain.timeline.rollbacks import Rollback
+from holdfast.domain.purges import TextReplacement
+from holdfast.domain.story import (
+    Activity,
+    ActivityStatus,
+    Annotation,
+    Message,
+    NewActivity,
+    Role,
+    Rollback,
+)
 from holdfast.values.classes import dataclass
 
 

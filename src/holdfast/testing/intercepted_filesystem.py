@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from holdfast.domain.database_jobs import DatabaseJob, Written
+from holdfast.domain.sqlite_files import DatabaseJob, Written
 from holdfast.ports.filesystem import Filesystem, StatNumbers
 from holdfast.ports.live_database import LiveDatabases
 

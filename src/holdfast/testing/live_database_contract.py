@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.database_jobs import DatabaseJob, Writing
+from holdfast.domain.sqlite_files import DatabaseJob, Writing
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.live_database import LiveDatabases
 

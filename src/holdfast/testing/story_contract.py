@@ -10,11 +10,19 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.errors import NotFound
-from holdfast.domain.messages import Annotation, Message, Role
-from holdfast.domain.text_replacement import TextReplacement
-from holdfast.domain.timeline.rollbacks import Rollback, Stretch
+from holdfast.domain.purges import TextReplacement
+from holdfast.domain.story import (
+    Activity,
+    ActivityKind,
+    ActivityStatus,
+    Annotation,
+    Message,
+    NewActivity,
+    Role,
+    Rollback,
+    Stretch,
+)
 from holdfast.ports.story import NewMessage, Story
 from holdfast.testing.catalog_samples import ONE, TWO, checkpoint_id
 from holdfast.testing.expectations import expect_error

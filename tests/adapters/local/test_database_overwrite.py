@@ -22,7 +22,7 @@ import pytest
 from holdfast.adapters.local import database_exact, database_overwrite
 from holdfast.adapters.local.live_database import failure_of
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.domain.database_jobs import PerhapsWritten, Writing
+from holdfast.domain.sqlite_files import PerhapsWritten, Writing
 from holdfast.ports.live_database import LiveDatabases
 from holdfast.testing.live_database_contract import LiveDatabasesContract
 from tests.support.database_writer import make_database, state_of

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Refused
-from holdfast.domain.git.accept import LeftOut
+from holdfast.domain.git.commits import LeftOut
 from tests.components.git.accepted_work import committed, files, work_to_accept
 from tests.components.git.repositories import (
     SCENES,

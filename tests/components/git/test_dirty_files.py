@@ -16,7 +16,7 @@ from holdfast.api.views.git import git_at_checkpoint_view
 from holdfast.components.git import dirty_files as dirty_files
 from holdfast.components.git import repository as plain_files
 from holdfast.domain.errors import NothingToUndo
-from holdfast.domain.git.place import git_place
+from holdfast.domain.git.drift import git_place
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.trees.tree import Tree

@@ -15,7 +15,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.errors import NotFound, ObjectMissing, Refused, UnknownReference
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.domain.messages import Role
+from holdfast.domain.story import Role
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.replay.replay import Replay
 from holdfast.engine.stored_objects import entry_at

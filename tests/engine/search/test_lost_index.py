@@ -14,7 +14,7 @@ from holdfast import SessionCheckpointer
 from holdfast.adapters.local.search.sqlite import SqliteSearchIndex
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
-from holdfast.domain.messages import Role
+from holdfast.domain.story import Role
 from holdfast.engine.vault import Vault
 from holdfast.ports.search import IndexBatch
 from holdfast.ports.story import NewMessage

@@ -16,8 +16,8 @@ from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.domain.messages import Role
 from holdfast.domain.search.hits import Field, SearchResult
+from holdfast.domain.story import Role
 from holdfast.engine.engine import Engine
 from holdfast.ports.story import NewMessage
 from tests.behind_the_api import engine_of

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.domain.messages import Role
+from holdfast.domain.story import Role
 from holdfast.interfaces.cli.text_layout import cell_width
 from holdfast.ports.story import NewMessage
 from tests.interfaces.cli.command_line import CommandLine

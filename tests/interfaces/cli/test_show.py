@@ -11,7 +11,7 @@ import pytest
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.intent import make_intent
-from holdfast.domain.messages import Role
+from holdfast.domain.story import Role
 from holdfast.ports.story import NewMessage
 from tests.interfaces.cli.command_line import CommandLine, command
 

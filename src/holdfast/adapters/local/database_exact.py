@@ -25,9 +25,14 @@ import threading
 from blake3 import blake3
 
 from holdfast.adapters.local.system import SystemClock
-from holdfast.domain.database_jobs import DatabaseJob
 from holdfast.domain.ids import Digest
-from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, without_bookkeeping
+from holdfast.domain.sqlite_files import (
+    JOURNAL,
+    LOG,
+    SHARED_MEMORY,
+    DatabaseJob,
+    without_bookkeeping,
+)
 
 OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20

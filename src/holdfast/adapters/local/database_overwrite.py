@@ -33,13 +33,16 @@ from holdfast.adapters.local.database_exact import (
 from holdfast.adapters.local.live_database import path_of, require_plain_beside, require_same
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.system import SystemClock
-from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.sqlite_files import (
     COMPANIONS,
     HEADER,
     JOURNAL,
     LOG,
     SHARED_MEMORY,
+    DatabaseJob,
+    PerhapsWritten,
+    Writing,
+    Written,
     is_shared_memory,
 )
 from holdfast.domain.trees.objects import digest_of

@@ -26,8 +26,8 @@ from holdfast.adapters.local.quarantine import SET_ASIDE
 from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only
 from holdfast.adapters.local.system import is_ours, is_stopped
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.findings import Gravity, Symptom
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
+from holdfast.domain.repair_plan import Gravity, Symptom
 from holdfast.domain.wording import size_words
 
 _OTHERS = 0o077

@@ -40,9 +40,15 @@ from typing import IO, Any
 import apsw
 
 from holdfast.adapters.local.system import python_command
-from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.ids import Digest
-from holdfast.domain.sqlite_files import COMPANIONS, HEADER
+from holdfast.domain.sqlite_files import (
+    COMPANIONS,
+    HEADER,
+    DatabaseJob,
+    PerhapsWritten,
+    Writing,
+    Written,
+)
 
 _TRIES = 6_000
 _BETWEEN_TRIES_S = 0.0005

@@ -35,7 +35,7 @@ from holdfast.adapters.local.linux_calls import (
 from holdfast.ports.filesystem import SET_ASIDE
 
 if TYPE_CHECKING:
-    from holdfast.domain.database_jobs import DatabaseJob, Written
+    from holdfast.domain.sqlite_files import DatabaseJob, Written
 
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")

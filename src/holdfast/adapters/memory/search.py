@@ -15,11 +15,8 @@ from dataclasses import dataclass, field
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.search.hits import Field
-from holdfast.domain.search.query import SearchQuery, State, TagFilter, Term
-from holdfast.domain.search.ranking import rarity, score
-from holdfast.domain.search.spelling import nearest
-from holdfast.domain.search.stemming import stem
-from holdfast.domain.search.words import names, wholes, words
+from holdfast.domain.search.query import SearchQuery, State, TagFilter, Term, rarity, score
+from holdfast.domain.search.words import names, nearest, stem, wholes, words
 from holdfast.ports.search import (
     CheckpointText,
     Cursors,

@@ -6,12 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import from_text, is_within, to_text
-from holdfast.domain.text_replacement import TextReplacement
-from holdfast.domain.timeline.rollbacks import Rollback, rolled_back_by
+from holdfast.domain.purges import TextReplacement
+from holdfast.domain.story import (
+    Activity,
+    ActivityStatus,
+    Annotation,
+    Message,
+    NewActivity,
+    Rollback,
+    rolled_back_by,
+)
 from holdfast.ports.story import NewMessage, no_annotation
 
 

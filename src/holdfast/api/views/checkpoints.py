@@ -10,9 +10,9 @@ from holdfast.domain.wording import iso, iso_from_ns, remarks_in
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Skipped
     from holdfast.domain.component_states import ComponentState
-    from holdfast.domain.messages import Annotation, Message
     from holdfast.domain.outcomes import DeleteOutcome, SaveOutcome
     from holdfast.domain.sessions import Session
+    from holdfast.domain.story import Annotation, Message
     from holdfast.domain.trees.entries import Entry
 
 
@@ -316,7 +316,7 @@ def shown_checkpoint_view(
     components: "Sequence[ComponentState]",
     entries: "Iterable[tuple[bytes, Entry]] | None",
 ) -> ShownCheckpointView:
-    from holdfast.domain.timeline.rounds import round_name
+    from holdfast.domain.sessions import round_name
 
     git = next((state for state in components if state.name == "git"), None)
     listed: EntriesView = {}

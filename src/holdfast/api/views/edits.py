@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
-    from holdfast.domain.activities import Activity
+    from holdfast.domain.story import Activity
 
 
 class AttemptView(TypedDict):

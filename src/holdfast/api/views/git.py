@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from holdfast.domain.git.place import dirty_files
+from holdfast.domain.git.drift import dirty_files
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
     from holdfast.api.git import AcceptRange
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
-    from holdfast.domain.git.accept import AcceptOutcome
-    from holdfast.domain.git.drift import GitDrift, GitPlace
-    from holdfast.domain.git.place import PresentGit
+    from holdfast.domain.git.commits import AcceptOutcome
+    from holdfast.domain.git.drift import GitDrift, GitPlace, PresentGit
 
 
 class GitPlaceView(TypedDict):

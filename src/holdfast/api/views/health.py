@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.api.health import LastAction, LastCleanup, WorkspaceStatus
     from holdfast.api.stores import StoreWithoutWorkspace
     from holdfast.api.upkeep import Degraded
-    from holdfast.domain.findings import Problem, Symptom
+    from holdfast.domain.repair_plan import Problem, Symptom
 
 
 class ProblemView(TypedDict):

@@ -9,7 +9,7 @@ from holdfast.domain.wording import iso_from_ns
 
 if TYPE_CHECKING:
     from holdfast.domain.errors import HoldfastError
-    from holdfast.domain.messages import Message
+    from holdfast.domain.story import Message
     from holdfast.engine.replay.replay import Replay
 
 

@@ -12,7 +12,7 @@ from holdfast.domain.wording import iso, remarks_in
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.git.place import PresentGit
+    from holdfast.domain.git.drift import PresentGit
     from holdfast.domain.outcomes import PathProblem, RestoreOutcome
     from holdfast.domain.restore.plan import (
         Blocked,

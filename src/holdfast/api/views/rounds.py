@@ -8,7 +8,7 @@ from holdfast.domain.wording import iso_from_ns, remarks_in
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Skipped
-    from holdfast.domain.timeline.rounds import Round
+    from holdfast.domain.sessions import Round
     from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome
 
 

@@ -7,7 +7,7 @@ from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
     from holdfast.domain.diff.line_origins import Explanation, LineOrigin
-    from holdfast.domain.messages import Message
+    from holdfast.domain.story import Message
 
 
 class LineView(TypedDict):

@@ -22,7 +22,7 @@ from holdfast.app.automation.agent_sessions import find_session
 from holdfast.app.automation.auto_restore import restore_to
 from holdfast.app.automation.event_dedupe import EventDedupe
 from holdfast.domain.agent_events import AgentEvent, Reply
-from holdfast.domain.masking import masked
+from holdfast.domain.tool_calls import masked
 
 if TYPE_CHECKING:
     import subprocess

@@ -64,8 +64,7 @@ class ConversationCapture:
 
 
 def _note_title_and_process(opened: OpenWorkspace, event: AgentEvent, session: Session) -> None:
-    from holdfast.domain.masking import masked
-    from holdfast.domain.tool_calls import one_line
+    from holdfast.domain.tool_calls import masked, one_line
     from holdfast.engine.sessions.overview import AGENT_PROCESS
 
     vault = opened.engine.vault

@@ -19,8 +19,7 @@ from holdfast.app.automation.nested_projects import reached_projects, save_proje
 from holdfast.domain.agent_events import AgentEvent, Notice, ToolKind
 from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.intent import make_intent
-from holdfast.domain.masking import masked
-from holdfast.domain.tool_calls import tool_description
+from holdfast.domain.tool_calls import masked, tool_description
 
 if TYPE_CHECKING:
     from holdfast.app.automation.host import Host

@@ -37,7 +37,7 @@ from holdfast.components.git.repository import (
 from holdfast.components.git.scratch_index import Scratch, TreeRow, scratch, staged_rows, tree_rows
 from holdfast.components.git.user_commit import run_commit
 from holdfast.domain.errors import Refused
-from holdfast.domain.git.accept import (
+from holdfast.domain.git.commits import (
     AcceptOutcome,
     AcceptPlan,
     CommitPath,

@@ -25,8 +25,7 @@ from holdfast.ports.component import (
 if TYPE_CHECKING:
     from holdfast.components.git.commands import Git
     from holdfast.components.git.nested_restore import NestedRestoring
-    from holdfast.domain.git.drift import GitDrift
-    from holdfast.domain.git.place import PresentGit
+    from holdfast.domain.git.drift import GitDrift, PresentGit
     from holdfast.domain.purges import Holder, Purged
     from holdfast.ports.store import NestedRepositories
 

@@ -28,9 +28,8 @@ from holdfast.components.git.staged import read_staged
 from holdfast.components.git.states import HEADS, decode_state
 from holdfast.components.git.status import is_as_before, submodule_commit
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.git.drift import GitDrift, GitPlace
+from holdfast.domain.git.drift import GitDrift, GitPlace, PresentGit
 from holdfast.domain.git.index import UnknownIndex
-from holdfast.domain.git.place import PresentGit
 from holdfast.domain.paths import to_text
 from holdfast.domain.wording import Remark, printable
 from holdfast.ports.component import CaptureRequest

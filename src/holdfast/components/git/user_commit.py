@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from holdfast.components.git.commands import Git, find_git
 from holdfast.components.git.repository import Repository
 from holdfast.domain.errors import Refused
-from holdfast.domain.git.commit_messages import without_comments
+from holdfast.domain.git.commits import without_comments
 from holdfast.ports.repository import CommitWish
 
 _PATIENCE_S = 10.0

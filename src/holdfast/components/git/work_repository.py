@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 from holdfast.components.git.references import BrokenReference, read_head, read_reference
 from holdfast.components.git.repository import Repository, find_repository, opened
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.git.merges import MainBranches, Unclear, merged_since, read_moves
+from holdfast.domain.git.branches import MainBranches, Unclear, merged_since, read_moves
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
     from holdfast.components.git.mirror_branch import Mirror
-    from holdfast.domain.git.accept import AcceptOutcome, AcceptPlan
+    from holdfast.domain.git.commits import AcceptOutcome, AcceptPlan
     from holdfast.ports.repository import (
         CommitWish,
         HandOver,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.messages import Message
+from holdfast.domain.story import Message
 
 
 class LineState(StrEnum):

@@ -1,10 +1,18 @@
-"""HEAD is elsewhere than at a checkpoint: files that come back then belong to another commit."""
+"""Where HEAD is or was at a checkpoint, as in `main@1a2b3c4, 3 dirty`, and what differs between
+them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from holdfast.domain.component_states import EXACT
-from holdfast.domain.wording import Remark, count_words
+from holdfast.domain.wording import Remark, count_words, printable
 from holdfast.values.classes import dataclass
+
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.component_states import ComponentState
 
 OFFERED = (EXACT, "branch")
 """The ways to bring git back with the files."""
@@ -66,3 +74,49 @@ def _files(all_of_them: int, new: int) -> str:
         return count_words(changed, "changed file")
     files = count_words(new, "new file")
     return f"{changed:,} changed and {files}" if changed else files
+
+
+_SHORT = 7
+
+
+@dataclass(frozen=True, slots=True)
+class PresentGit:
+    """Where HEAD is now: a branch, None when it is detached; a commit, None before the first; and
+    how many tracked files are changed, deleted or staged, None where that is not known."""
+
+    branch: str | None
+    commit: str | None
+    dirty: int | None
+
+    def __str__(self) -> str:
+        return _words(self.branch, self.commit, self.dirty)
+
+
+def git_place(state: ComponentState | None, checkpoint: Checkpoint | None) -> str | None:
+    """From what the component recorded; None where there was no repository, or nothing usable."""
+    head = None if state is None else state.facts.get("head")
+    if state is None or not isinstance(head, Mapping):
+        return None
+    ref, commit = head.get("ref"), head.get("commit")
+    branch = str(ref).removeprefix("refs/heads/") if ref else None
+    dirty = dirty_files(state, checkpoint)
+    return _words(branch, commit and str(commit), None if dirty is None else dirty["count"])
+
+
+def _words(branch: str | None, commit: str | None, dirty: int | None) -> str:
+    name = printable(branch) if branch else "detached"
+    words = f"{name}@{commit[:_SHORT]}" if commit else f"{name}, no commit yet"
+    return f"{words}, {dirty:,} dirty" if dirty else words
+
+
+def dirty_files(state: ComponentState, checkpoint: Checkpoint | None) -> dict[str, Any] | None:
+    """How many tracked files were changed, deleted or staged, and the first of them; None where
+    that is not known. The records of a restore may say what was before it."""
+    dirty = state.notes.get("dirty")
+    if checkpoint is None or checkpoint.kind.is_record:
+        return None
+    if not isinstance(dirty, Mapping) or type(dirty.get("count")) is not int:
+        return None
+    files = dirty.get("files")
+    names = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+    return {"count": dirty["count"], "files": names}

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.git.commit_messages import clean_text, one_line
+from holdfast.domain.git.commits import clean_text, one_line
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.sessions import Session
-from holdfast.domain.timeline.rounds import Round, round_name
+from holdfast.domain.sessions import Round, Session, round_name
 
 _LONGEST_VALUE = 20_000
 _MOST_TOOLS = 50

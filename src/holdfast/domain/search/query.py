@@ -8,12 +8,21 @@
 A filter nobody knows, or a value it cannot have, is searched as text. A quote that is not closed
 ends with the line. A line that asks for nothing is about everything; one of nothing but punctuation
 finds nothing.
+
+How well a text answers a query is BM25 with weighted fields, a common word counting less:
+
+    frequency = sum of the weights of the fields a word stands in, each time it does
+    score     = sum over words of rarity · frequency · (k + 1) / (frequency + k · norm)
+    norm      = 1 - b + b · length, relative to the average length
+
+How common a word is, is only counted up to a bound.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -21,8 +30,7 @@ from typing import Any
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Kind
 from holdfast.domain.errors import UnknownReference
 from holdfast.domain.references import TimeReference, parse_reference
-from holdfast.domain.search.stemming import stem
-from holdfast.domain.search.words import LONGEST_WORD, names
+from holdfast.domain.search.words import LONGEST_WORD, names, stem
 
 FILTERS = ("kind", "session", "tag", "path", "name", "is", "after", "before")
 LONGEST_QUERY = 2_000
@@ -202,3 +210,23 @@ def moment_ns(text: str, now_ns: int) -> int | None:
         if isinstance(found, TimeReference):
             return max(-_FARTHEST_NS, min(found.at_ns, _FARTHEST_NS))
     return None
+
+
+COUNTED_AT_MOST = 2_000
+_K = 1.2
+_B = 0.75
+
+
+def rarity(documents: int, total: int) -> float:
+    """Of a word that so many of all documents have; never nothing, never negative."""
+    documents = min(documents, total)
+    return math.log(1 + (total - documents + 0.5) / (documents + 0.5))
+
+
+def score(frequencies: Sequence[float], rarities: Sequence[float], length: float) -> float:
+    """Both by the number of the term."""
+    norm = _K * (1 - _B + _B * length)
+    total = 0.0
+    for rare, frequency in zip(rarities, frequencies, strict=True):
+        total += rare * frequency * (_K + 1) / (frequency + norm)
+    return total

@@ -63,7 +63,7 @@ def readable_settings(found: Mapping[str, Any], broken: Mapping[str, str]) -> Re
 
 def _meant_by(key: str) -> str | None:
     """The delicate setting that a name may stand for."""
-    from holdfast.domain.search.spelling import distance
+    from holdfast.domain.search.words import distance
 
     delicate = (_IGNORE, *_CAUTIOUS)
     if key in KEYS:

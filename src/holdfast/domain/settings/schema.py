@@ -160,7 +160,7 @@ def _retention(value: Any) -> Any:
 
 
 def _template(value: Any) -> str:
-    from holdfast.domain.git.commit_messages import require_template  # late: few set this
+    from holdfast.domain.git.commits import require_template  # late: few set this
 
     if not isinstance(value, str):
         raise ValueError("expects a text")
@@ -169,7 +169,7 @@ def _template(value: Any) -> str:
 
 def _branch_names(rule: str) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
-        from holdfast.domain.git import branch_names
+        from holdfast.domain.git import branches as branch_names
 
         return getattr(branch_names, rule)(value)
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.domain.activities import Activity, ActivityKind
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.operations import Operation, OperationKind
-from holdfast.domain.timeline.rounds import Round
+from holdfast.domain.sessions import Round
+from holdfast.domain.story import Activity, ActivityKind, Annotation, Message
 from holdfast.domain.timeline.timeline import (
     Cursor,
     Event,

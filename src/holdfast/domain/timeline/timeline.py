@@ -18,14 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
-from holdfast.domain.activities import Activity
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.operations import Operation
 from holdfast.domain.restore.selections import Selection
-from holdfast.domain.timeline.rounds import Round
+from holdfast.domain.sessions import Round
+from holdfast.domain.story import Activity, Annotation, Message
 from holdfast.values.classes import dataclass, field, replace
 
 _LAST = 1 << 62

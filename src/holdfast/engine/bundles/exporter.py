@@ -16,19 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.domain.bundles.inventory import Inventory, Role
-from holdfast.domain.bundles.rounds import encode_rounds
 from holdfast.domain.bundles.rows import (
     Origin,
     encode_checkpoint,
     encode_origin,
     encode_session,
 )
-from holdfast.domain.bundles.story import encode_story
+from holdfast.domain.bundles.story import encode_rounds, encode_story
 from holdfast.domain.component_states import contents_of, decode_manifest
 from holdfast.domain.errors import Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.messages import Message
 from holdfast.domain.paths import from_text
+from holdfast.domain.story import Message
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.domain.trees.tree import EMPTY_TREE, Tree

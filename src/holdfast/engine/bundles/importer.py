@@ -22,7 +22,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.timeline.rounds import Round, RoundStatus
+from holdfast.domain.sessions import Round, RoundStatus
 from holdfast.engine.bundles.objects import MOST_TIMES_THE_BUDGET
 from holdfast.engine.bundles.placement import ImportPlan, homes_of, import_story, place
 from holdfast.engine.bundles.verifier import VerifiedBundle, verified_bundle

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from holdfast.domain.bundles.rounds import with_new_ids
 from holdfast.domain.bundles.rows import BundledCheckpoint
+from holdfast.domain.bundles.story import with_new_ids
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import InvalidIntent, Refused
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH, CheckpointId, SessionId
-from holdfast.domain.messages import Message
-from holdfast.domain.sessions import Session
-from holdfast.domain.timeline.rollbacks import Rollback, Stretch, joined
-from holdfast.domain.timeline.rounds import Round
+from holdfast.domain.sessions import Round, Session
+from holdfast.domain.story import Message, Rollback, Stretch, joined
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.bundles.verifier import VerifiedBundle
 from holdfast.engine.vault import Vault

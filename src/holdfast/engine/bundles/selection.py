@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.domain.bundles.rounds import exportable_rounds
 from holdfast.domain.bundles.rows import BundledCheckpoint
+from holdfast.domain.bundles.story import exportable_rounds
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.sessions import Session
-from holdfast.domain.timeline.rounds import Round
+from holdfast.domain.sessions import Round, Session
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.vault import Vault
 

@@ -22,7 +22,6 @@ from typing import TypeVar
 from blake3 import blake3
 
 from holdfast.domain.bundles.inventory import Inventory, Role
-from holdfast.domain.bundles.rounds import decode_rounds
 from holdfast.domain.bundles.rows import (
     BundledCheckpoint,
     Origin,
@@ -31,11 +30,10 @@ from holdfast.domain.bundles.rows import (
     decode_session,
     decoded_object,
 )
-from holdfast.domain.bundles.story import BundledStory, decode_story
+from holdfast.domain.bundles.story import BundledStory, decode_rounds, decode_story
 from holdfast.domain.errors import BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.sessions import Session
-from holdfast.domain.timeline.rounds import Round
+from holdfast.domain.sessions import Round, Session
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.bundles.frames import (
     CHECKPOINT,

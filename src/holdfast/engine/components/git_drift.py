@@ -12,8 +12,7 @@ from functools import partial
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.git.drift import GitDrift
-from holdfast.domain.git.place import PresentGit
+from holdfast.domain.git.drift import GitDrift, PresentGit
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore.plan import Step
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry

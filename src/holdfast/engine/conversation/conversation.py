@@ -19,10 +19,9 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import BudgetReached, HoldfastError, StoreDamaged, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall, storable, storable_call
-from holdfast.domain.messages import MOST_CHARACTERS, Annotation, Message, Role
 from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.timeline.rollbacks import Rollback, roll_back
+from holdfast.domain.story import MOST_CHARACTERS, Annotation, Message, Role, Rollback, roll_back
 from holdfast.engine.sessions.lifecycle import require_open_session, resume
 from holdfast.engine.vault import Vault
 from holdfast.ports.story import NewMessage, StoryReader

@@ -17,7 +17,7 @@ from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.restore.selections import Selection, selection_of
-from holdfast.domain.timeline.rollbacks import Marks
+from holdfast.domain.story import Marks
 from holdfast.domain.trees.changes import Change, ChangeType, tree_changes, visible_changes
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.undo.outside_files import changed_between

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import SessionId
-from holdfast.domain.messages import Message, Role
+from holdfast.domain.story import Message, Role
 from holdfast.domain.wording import count_words
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.conversation.transcripts import (

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import SessionId, short
@@ -19,6 +18,7 @@ from holdfast.domain.intent import make_intent, storable
 from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.paths import is_within
 from holdfast.domain.restore.selections import Selection, selection_of
+from holdfast.domain.story import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.engine.edits.guard import open_activity
 from holdfast.engine.edits.running import is_running
 from holdfast.engine.restore.plan import loader_for

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.paths import basename, parent
-from holdfast.domain.text_replacement import TextReplacement
+from holdfast.domain.purges import TextReplacement
 from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 from holdfast.engine.compare.content_diff import BytesContent, compare_content
 from holdfast.engine.compare.tree_diff import WITHHELD, IgnoredContent

@@ -23,7 +23,6 @@ from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId, short
@@ -37,6 +36,7 @@ from holdfast.domain.paths import (
     parent,
     to_text,
 )
+from holdfast.domain.story import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.trees.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.edits.directories import existing_directories, remove_emptied

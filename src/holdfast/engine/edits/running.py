@@ -23,7 +23,7 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.domain.activities import Activity
+    from holdfast.domain.story import Activity
     from holdfast.ports.agent_tools import RunningTool
 
 _PAUSE_S = 0.02
@@ -123,7 +123,7 @@ def _note(tool: RunningTool) -> Skipped:
 
 
 def _others(vault: Vault, inside: Collection[int]) -> list[Activity]:
-    from holdfast.domain.activities import ActivityKind  # late: most stores have no story
+    from holdfast.domain.story import ActivityKind  # late: most stores have no story
 
     awaited = (ActivityKind.EDIT, ActivityKind.TOOL)
     try:
@@ -145,7 +145,7 @@ def _is_on_this_thread(vault: Vault, activity: Activity) -> bool:
 
 
 def _notes(activity: Activity) -> Iterator[Skipped]:
-    from holdfast.domain.activities import ActivityKind
+    from holdfast.domain.story import ActivityKind
 
     what = "an edit" if activity.kind is ActivityKind.EDIT else "a tool call"
     why = f"{what} was still running: {activity.reason:.200}"

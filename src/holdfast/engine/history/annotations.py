@@ -11,7 +11,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import InvalidIntent, NotFound, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent, storable
-from holdfast.domain.messages import MOST_ANNOTATION_BYTES, Annotation
+from holdfast.domain.story import MOST_ANNOTATION_BYTES, Annotation
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.history.references import resolve
 from holdfast.engine.search.index_update import reindex

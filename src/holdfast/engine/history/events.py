@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus
 from holdfast.domain.events import (
     Event,
     NewEvent,
@@ -31,6 +30,7 @@ from holdfast.domain.events import (
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import mark_of
 from holdfast.domain.sessions import Session
+from holdfast.domain.story import Activity, ActivityKind, ActivityStatus
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.vault import Vault

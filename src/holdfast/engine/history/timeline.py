@@ -20,10 +20,10 @@ from functools import partial
 
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.messages import Message
 from holdfast.domain.operations import RESTORING_KINDS
+from holdfast.domain.sessions import RoundStatus
+from holdfast.domain.story import Message
 from holdfast.domain.timeline.lanes import make_timeline
-from holdfast.domain.timeline.rounds import RoundStatus
 from holdfast.domain.timeline.timeline import Cursor, Event, Outline, Sources, Timeline
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.history.history import head_checkpoint

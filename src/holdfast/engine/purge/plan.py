@@ -21,8 +21,7 @@ from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.purges import Holder, Purged, count_in_words
 from holdfast.domain.retention import APPROVED
-from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
-from holdfast.domain.trees.edits import replace_entries
+from holdfast.domain.trees.changes import ChangeType, replace_entries, tree_changes, visible_changes
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.domain.wording import count_words

@@ -22,8 +22,7 @@ from holdfast.domain.errors import NotFound, StoreDamaged, UsageError
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import from_text, is_within, to_text
-from holdfast.domain.purges import PurgeOutcome, Trace
-from holdfast.domain.text_replacement import TextReplacement
+from holdfast.domain.purges import PurgeOutcome, TextReplacement, Trace
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.components.manifests import release_components
 from holdfast.engine.purge.contents import file_components, is_absolute

@@ -17,10 +17,10 @@ from dataclasses import replace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import NAME_MAX_LENGTH, TAG_MAX_LENGTH, SnapshotIntent
-from holdfast.domain.masking import names_secret
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import is_within, to_text
-from holdfast.domain.text_replacement import PURGED_MARK, TextReplacement
+from holdfast.domain.purges import PURGED_MARK, TextReplacement
+from holdfast.domain.tool_calls import names_secret
 from holdfast.engine.edits.diff import repacked_diff, unpacked_diff
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import CatalogTransaction, NewOperation

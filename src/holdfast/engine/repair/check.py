@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import decode_manifest
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
-from holdfast.domain.findings import Problem
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import join, to_text
+from holdfast.domain.repair_plan import Problem
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.restore.journal import decode_journal

@@ -26,10 +26,10 @@ from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import SnapshotIntent
-from holdfast.domain.messages import Message
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.paths import from_text, join, require_safe_path, to_text
-from holdfast.domain.timeline.rounds import round_name
+from holdfast.domain.sessions import round_name
+from holdfast.domain.story import Message
 from holdfast.domain.trees.changes import Change
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.engine.compare.changed_content import compare_change

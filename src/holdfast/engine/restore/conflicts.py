@@ -15,8 +15,7 @@ from typing import TypeAlias
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import ancestors, basename, parent
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
-from holdfast.domain.trees.changes import TreeLoader
-from holdfast.domain.trees.edits import Replacement, replace_entries
+from holdfast.domain.trees.changes import Replacement, TreeLoader, replace_entries
 from holdfast.domain.trees.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.engine.restore.database_groups import ASIDE, BACK
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, OWNER_ALL, DirectoryHandles

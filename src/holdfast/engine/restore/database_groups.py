@@ -10,12 +10,18 @@ import errno
 from collections.abc import Callable
 from typing import TypeAlias
 
-from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing
 from holdfast.domain.errors import RestoreFailed
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore.plan import Step, StepType
-from holdfast.domain.sqlite_files import JOURNAL, LOG, database_of
+from holdfast.domain.sqlite_files import (
+    JOURNAL,
+    LOG,
+    DatabaseJob,
+    PerhapsWritten,
+    Writing,
+    database_of,
+)
 from holdfast.domain.trees.entries import Entry, FileEntry
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.restore.slot_moves import Displaced, RestoreProgress

@@ -27,7 +27,7 @@ from holdfast.domain.errors import NotFound, Refused, RestoreConflict, UsageErro
 from holdfast.domain.ids import Digest, short
 from holdfast.domain.paths import basename, is_within, to_text, typed
 from holdfast.domain.restore.plan import RestorePlan
-from holdfast.domain.trees.edits import replace_entries
+from holdfast.domain.trees.changes import replace_entries
 from holdfast.domain.trees.entries import (
     DirectoryEntry,
     Entry,

@@ -24,8 +24,7 @@ from holdfast.domain.paths import basename, from_text, parent, to_text
 from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.sessions import Session
 from holdfast.domain.tool_calls import one_line
-from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
-from holdfast.domain.trees.edits import replace_entries
+from holdfast.domain.trees.changes import TreeLoader, replace_entries, tree_changes, visible_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.restore import (

@@ -22,8 +22,7 @@ from holdfast.domain.errors import HoldfastError, RestoreFailed, StoreDamaged, S
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
-from holdfast.domain.trees.changes import tree_changes
-from holdfast.domain.trees.edits import Replacement
+from holdfast.domain.trees.changes import Replacement, tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.engine.components.restore import plan_components, with_component_steps
 from holdfast.engine.restore.conflicts import amended_tree, open_staging

@@ -7,7 +7,7 @@ in the way has ended; the wait is bounded.
 from __future__ import annotations
 
 from holdfast.domain.restore.plan import RestorePlan
-from holdfast.domain.trees.edits import NewMode
+from holdfast.domain.trees.changes import NewMode
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.database_files import no_transaction
 from holdfast.engine.restore.plan import make_plan

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.messages import Role
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.story import Role
 from holdfast.engine.vault import Vault
 
 RECENT_NS = 24 * 3600 * 1_000_000_000

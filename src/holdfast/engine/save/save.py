@@ -384,7 +384,7 @@ def capture_policy(
 
 
 def _is_project(vault: Vault) -> bool:
-    from holdfast.domain.project_signs import shows_project  # late: few workspaces need to know
+    from holdfast.domain.paths import shows_project  # late: few workspaces need to know
 
     with vault.open_root() as root_fd:
         return shows_project(vault.fs.list_names(root_fd))

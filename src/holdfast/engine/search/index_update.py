@@ -21,11 +21,11 @@ from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.operations import OperationKind, mark_of
 from holdfast.domain.paths import to_text
 from holdfast.domain.search.hits import Field
 from holdfast.domain.search.query import State
+from holdfast.domain.story import Annotation, Message
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.vault import Vault

@@ -15,12 +15,11 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import to_text
-from holdfast.domain.search.highlights import Excerpt, beginning, excerpt
-from holdfast.domain.search.hits import Field, Hit, Match, SearchResult
+from holdfast.domain.search.hits import Excerpt, Field, Hit, Match, SearchResult, beginning, excerpt
 from holdfast.domain.search.query import SearchQuery, Term, free_words, parse_query
 from holdfast.domain.search.words import words
+from holdfast.domain.story import Annotation, Message
 from holdfast.domain.tool_calls import call_words
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.search.index_update import call_text, catch_up, fields_of, touched_paths

@@ -21,8 +21,15 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore.plan import RestorePlan
-from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.domain.timeline.rounds import ENDED_BY, Round, round_name, round_title, rounds_of
+from holdfast.domain.sessions import (
+    ENDED_BY,
+    Round,
+    Session,
+    SessionStatus,
+    round_name,
+    round_title,
+    rounds_of,
+)
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.components.selection import choose_components

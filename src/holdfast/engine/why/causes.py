@@ -20,13 +20,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from holdfast.domain.activities import Activity
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
 from holdfast.domain.diff.line_origins import LineOrigin, OtherAgent
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.messages import Message, Role
 from holdfast.domain.sessions import Session
+from holdfast.domain.story import Activity, Message, Role
 from holdfast.domain.tool_calls import Likelihood, likelihood
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.conversation.conversation import BestEffortStory

@@ -72,7 +72,7 @@ def require_agent(words: Sequence[str]) -> str:
             return agent.name
     if len(words) != 1:
         raise UsageError("name one agent", hint=every)
-    from holdfast.domain.search.spelling import distance
+    from holdfast.domain.search.words import distance
 
     near = [name for name in AGENTS if distance(said, name, _FARTHEST_SPELLING) is not None]
     hint = f"did you mean {near[0]}? {every}" if near else every

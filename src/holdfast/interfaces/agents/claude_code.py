@@ -154,7 +154,7 @@ class ClaudeCode(Agent):
 
     def transcript_message(self, line: Mapping[str, Any]) -> TranscriptMessage | None:
         from holdfast.domain import transcript_messages as told
-        from holdfast.domain.messages import Role
+        from holdfast.domain.story import Role
 
         spoken = line.get("message")
         if line.get("type") not in ("user", "assistant") or not isinstance(spoken, dict):

@@ -261,7 +261,7 @@ def _message(
     ids: tuple[str | None, ...] = (),
 ) -> TranscriptMessage:
     from holdfast.domain import transcript_messages as told
-    from holdfast.domain.messages import Role
+    from holdfast.domain.story import Role
 
     return told.TranscriptMessage(
         source_key=f"codex:#{told.content_key(line.get('timestamp'), role, content, calls, ids)}",

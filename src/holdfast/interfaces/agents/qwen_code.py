@@ -121,7 +121,7 @@ class QwenCode(Agent):
 
     def transcript_message(self, line: Mapping[str, Any]) -> TranscriptMessage | None:
         from holdfast.domain import transcript_messages as told
-        from holdfast.domain.messages import Role
+        from holdfast.domain.story import Role
 
         spoken = line.get("message")
         role = _role(line)

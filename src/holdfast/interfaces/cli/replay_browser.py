@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import short
-from holdfast.domain.messages import Message
+from holdfast.domain.story import Message
 from holdfast.domain.tool_calls import call_words
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence

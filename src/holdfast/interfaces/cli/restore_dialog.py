@@ -17,7 +17,7 @@ from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, RestoreOutcome
 from holdfast.domain.restore.plan import FAILED, Missing, RestorePlan
-from holdfast.domain.timeline.rounds import round_title
+from holdfast.domain.sessions import round_title
 from holdfast.domain.wording import reworded
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.restore_view import (

@@ -22,7 +22,7 @@ from holdfast.domain.restore.plan import (
     StepType,
     count_steps,
 )
-from holdfast.domain.timeline.rounds import round_title
+from holdfast.domain.sessions import round_title
 from holdfast.interfaces.cli.checkpoint_view import shown_id
 from holdfast.interfaces.cli.terminal import (
     BOLD,

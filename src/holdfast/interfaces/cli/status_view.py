@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.ids import short
-from holdfast.domain.timeline.rounds import RoundStatus, round_title
+from holdfast.domain.sessions import RoundStatus, round_title
 from holdfast.domain.trees.changes import ChangeType
 from holdfast.domain.wording import iso_from_ns
 from holdfast.interfaces.agents import AGENTS

@@ -13,8 +13,7 @@ from datetime import datetime
 
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.restore.selections import selected_words
-from holdfast.domain.sessions import Session
-from holdfast.domain.timeline.rounds import Round, RoundStatus, round_name, round_title
+from holdfast.domain.sessions import Round, RoundStatus, Session, round_name, round_title
 from holdfast.domain.timeline.timeline import Event, EventType, Outline, Timeline
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence, shown_id
 from holdfast.interfaces.cli.log_table import session_mark

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.api.confirmations import VALID_MINUTES
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.restore.plan import RestorePlan
-from holdfast.domain.timeline.rounds import round_title
+from holdfast.domain.sessions import round_title
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.restore_result import (
     Restored,

@@ -8,10 +8,10 @@ from typing import Any
 from holdfast.api.views.git import git_at_checkpoint_view
 from holdfast.api.views.tool_values import CheckpointInfo, GitNow, checkpoint_info
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
-from holdfast.domain.git.place import PresentGit, git_place
+from holdfast.domain.git.drift import PresentGit, git_place
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
-from holdfast.domain.messages import MOST_ANNOTATION_BYTES
-from holdfast.domain.timeline.rounds import round_title
+from holdfast.domain.sessions import round_title
+from holdfast.domain.story import MOST_ANNOTATION_BYTES
 from holdfast.domain.wording import count_words, remarks_in, size_words
 from holdfast.interfaces.tools.tool import (
     LONGEST_TEXT,

@@ -12,8 +12,8 @@ from typing import Any
 from holdfast.api.views.tool_values import CheckpointInfo, checkpoint_info
 from holdfast.domain.diff.line_origins import ExplainedLine, LineState
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.messages import Message
 from holdfast.domain.search.hits import Hit
+from holdfast.domain.story import Message
 from holdfast.domain.wording import count_words
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.tool import LIMIT, Answer, Parameter, Tool, ToolContext, reference

@@ -23,8 +23,7 @@ from typing import Any
 
 from holdfast.api.views.tool_values import CheckpointInfo, GitNow
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.git.drift import TO_RESTORE_GIT
-from holdfast.domain.git.place import PresentGit
+from holdfast.domain.git.drift import TO_RESTORE_GIT, PresentGit
 from holdfast.domain.ids import short
 from holdfast.domain.wording import Remark, reworded
 

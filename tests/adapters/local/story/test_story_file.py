@@ -25,7 +25,7 @@ from holdfast.adapters.local.story.sqlite import SqliteStory, open_story
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import Busy, NewerStore, StoreDamaged, StoreSuspect
 from holdfast.domain.ids import SessionId
-from holdfast.domain.messages import Role
+from holdfast.domain.story import Role
 from holdfast.ports.story import NewMessage, Story
 from holdfast.testing.catalog_samples import checkpoint_id
 from holdfast.testing.story_contract import edit

@@ -30,10 +30,8 @@ from holdfast.adapters.local.search.expressions import (
 )
 from holdfast.domain.checkpoints import RECORD_KINDS
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.search.highlights import LONGEST_TEXT
-from holdfast.domain.search.hits import Field
-from holdfast.domain.search.stemming import stem
-from holdfast.domain.search.words import LONGEST_WORD, Name, names
+from holdfast.domain.search.hits import LONGEST_TEXT, Field
+from holdfast.domain.search.words import LONGEST_WORD, Name, names, stem
 from holdfast.ports.search import CheckpointText, Cursors, IndexBatch, MessageText
 
 _ERA = """

@@ -35,9 +35,8 @@ from holdfast.adapters.local.search.expressions import (
 )
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.search.hits import Field
-from holdfast.domain.search.query import SearchQuery
-from holdfast.domain.search.ranking import score
-from holdfast.domain.search.spelling import beginnings, nearest
+from holdfast.domain.search.query import SearchQuery, score
+from holdfast.domain.search.words import beginnings, nearest
 
 _COLUMN_BITS = 16
 _PARTS = 1000

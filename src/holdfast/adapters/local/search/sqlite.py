@@ -46,8 +46,7 @@ from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.search.query import SearchQuery, State, Term
-from holdfast.domain.search.ranking import COUNTED_AT_MOST, rarity
+from holdfast.domain.search.query import COUNTED_AT_MOST, SearchQuery, State, Term, rarity
 from holdfast.ports.search import Cursors, Findings, Found, IndexBatch, IndexLost
 
 if TYPE_CHECKING:

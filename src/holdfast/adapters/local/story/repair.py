@@ -40,7 +40,7 @@ from holdfast.adapters.local.story.sqlite import SqliteStory
 from holdfast.adapters.local.story.story_file import StoryFile, rebuilt_beside
 from holdfast.domain.errors import HoldfastError, NewerStore
 from holdfast.domain.ids import SessionId
-from holdfast.domain.messages import Role
+from holdfast.domain.story import Role
 from holdfast.ports.filesystem import FILE_MODE
 
 if TYPE_CHECKING:

@@ -13,13 +13,22 @@ from typing import Any
 import apsw
 
 from holdfast.adapters.local.catalog.rows import checksum_of, is_sealed
-from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.messages import Annotation, Message, Role
 from holdfast.domain.paths import from_text, to_text
-from holdfast.domain.text_replacement import TextReplacement
-from holdfast.domain.timeline.rollbacks import Marks, Rollback, Stretch
+from holdfast.domain.purges import TextReplacement
+from holdfast.domain.story import (
+    Activity,
+    ActivityKind,
+    ActivityStatus,
+    Annotation,
+    Marks,
+    Message,
+    NewActivity,
+    Role,
+    Rollback,
+    Stretch,
+)
 
 COLUMNS = {
     "messages": (

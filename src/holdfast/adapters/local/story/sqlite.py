@@ -29,13 +29,20 @@ from holdfast.adapters.local.story.rows import (
 )
 from holdfast.adapters.local.story.story_file import StoryFile
 from holdfast.adapters.local.system import RandomIds
-from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import is_within
-from holdfast.domain.text_replacement import TextReplacement
-from holdfast.domain.timeline.rollbacks import Marks, Rollback, rolled_back_by
+from holdfast.domain.purges import TextReplacement
+from holdfast.domain.story import (
+    Activity,
+    ActivityStatus,
+    Annotation,
+    Marks,
+    Message,
+    NewActivity,
+    Rollback,
+    rolled_back_by,
+)
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.story import NewMessage, no_annotation
 from holdfast.ports.system import Clock

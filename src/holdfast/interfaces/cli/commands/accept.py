@@ -9,7 +9,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from holdfast.api.git import AcceptRange
-    from holdfast.domain.git.accept import AcceptOutcome
+    from holdfast.domain.git.commits import AcceptOutcome
     from holdfast.interfaces.cli.terminal import Terminal
 
 _SHOWN = 50

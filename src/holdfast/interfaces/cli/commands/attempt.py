@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
-    from holdfast.domain.activities import Activity
+    from holdfast.domain.story import Activity
 
 _BY_SIGNAL = 128
 _STANDARD_ERROR = 2

@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.terminal import DIM, RED, Terminal, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
-    from holdfast.domain.findings import Problem
+    from holdfast.domain.repair_plan import Problem
 
 ANSWERS = True
 _DAMAGED = 6
@@ -72,7 +72,7 @@ def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
 def _find_problems(invocation: Invocation) -> list[Problem]:
     """A store that is too damaged to be opened is a problem found, not a failed check."""
     from holdfast.domain.errors import NewerStore, StoreDamaged, StoreMissing
-    from holdfast.domain.findings import Problem
+    from holdfast.domain.repair_plan import Problem
 
     problems: list[Problem] = []
     try:

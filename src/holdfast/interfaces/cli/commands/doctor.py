@@ -16,7 +16,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, YELLOW, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
-    from holdfast.domain.findings import Symptom
+    from holdfast.domain.repair_plan import Symptom
     from holdfast.interfaces.agent_setup.protection import Protection
 
 ANSWERS = True
@@ -40,7 +40,7 @@ example:
 
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent whose hooks are installed, and one for what they could not save."""
-    from holdfast.domain.findings import Gravity, Symptom
+    from holdfast.domain.repair_plan import Gravity, Symptom
     from holdfast.interfaces.agent_setup.installation import examine_servers
     from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.hooks.automation import problem_log
@@ -108,7 +108,7 @@ def _workspace(directory: Path) -> Path:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.health import examine_surroundings
-    from holdfast.domain.findings import Gravity
+    from holdfast.domain.repair_plan import Gravity
 
     invocation.at_most(0)
     symptoms = [

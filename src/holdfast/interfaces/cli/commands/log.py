@@ -144,7 +144,7 @@ def _moment(invocation: Invocation, option: str, text: str | None) -> int | None
 
 def _places(found: Sequence[Checkpoint], states: Mapping[str, ComponentState]) -> dict[str, str]:
     """Branch, commit and how many files were dirty."""
-    from holdfast.domain.git.place import git_place
+    from holdfast.domain.git.drift import git_place
 
     places = {one.id: git_place(states.get(one.id), one) for one in found}
     return {identifier: place for identifier, place in places.items() if place is not None}

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.errors import NotFound, UsageError
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
-from holdfast.domain.purges import count_in_words
-from holdfast.domain.text_replacement import PURGED_MARK
+from holdfast.domain.purges import PURGED_MARK, count_in_words
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import Terminal, visible, visible_bytes
@@ -112,7 +111,7 @@ def _purge_text(invocation: Invocation, opened: Workspace) -> int:
 
 
 def _text(invocation: Invocation) -> str:
-    from holdfast.domain.text_replacement import SHORTEST_TEXT
+    from holdfast.domain.purges import SHORTEST_TEXT
     from holdfast.interfaces.cli.standard_input import text_on_standard_input
 
     if invocation.words or invocation.literal:

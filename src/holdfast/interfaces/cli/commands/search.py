@@ -8,8 +8,7 @@ from datetime import datetime
 
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import SessionId
-from holdfast.domain.search.highlights import Excerpt
-from holdfast.domain.search.hits import Field, Hit, Match
+from holdfast.domain.search.hits import Excerpt, Field, Hit, Match
 from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.checkpoint_view import identifier, kind_colour, title

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
-from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.selections import selection_of
+from holdfast.domain.story import Annotation, Message
 from holdfast.domain.tool_calls import call_words
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.interfaces.cli.arguments import Parser

@@ -1,10 +1,10 @@
-"""What the log of a branch says about how it moved: by a merge of another branch, or otherwise.
+"""Branches in git: names as settings give them, and how the log of a branch says that it moved.
 
     the entries since the commit that was known → the last ones that a reset did not take back
     an entry of `git merge` or `git pull` among them → merged; one that says nothing → unclear
 
-Pure; the log is text that anybody may have written, and is judged, not trusted: at worst a
-checkpoint has another name than it deserves.
+Pure. Anyone may have written the log, so it is judged and not trusted: at worst a checkpoint gets a
+wrong name.
 """
 
 from __future__ import annotations
@@ -15,6 +15,62 @@ from dataclasses import dataclass
 from enum import Enum
 
 from holdfast.values.classes import NamedTuple
+
+DEFAULT_MIRROR = "holdfast-checkpoints"
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|\.(?:/|\Z)")
+_TAKEN = "heads remotes stash bisect rewritten worktree notes replace holdfast".split()
+_LONGEST = 200
+_MOST_MAIN = 20
+
+
+def valid_ref_path(text: str) -> bool:
+    """Whether this may stand below `refs/`, by the rules of `git check-ref-format`."""
+    return (
+        0 < len(text) <= _LONGEST
+        and text.isprintable()
+        and not text.startswith(("/", ".", "-"))
+        and not text.endswith("/")
+        and text != "@"
+        and _FORBIDDEN.search(text) is None
+    )
+
+
+def mirror_branch(value: object) -> str:
+    """The setting `mirror`: a name, true for the default, false or nothing for none."""
+    if value is True:
+        return DEFAULT_MIRROR
+    if value is False or value == "":
+        return ""
+    if not isinstance(value, str) or not valid_ref_path(value):
+        raise ValueError("expects the name of a branch, true or false")
+    if value.partition("/")[0] in (*_TAKEN, "tags"):
+        raise ValueError("a branch of that name would hide names that git has itself")
+    return value
+
+
+def mirror_place(value: object) -> str:
+    """The setting `mirror_refs`: a place below `refs/` that is not git's own."""
+    if value == "":
+        return ""
+    if not isinstance(value, str) or not valid_ref_path(value):
+        raise ValueError("expects a place below refs/, such as tags")
+    first = value.partition("/")[0]
+    if first in _TAKEN:
+        raise ValueError(f"refs/{first} belongs to somebody else")
+    return value
+
+
+def main_branches(value: object) -> tuple[str, ...]:
+    """The setting `auto_merge`: names of branches, or none."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a list of branches, e.g. ["main", "master"]')
+    for name in value:
+        if not isinstance(name, str) or not valid_ref_path(name):
+            raise ValueError(f"{name!r} is not the name of a branch")
+    if len(value) > _MOST_MAIN:
+        raise ValueError(f"takes {_MOST_MAIN} branches at most")
+    return tuple(dict.fromkeys(value))
+
 
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*\t?(.*)")
 _MERGED = re.compile(rb"(?:merge|pull)\b|commit \(merge\)")

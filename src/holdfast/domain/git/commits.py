@@ -1,12 +1,14 @@
-"""Messages of commits, composed from the intents of checkpoints.
+"""Work that becomes a git commit: its message, the plan, skipped paths and the outcome.
+
+A message is composed from the intents of checkpoints:
 
     subject: the newest reason that a person or an agent gave, shortened to one line
     body:    every reason in order, once each
 
 Where no checkpoint has a reason of its own, the person's messages are the reasons, and without any
 message the tool calls that checkpoints were made for. A template may arrange them differently.
-Whatever a reason holds stays text: control characters are written as spaces, and lines that git
-would take for comments are moved by one blank.
+A reason stays text: control characters are written as spaces, and lines that git would take for
+comments are moved by one blank.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.ids import short
 from holdfast.domain.tool_calls import BEFORE_MESSAGE
 
@@ -140,3 +144,70 @@ def _item(reason: str) -> str:
         if line.strip()
     ]
     return "- " + "\n".join(paragraphs).replace("\n", "\n  ")
+
+
+UNDO = "git reset --soft HEAD~1"
+UNDO_FIRST = "git update-ref -d HEAD"
+
+
+class LeftOut(StrEnum):
+    """Why a changed path is not in the commit."""
+
+    IGNORED = "ignored by git"
+    NESTED = "in another repository or submodule"
+    NAME = "a name that git does not take"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPath:
+    """One path of the commit, relative to the top of the repository; A, M, D or T."""
+
+    path: bytes
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathLeftOut:
+    path: bytes
+    reason: LeftOut
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Something that keeps a commit from being made, and what to do about it."""
+
+    reason: str
+    way_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptPlan:
+    """`head` is the commit that the branch stands on, None when it has none."""
+
+    branch: bytes | None
+    head: str | None
+    paths: tuple[CommitPath, ...] = ()
+    left_out: tuple[PathLeftOut, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+    def require_clear(self) -> None:
+        """`Refused` when something is in the way."""
+        if self.obstacles:
+            first = self.obstacles[0]
+            raise Refused(first.reason, hint=first.way_out)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptOutcome:
+    """A commit that was made, its message as it was recorded, and the plan it followed. `commit` is
+    None for a plan that was only looked at."""
+
+    commit: str | None
+    message: str
+    plan: AcceptPlan
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def undo(self) -> str:
+        """The git command that takes the commit back and leaves every file as it is."""
+        return UNDO_FIRST if self.plan.head is None else UNDO

@@ -1,19 +1,116 @@
-"""Which messages of a conversation still hold, after work was taken back and forth.
+"""What happened around checkpoints: messages, annotations, and work that was begun.
+
+An activity (an edit of some files, an attempt, a tool call) is open until it is settled. One whose
+process is gone is still open, and is offered back to the next caller.
+
+Which messages still hold, after work was rolled back and forth:
 
     each restore of everything: messages up to the target's place are as they were when the target
     was made; later ones that held until now are rolled back by this restore
 
 An undo is a restore like any other: to a state in which the messages held that held then. So the
-marks follow from the restores alone, and two who compute them come to the same.
+marks follow from the restores alone, and two processes that compute them agree.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import TypeAlias
 
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import ToolCall
 from holdfast.values.classes import dataclass
+
+MOST_CHARACTERS = 1_000_000
+"""Of one message. What is longer belongs into a file, or is cut where it is read from one."""
+MOST_ANNOTATION_BYTES = 100_000
+
+
+class Role(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; the first of a session has index 0. `source_key` is what the agent's transcript
+    calls it, so that reading a transcript again adds nothing. `rolled_back_by` is the operation
+    that took the work back to before it."""
+
+    session_id: SessionId
+    index: int
+    role: Role
+    content: str
+    at_ns: int
+    tool_calls: tuple[ToolCall, ...] = ()
+    source_key: str | None = None
+    rolled_back_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What somebody wrote about a checkpoint. An edit is a new revision; the newest counts, and all
+    are kept. `sequence` rises with every revision in the store."""
+
+    sequence: int
+    session_id: SessionId
+    checkpoint_id: CheckpointId
+    number: int
+    revision: int
+    text: str
+    author: str | None
+    at_ns: int
+
+
+class ActivityKind(StrEnum):
+    EDIT = "edit"
+    ATTEMPT = "attempt"
+    TOOL = "tool"
+
+
+class ActivityStatus(StrEnum):
+    OPEN = "open"
+    KEPT = "kept"
+    PUT_BACK = "put back"
+
+
+@dataclass(frozen=True, slots=True)
+class NewActivity:
+    """An activity before the story has given it its number. `checkpoint` is the way back;
+    `paths` are what an edit is about; `owner` tells the process that does it."""
+
+    session_id: SessionId
+    kind: ActivityKind
+    reason: str
+    checkpoint: CheckpointId
+    started_at_ns: int
+    owner: str
+    paths: tuple[bytes, ...] = ()
+    message_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One activity. `outcome` says how it ended, in words; `has_diff` that what it changed is
+    kept and can be asked for."""
+
+    number: int
+    session_id: SessionId
+    kind: ActivityKind
+    reason: str
+    checkpoint: CheckpointId
+    started_at_ns: int
+    owner: str
+    paths: tuple[bytes, ...] = ()
+    message_index: int | None = None
+    status: ActivityStatus = ActivityStatus.OPEN
+    ended_at_ns: int | None = None
+    outcome: str | None = None
+    has_diff: bool = False
 
 
 @dataclass(frozen=True, slots=True)
