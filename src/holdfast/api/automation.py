@@ -12,9 +12,9 @@ from holdfast.bootstrap.automation_host import is_on_a_network as is_on_a_networ
 
 if TYPE_CHECKING:
     from holdfast.app.automation.event_handler import EventHandler as EventHandler
-    from holdfast.app.automation.event_workspaces import EventWorkspace as EventWorkspace
-    from holdfast.app.automation.event_workspaces import OpenedForEvent as OpenedForEvent
+    from holdfast.app.automation.host import EventWorkspace as EventWorkspace
     from holdfast.app.automation.host import Fallback as Fallback
+    from holdfast.app.automation.host import OpenedForEvent as OpenedForEvent
     from holdfast.app.automation.problem_log import Problem as Problem
     from holdfast.app.automation.problem_log import ProblemLog as ProblemLog
     from holdfast.app.automation.watched_workspace import WatchedWorkspace as WatchedWorkspace

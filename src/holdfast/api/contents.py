@@ -6,13 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from holdfast.domain.trees.entries import DirectoryEntry
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.paths import join, to_text
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
+from holdfast.engine import stored_objects
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint, Skipped
     from holdfast.domain.component_states import ComponentState
-    from holdfast.domain.trees.entries import Entry, FileEntry
+    from holdfast.domain.ids import Digest
+    from holdfast.domain.snapshots import Artifact, WorkspaceSnapshot
+    from holdfast.domain.trees.entries import Entry
+    from holdfast.engine.vault import Vault
 
 
 class Contents:
@@ -23,22 +29,18 @@ class Contents:
 
     def entry(self, checkpoint: Checkpoint, path: bytes) -> Entry | None:
         """What a checkpoint has at a path; an empty path is the workspace itself."""
-        from holdfast.engine.stored_objects import entry_at
-
         if path in (b"", b"."):
             size_bytes = checkpoint.size_bytes
             return DirectoryEntry(b"", 0o755, checkpoint.tree, checkpoint.files, size_bytes)
-        return entry_at(self._vault.load_tree, checkpoint.tree, path)
+        return stored_objects.entry_at(self._vault.load_tree, checkpoint.tree, path)
 
     def entries(
         self, checkpoint: Checkpoint, directory: bytes = b""
     ) -> Iterator[tuple[bytes, Entry]]:
         """Every path below a directory, in order; none if the path is no directory."""
-        from holdfast.engine.stored_objects import list_entries
-
         found = self.entry(checkpoint, directory)
         if isinstance(found, DirectoryEntry):
-            yield from list_entries(self._vault.load_tree, found.digest, directory)
+            yield from stored_objects.list_entries(self._vault.load_tree, found.digest, directory)
 
     def names(self, checkpoint: Checkpoint, directory: bytes) -> Sequence[tuple[bytes, Entry]]:
         """What is directly in a directory, in order."""
@@ -49,9 +51,7 @@ class Contents:
 
     def read(self, entry: FileEntry) -> Iterator[bytes]:
         """The bytes of a file, in pieces, each verified."""
-        from holdfast.engine.stored_objects import read_content
-
-        return read_content(self._vault.objects, entry)
+        return stored_objects.read_content(self._vault.objects, entry)
 
     def require_shown(self, path: bytes, checkpoint: Checkpoint) -> None:
         """`Refused` for a file that the rules ignore: it may hold secrets."""
@@ -82,7 +82,6 @@ class Contents:
 
     def component_summary(self, checkpoint: Checkpoint) -> dict[str, str]:
         """What each component saved, in words; failed and damaged ones are left out."""
-        from holdfast.domain.errors import StoreDamaged
         from holdfast.domain.git.drift import git_place
         from holdfast.engine.components.manifests import describe_components, read_states
 
@@ -102,7 +101,6 @@ class Contents:
 
     def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
         """The state of git in a checkpoint; None without one, and where it is damaged."""
-        from holdfast.domain.errors import StoreDamaged
         from holdfast.engine.components.manifests import state_of
 
         try:
@@ -119,8 +117,56 @@ class Contents:
         self, checkpoints: Iterable[Checkpoint | None], doing: str
     ) -> AbstractContextManager[None]:
         """For a reader, who holds no lock: `Refused` where one of them is deleted meanwhile."""
-        from holdfast.engine.stored_objects import explain_deletion
-
         hint = "see what there is: holdfast log"
         hint = hint if doing == "shown" else f"compare others; {hint}"
-        return explain_deletion(self._vault, checkpoints, doing, hint)
+        return stored_objects.explain_deletion(self._vault, checkpoints, doing, hint)
+
+
+def snapshots_of(vault: Vault, checkpoints: Iterable[Checkpoint]) -> list[WorkspaceSnapshot]:
+    """Checkpoints as the library hands them out: files listed, their content read when asked for.
+    Checkpoints of a history have most directories in common: each is listed once."""
+    from holdfast.domain.snapshots import WorkspaceSnapshot
+
+    listing = _Listing(vault)
+    return [
+        WorkspaceSnapshot(
+            id=checkpoint.id,
+            timestamp=checkpoint.created_at,
+            parent=checkpoint.parent,
+            intent=checkpoint.intent,
+            artifacts=listing.of(checkpoint.tree, b""),
+        )
+        for checkpoint in checkpoints
+    ]
+
+
+class _Listing:
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._known: dict[tuple[Digest, bytes], tuple[Artifact, ...]] = {}
+
+    def of(self, tree: Digest, directory: bytes) -> tuple[Artifact, ...]:
+        """Every file below a directory, in order."""
+        known = self._known.get((tree, directory))
+        if known is not None:
+            return known
+        found: list[Artifact] = []
+        for name, entry in sorted(self._vault.load_tree(tree).by_name.items()):
+            path = join(directory, name)
+            if isinstance(entry, DirectoryEntry):
+                found += self.of(entry.digest, path)
+            elif isinstance(entry, FileEntry):
+                found.append(self._artifact(path, entry))
+        self._known[tree, directory] = tuple(found)
+        return self._known[tree, directory]
+
+    def _artifact(self, path: bytes, entry: FileEntry) -> Artifact:
+        from holdfast.domain.snapshots import Artifact
+
+        return Artifact(
+            to_text(path),
+            entry.digest.hex(),
+            entry.size,
+            entry.mode,
+            lambda: stored_objects.read_content(self._vault.objects, entry),
+        )

@@ -60,7 +60,7 @@ class History:
 
     def snapshots(self, checkpoints: Iterable[Checkpoint]) -> list[WorkspaceSnapshot]:
         """With their files, whose content is read when asked for."""
-        from holdfast.api.snapshots import snapshots_of
+        from holdfast.api.contents import snapshots_of
 
         return snapshots_of(self._vault, checkpoints)
 

@@ -479,7 +479,7 @@ class SessionCheckpointer:
         dry_run: bool = False,
     ) -> ImportOutcome:
         """Import what `export` wrote; `foreign` accepts a file of another workspace."""
-        from holdfast.api.bundles import ImportRequest
+        from holdfast.api.exchange import ImportRequest
 
         directory = Path(arguments.path("workspace", workspace))
         place = Path(arguments.path("path", path))
@@ -535,7 +535,7 @@ class SessionCheckpointer:
         changed, and the outcome has no commit. `Refused`, with the way out, when something is in
         the way.
         """
-        from holdfast.api.git import CommitWish
+        from holdfast.api.exchange import CommitWish
 
         edit, dry_run = flag("edit", edit), flag("dry_run", dry_run)
         git = self._topics.git

@@ -1,4 +1,4 @@
-"""The sessions of a workspace: listed, found, renamed, ended, archived and deleted."""
+"""The sessions of a workspace, and their rounds: work that is approved, or reset to an approval."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import SessionId
-    from holdfast.domain.sessions import Session, SessionStatus
+    from holdfast.domain.outcomes import RestoreOutcome
+    from holdfast.domain.restore.plan import RestorePlan
+    from holdfast.domain.sessions import Round, Session, SessionStatus
+    from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.retention.deletion import DeletedSession
+    from holdfast.engine.sessions.approval import ApprovalStatus as ApprovalStatus
+    from holdfast.engine.sessions.approval import ApproveOutcome as ApproveOutcome
+    from holdfast.engine.sessions.approval import ResetOutcome as ResetOutcome
     from holdfast.engine.sessions.overview import SessionSummary as SessionSummary
 
 
@@ -110,7 +116,46 @@ class Sessions:
 
     def delete(self, session_id: SessionId) -> DeletedSession:
         """Remove the session with everything that only it has. It cannot be undone."""
-        from holdfast.api.agent_states import AgentStates
+        from holdfast.api.conversation import AgentStates
 
         AgentStates(self._opened).forget(session_id)
         return self._engine.delete_session(session_id)
+
+
+class Rounds:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._engine, self._vault = opened.engine, opened.engine.vault
+
+    def all(self, session_id: SessionId) -> list[Round]:
+        """Oldest first."""
+        from holdfast.engine.sessions.approval import rounds_in
+
+        return rounds_in(self._vault, session_id)
+
+    def status(self, session_id: SessionId, *, look: bool = False) -> ApprovalStatus:
+        """From the records alone; with `look`, unsaved work counts too."""
+        return self._engine.approval(session_id, self._engine.look() if look else None)
+
+    def approve(self, session_id: SessionId, message: str | None = None) -> ApproveOutcome:
+        """Approve the present state, and begin the next round."""
+        return self._engine.approve(session_id, message)
+
+    def reset_request(self, session_id: SessionId) -> RestoreRequest:
+        """The restore to the last approval, or to the first checkpoint of the session."""
+        return self._engine.reset_request(session_id)
+
+    def abandoned_by(self, request: RestoreRequest, plan: RestorePlan) -> str | None:
+        """The round that a reset would abandon; None with nothing to reset."""
+        from holdfast.engine.sessions.approval import active_round, has_nothing_to_reset
+
+        if has_nothing_to_reset(self._vault, request, plan):
+            return None
+        return active_round(self._vault, request.session_id)
+
+    def reset_outcome(self, session_id: SessionId, restored: RestoreOutcome) -> ResetOutcome:
+        """What the restore of a reset did to the rounds."""
+        from holdfast.engine.sessions.approval import reset_outcome
+
+        return reset_outcome(self._vault, session_id, restored)

@@ -1,32 +1,61 @@
-"""Stores as such, whether or not one can be opened: where they are, and those without workspace."""
+"""Stores, open or not: where they are, which directories they protect (CP-16), and their keys."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.bootstrap.local_token import TOKEN_FILE, local_token
-from holdfast.bootstrap.locations import holdfast_home
+from holdfast.bootstrap.keys import key_file_secret, passphrase_file_secret, passphrase_secret
+from holdfast.bootstrap.locations import holdfast_home, require_project, why_no_project
 from holdfast.bootstrap.stores import (
+    TOKEN_FILE,
+    local_token,
     lost_stores,
+    nearest_workspace,
     recent_workspaces,
     remove_store,
     store_of,
     use_former_store,
 )
+from holdfast.bootstrap.workspace_choice import (
+    holds_repositories,
+    is_left_out,
+    is_project,
+    repository_top,
+    workspace_around,
+    workspace_for,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.bootstrap.stores import StoreWithoutWorkspace as StoreWithoutWorkspace
+    from holdfast.ports.store import KeySlot
+    from holdfast.ports.store import Secret as Secret
 
 __all__ = [
     "TOKEN_FILE",
+    "Keys",
     "holdfast_home",
+    "holds_repositories",
+    "is_left_out",
+    "is_project",
+    "key_file_secret",
     "local_token",
     "lost_stores",
+    "nearest_workspace",
+    "passphrase_file_secret",
+    "passphrase_secret",
     "recent_workspaces",
     "remove_store",
+    "repository_top",
+    "require_project",
     "store_directory",
     "use_former_store",
+    "why_no_project",
+    "workspace_around",
+    "workspace_for",
     "workspace_with_store",
 ]
 
@@ -42,3 +71,28 @@ def workspace_with_store(start: Path) -> Path | None:
     directory = start.expanduser().resolve()
     candidates = (directory, *directory.parents)
     return next((place for place in candidates if store_of(place) is not None), None)
+
+
+class Keys:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._store = opened.store
+
+    @property
+    def used(self) -> str | None:
+        """The id of the key that opened the store; None where the store is not encrypted."""
+        return self._store.used_key()
+
+    def all(self) -> Sequence[KeySlot]:
+        return self._store.key_slots()
+
+    def add(self, secret: Secret) -> None:
+        self._store.add_key(secret)
+
+    def change(self, secret: Secret) -> None:
+        """Replace the key that opened the store."""
+        self._store.change_key(secret)
+
+    def remove(self, key_id: str) -> None:
+        self._store.remove_key(key_id)

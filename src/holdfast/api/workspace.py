@@ -24,22 +24,19 @@ from holdfast.ports.progress import NoProgress as NoProgress
 if TYPE_CHECKING:
     from typing import TypedDict, Unpack
 
-    from holdfast.api.agent_states import AgentStates
-    from holdfast.api.bundles import Bundles
     from holdfast.api.confirmations import Confirmations
     from holdfast.api.contents import Contents
-    from holdfast.api.conversation import Conversation
+    from holdfast.api.conversation import AgentStates, Conversation
     from holdfast.api.diffs import Diffs
     from holdfast.api.edits import Edits
     from holdfast.api.events import EventFeed
-    from holdfast.api.git import Acceptances
+    from holdfast.api.exchange import Acceptances, Bundles
     from holdfast.api.health import Health
     from holdfast.api.history import History
-    from holdfast.api.keys import Keys, Secret
     from holdfast.api.restores import Restores
-    from holdfast.api.rounds import Rounds
-    from holdfast.api.sessions import Sessions
+    from holdfast.api.sessions import Rounds, Sessions
     from holdfast.api.settings import WorkspaceSettings
+    from holdfast.api.stores import Keys, Secret
     from holdfast.api.upkeep import Upkeep
     from holdfast.app.automation.watched_workspace import WatchedWorkspace
     from holdfast.app.open_workspace import OpenWorkspace
@@ -133,7 +130,7 @@ class Workspace:
 
     @property
     def agent_states(self) -> AgentStates:
-        from holdfast.api.agent_states import AgentStates
+        from holdfast.api.conversation import AgentStates
 
         return AgentStates(self._opened)
 
@@ -163,7 +160,7 @@ class Workspace:
 
     @property
     def git(self) -> Acceptances:
-        from holdfast.api.git import Acceptances
+        from holdfast.api.exchange import Acceptances
 
         return Acceptances(self._opened)
 
@@ -193,7 +190,7 @@ class Workspace:
 
     @property
     def rounds(self) -> Rounds:
-        from holdfast.api.rounds import Rounds
+        from holdfast.api.sessions import Rounds
 
         return Rounds(self._opened)
 
@@ -205,7 +202,7 @@ class Workspace:
 
     @property
     def keys(self) -> Keys:
-        from holdfast.api.keys import Keys
+        from holdfast.api.stores import Keys
 
         return Keys(self._opened)
 
@@ -217,7 +214,7 @@ class Workspace:
 
     @property
     def bundles(self) -> Bundles:
-        from holdfast.api.bundles import Bundles
+        from holdfast.api.exchange import Bundles
 
         return Bundles(self._opened)
 

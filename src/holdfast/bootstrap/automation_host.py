@@ -1,4 +1,5 @@
-"""This machine for automation: see `holdfast.app.automation.host.Host`."""
+"""This machine for automation, see `holdfast.app.automation.host.Host`; and which directory an
+event is about: the one that the agent was opened on, or the project that it is in."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.system import SystemClock
 from holdfast.bootstrap.locations import holdfast_home
+from holdfast.domain.agent_events import AgentEvent
+from holdfast.domain.errors import WorkspaceMissing
 
 if TYPE_CHECKING:
     from holdfast.app.automation.host import Fallback
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.agent_events import AgentEvent
     from holdfast.ports.system import Processes
     from holdfast.ports.watcher import Watcher
 
@@ -40,8 +42,6 @@ class LocalHost:
             return ""
 
     def workspace_of(self, event: AgentEvent, standing_in: str) -> Path:
-        from holdfast.bootstrap.event_workspace import workspace_of
-
         return workspace_of(event, standing_in)
 
     def own_project(self, workspace: Path, directory: Path) -> Path | None:
@@ -104,3 +104,119 @@ def _watcher_elsewhere() -> Watcher:
         return WatchfilesWatcher(SystemClock())
     except ImportError:
         return NoWatcher("watching needs a package here: pip install 'holdfast[watch]'")
+
+
+def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
+    """The workspace to save: one that has a store already, else the root of the project.
+
+    An agent may stand in a directory below; what it was opened on is what has to be protected. It
+    is so, too, while the agent stands in a directory that is nobody's project, such as /tmp. One
+    that was started above its projects is protected in the project that its tool names, and what is
+    written in a worktree below is saved as a part of that worktree.
+    `standing_in` is the directory of the hook's process, which relative paths begin at.
+    """
+    from holdfast.bootstrap.workspace_choice import is_project
+
+    standing = _directory(event.cwd, standing_in) or _directory(standing_in, os.curdir)
+    chosen = _opened_on(event, standing, standing_in)
+    if is_project(chosen):
+        return _worktree_of_paths(event.paths, standing or chosen, chosen) or chosen
+    found = _project_of_paths(_named(event, chosen), standing or chosen)
+    # One around it leaves the directory out, or it would have been chosen.
+    return chosen if found is None or found in chosen.parents else found
+
+
+def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
+    """The paths that a tool is about to change, or that its command goes to."""
+    if not event.command:
+        return event.paths
+    from holdfast.domain.external_paths import by_home
+    from holdfast.domain.risk.assessment import assess
+    from holdfast.engine.shell_parser import parse
+
+    workspace = str(chosen)
+    risk = assess(parse(event.command), workspace=workspace, directory=event.cwd, parse=parse)
+    from_home = [
+        place
+        for place in by_home(risk.places, os.environ.get("HOME"))
+        if chosen in Path(place).parents
+    ]
+    mentioned = [place for place in risk.mentioned if _nearest_directory(chosen, place) != chosen]
+    return (*risk.inside, *from_home, *mentioned)
+
+
+def _worktree_of_paths(paths: tuple[str, ...], standing: Path, workspace: Path) -> Path | None:
+    """The one worktree or repository, inside the workspace and not saved by it, that all of them
+    are in."""
+    from holdfast.bootstrap.workspace_choice import own_project
+
+    places = {_nearest_directory(standing, path) for path in paths}
+    inside = {place for place in places if place is not None and workspace in place.parents}
+    found = {own_project(workspace, place) for place in inside} if inside == places else set()
+    return found.pop() if len(found) == 1 else None
+
+
+def _opened_on(event: AgentEvent, standing: Path | None, standing_in: str) -> Path:
+    from holdfast.bootstrap.workspace_choice import (
+        own_project,
+        project_top,
+        workspace_around,
+        workspace_for,
+    )
+
+    project = _directory(event.project, standing_in)
+    if project is not None and Path.home().resolve().is_relative_to(project):
+        project = None  # an agent that was started at home, or above, says nothing by that
+    if project is not None and (standing is None or standing.is_relative_to(project)):
+        opened_on = workspace_for(project, opened_on=True)
+        return own_project(opened_on, standing or project) or opened_on
+    gone = None if standing is not None else _last_known(event.cwd)
+    if gone is not None:
+        return gone
+    if standing is None:
+        raise WorkspaceMissing(
+            f"the directory {event.cwd or event.project} does not exist",
+            hint="start the agent in an existing directory",
+        )
+    found = workspace_around(standing) or project_top(standing)
+    if found is None and project is not None:
+        return workspace_for(project, opened_on=True)
+    return found or standing
+
+
+def _project_of_paths(paths: tuple[str, ...], standing: Path) -> Path | None:
+    """The one project that all of them are in, if there is one."""
+    from holdfast.bootstrap.workspace_choice import is_project, workspace_for
+
+    places = {_nearest_directory(standing, path) for path in paths}
+    projects = {workspace_for(place) for place in places if place is not None}
+    found = projects.pop() if len(projects) == 1 and None not in places else None
+    return found if found is not None and is_project(found) else None
+
+
+def _nearest_directory(standing: Path, path: str) -> Path | None:
+    place = standing / path
+    for above in (place, *place.parents) if "\0" not in path else ():
+        if (found := _directory(str(above), os.curdir)) is not None:
+            return found
+    return None
+
+
+def _directory(path: str | None, base: str) -> Path | None:
+    if not path or "\0" in path:
+        return None
+    try:
+        found = (Path(base) / Path(path).expanduser()).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return found if found.is_dir() else None
+
+
+def _last_known(path: str | None) -> Path | None:
+    """The workspace or the project that a directory was in which is not there any more."""
+    from holdfast.bootstrap.workspace_choice import project_top, workspace_around
+
+    for above in Path(path).parents if path and os.path.isabs(path) else ():
+        if (left := _directory(str(above), os.curdir)) is not None:
+            return workspace_around(left) or project_top(left)
+    return None

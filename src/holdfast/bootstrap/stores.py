@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.local.identity import MARKER_NAME, WorkspaceIdentity
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.small_files import require_own_place
+from holdfast.adapters.local.small_files import read_own_file, require_own_place
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
-from holdfast.adapters.local.system import RandomIds
+from holdfast.adapters.local.system import RandomIds, random_bytes
 from holdfast.bootstrap.locations import holdfast_home, refusal_reason
 from holdfast.domain.errors import (
     HoldfastError,
@@ -212,3 +213,42 @@ def _workspaces_with(session_id: SessionId) -> list[str]:
                 if catalog.is_migrated() and catalog.session(session_id) is not None:
                     found.append(str(described["workspace"]))
     return found
+
+
+TOKEN_FILE = "mcp-token"
+_TOKEN_BYTES = 32
+_LARGEST_FILE = 1000
+_OTHERS = 0o077
+
+
+def local_token(home: Path) -> tuple[str, Path]:
+    """The token and its file, which is created if there is none."""
+    path = home / TOKEN_FILE
+    hint = f"remove it and start again: rm {path}"
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            fd = os.open(path, flags, 0o600)
+        except FileExistsError:
+            return _read_token(path, hint), path
+        with os.fdopen(fd, "wb") as file:
+            token = random_bytes(_TOKEN_BYTES).hex()
+            file.write(token.encode() + b"\n")
+            file.flush()
+            os.fsync(fd)
+        return token, path
+    except OSError as error:
+        raise Refused(
+            f"the token file {path} cannot be used: {error.strerror}", hint=hint
+        ) from None
+
+
+def _read_token(path: Path, hint: str) -> str:
+    status = path.lstat()
+    if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & _OTHERS:
+        raise Refused(f"the token file {path} is not private to you", hint=hint)
+    token = read_own_file(path, _LARGEST_FILE).decode("ascii", "replace").strip()
+    if len(token) < _TOKEN_BYTES:
+        raise Refused(f"the token file {path} holds no token", hint=hint)
+    return token

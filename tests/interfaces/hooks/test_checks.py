@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.app.automation.checks import CheckNotRun, run_check
+from holdfast.app.automation.auto_restore import CheckNotRun, run_check
 from tests.interfaces.cli.command_line import CommandLine, command
 from tests.interfaces.hooks.daemon_calls import after, tool_call
 from tests.interfaces.hooks.hook_process import call_hook

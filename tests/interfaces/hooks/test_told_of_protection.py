@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.app.automation.session_notices import NAME
+from holdfast.app.automation.notices import NAME
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
 from tests.interfaces.cli.command_line import CommandLine

@@ -7,7 +7,7 @@ from holdfast.domain.git.drift import dirty_files
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
-    from holdfast.api.git import AcceptRange
+    from holdfast.api.exchange import AcceptRange
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.git.commits import AcceptOutcome

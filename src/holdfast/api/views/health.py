@@ -11,8 +11,14 @@ from holdfast.api.views.checkpoints import (
     checkpoint_with_intent_view,
     skipped_view,
 )
-from holdfast.api.views.edits import InterruptedView, interrupted_view
-from holdfast.api.views.rounds import ApprovalView, RoundView, approval_view, round_view
+from holdfast.api.views.sessions import (
+    ApprovalView,
+    InterruptedView,
+    RoundView,
+    approval_view,
+    interrupted_view,
+    round_view,
+)
 from holdfast.domain.trees.changes import ChangeType
 from holdfast.domain.wording import iso, iso_from_ns
 

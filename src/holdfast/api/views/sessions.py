@@ -1,13 +1,19 @@
-"""Sessions as data."""
+"""Sessions as data, with their rounds, guarded edits and attempts."""
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from holdfast.domain.wording import iso_from_ns
+from holdfast.api.views.checkpoints import SkippedView, skipped_view
+from holdfast.domain.paths import to_text
+from holdfast.domain.wording import iso_from_ns, remarks_in
 
 if TYPE_CHECKING:
     from holdfast.api.sessions import SessionSummary
-    from holdfast.domain.sessions import Session, SessionStatus
+    from holdfast.domain.checkpoints import Skipped
+    from holdfast.domain.sessions import Round, Session, SessionStatus
+    from holdfast.domain.story import Activity
     from holdfast.engine.retention.deletion import DeletedSession
+    from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome
 
 
 class SessionView(TypedDict):
@@ -69,4 +75,149 @@ def deleted_session_view(outcome: "DeletedSession") -> DeletedSessionView:
         "freed_bytes": outcome.freed_bytes,
         "saved_first": outcome.saved_first,
         "warnings": list(outcome.warnings),
+    }
+
+
+class RoundView(TypedDict):
+    """One round; `session_id` where rounds of several sessions are listed."""
+
+    name: str
+    status: str
+    started_at: str
+    ended_at: str | None
+    approved: str | None
+    message: str | None
+    head: str | None
+    session_id: NotRequired[str]
+
+
+class ApprovalView(TypedDict):
+    """The state of a session, in the words that dialog clients use."""
+
+    active_session: str
+    session_ref: str | None
+    has_unapproved: bool
+    last_approved_at: str | None
+    approved: str | None
+    checkpoints: int
+    unsaved: bool | None
+
+
+class ApprovedView(TypedDict):
+    """A round that was approved, in the same words."""
+
+    approved_commit: str
+    new_session: str
+    commits_approved: int
+    approved_session: str
+    saved: bool
+    skipped: list[SkippedView]
+    warnings: list[str]
+    remarks: list[str]
+    elapsed_ms: float
+
+
+def round_view(one: "Round", session_id: str | None = None) -> RoundView:
+    view: RoundView = {
+        "name": one.name,
+        "status": one.status.value,
+        "started_at": iso_from_ns(one.started_at_ns),
+        "ended_at": None if one.ended_at_ns is None else iso_from_ns(one.ended_at_ns),
+        "approved": one.approved,
+        "message": one.message,
+        "head": one.head,
+    }
+    if session_id is not None:
+        view["session_id"] = session_id
+    return view
+
+
+def approval_view(status: "ApprovalStatus") -> ApprovalView:
+    approved_at = status.last_approved_at_ns
+    return {
+        "active_session": status.active.name,
+        "session_ref": status.base,
+        "has_unapproved": status.has_unapproved,
+        "last_approved_at": None if approved_at is None else iso_from_ns(approved_at),
+        "approved": status.approved,
+        "checkpoints": status.checkpoints,
+        "unsaved": status.unsaved,
+    }
+
+
+def approved_view(
+    outcome: "ApproveOutcome", unread: "Iterable[Skipped]", elapsed_ms: float
+) -> ApprovedView:
+    """`unread` are paths that could not be read for the approved checkpoint."""
+    return {
+        "approved_commit": outcome.approved.id,
+        "new_session": outcome.new_round,
+        "commits_approved": outcome.count,
+        "approved_session": outcome.merged,
+        "saved": outcome.saved,
+        "skipped": skipped_view(unread),
+        "warnings": list(outcome.warnings),
+        "remarks": remarks_in(outcome.warnings),
+        "elapsed_ms": elapsed_ms,
+    }
+
+
+class AttemptView(TypedDict):
+    """A command that ran as an attempt; it is `kept` if its exit `status` is 0."""
+
+    attempt: int
+    checkpoint: str
+    session_id: str
+    status: int
+    kept: bool
+    elapsed_ms: float
+
+
+class KeptView(TypedDict):
+    """An interrupted edit or attempt whose changes are kept."""
+
+    number: int
+    kind: str
+    reason: str
+    paths: list[str]
+
+
+class InterruptedView(KeptView):
+    """An edit or attempt whose process is gone; a restore of `checkpoint` rolls it back."""
+
+    session_id: str
+    checkpoint: str
+
+
+def attempt_view(attempt: "Activity", status: int, elapsed_ms: float) -> AttemptView:
+    return {
+        "attempt": attempt.number,
+        "checkpoint": attempt.checkpoint,
+        "session_id": attempt.session_id,
+        "status": status,
+        "kept": status == 0,
+        "elapsed_ms": elapsed_ms,
+    }
+
+
+def kept_view(activities: "Iterable[Activity]") -> list[KeptView]:
+    return [
+        {
+            "number": one.number,
+            "kind": one.kind.value,
+            "reason": one.reason,
+            "paths": [to_text(path) for path in one.paths],
+        }
+        for one in activities
+    ]
+
+
+def interrupted_view(one: "Activity") -> InterruptedView:
+    return {
+        "number": one.number,
+        "session_id": one.session_id,
+        "kind": one.kind.value,
+        "reason": one.reason,
+        "checkpoint": one.checkpoint,
+        "paths": [to_text(path) for path in one.paths],
     }

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from holdfast.api.views.checkpoints import ChangeCountsView
-from holdfast.api.views.rounds import RoundView, round_view
+from holdfast.api.views.sessions import RoundView, round_view
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import RoundStatus, round_name
 from holdfast.domain.timeline.timeline import EventType

@@ -1,13 +1,32 @@
-"""Returning the workspace to the checkpoint before a tool call that failed (AU-5)."""
+"""Restores after a tool call that failed, or that the user's own check rejects (AU-5).
+
+The check is a command. It runs in the workspace with the agent's environment, without a shell
+unless the setting names one, without a terminal, and as a process group that is killed when the
+time is over. Only a command that ran and failed counts as a failure. One that could not be started,
+or did not finish, says nothing about the work: that is reported, and nothing is restored.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import os
+import select
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from holdfast.app.automation.agent_sessions import find_session
+from holdfast.app.automation.event_dedupe import EventDedupe
 from holdfast.domain.agent_events import AgentEvent, Reply
+from holdfast.domain.tool_calls import masked
 
 if TYPE_CHECKING:
-    from holdfast.app.automation.event_dedupe import EventDedupe
+    import subprocess
+
+    from holdfast.app.automation.problem_log import ProblemLog
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.sessions import Session
 
@@ -62,3 +81,155 @@ def _not_restored(why: str) -> Reply:
         "was changed. Look at the files, or choose another checkpoint: holdfast log"
     )
     return Reply(context=(text,))
+
+
+FLAG = "check-commands"
+_TAIL_BYTES = 2_000
+_MOST_SHOWN = 200
+_PATIENCE_S = 5.0
+
+
+class CheckNotRun(Exception):
+    """The check said nothing, for the reason given."""
+
+    code = "check_not_run"
+
+
+class CheckResult(NamedTuple):
+    """`status` is 0 for a pass; `tail` the end of what it printed, without known secrets."""
+
+    status: int
+    tail: str
+
+    @property
+    def failure(self) -> str:
+        if self.status < 0:
+            return f"ended by signal {-self.status}"
+        return f"exit status {self.status}"
+
+
+def check_after_tool(
+    opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str, problems: ProblemLog
+) -> Reply:
+    """Run the check, without the lock. A failure is reported or, if the settings say so, the
+    workspace goes back to the checkpoint `before` the call."""
+    settings = opened.engine.vault.settings
+    command = settings.check_command
+    try:
+        result = run_check(command, opened.engine.vault.workspace, settings.check_timeout)
+    except CheckNotRun as error:
+        problems.note_problem(event.agent, event, error)
+        return reply._replace(context=(*reply.context, f"{error}."))
+    if result.status == 0:
+        return reply
+    failed = f"the check {shown(command)} failed after {event.tool} ({result.failure})"
+    text = f"{failed[0].upper()}{failed[1:]}."
+    if settings.restore_on_failure == "on":
+        with opened.engine.vault.lock.hold():
+            session = find_session(opened, event)
+            if session is None or EventDedupe.of(opened).overtaken(event):
+                text += " Nothing was taken back, because work has gone on meanwhile."
+            else:
+                why = f"to before {event.tool}, because {failed}"
+                text = restore_to(opened, session, before, why).text or text
+    ended = (f"What it printed last:\n{result.tail}",) if result.tail else ()
+    return reply._replace(context=(*reply.context, text, *ended))
+
+
+def may_be_checked(home: Path) -> bool:
+    """Whether some workspace of the user has a check. Which one is not known without opening it."""
+    return (home / FLAG).exists()
+
+
+def remember_checks(home: Path) -> None:
+    """Noted before a tool runs, for the event after it."""
+    flag = home / FLAG
+    if not flag.exists():
+        with contextlib.suppress(OSError):
+            os.close(os.open(flag, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+
+
+def shown(command: Sequence[str]) -> str:
+    text = masked(" ".join(command))
+    return "".join(c if c.isprintable() else "?" for c in text)[:_MOST_SHOWN]
+
+
+def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> CheckResult:
+    """`CheckNotRun` when it could not be started or did not finish."""
+    import subprocess  # late: most hooks run no check
+    import tempfile
+
+    process: subprocess.Popen[bytes] | None = None
+    with tempfile.TemporaryFile() as output, _sign_of_life() as (alive, held):
+        try:
+            with _signals_wait():
+                process = subprocess.Popen(
+                    list(command),
+                    cwd=directory,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    pass_fds=(held,),
+                )
+            status = process.wait(timeout_s)
+        except BaseException as error:  # a signal to us too: nothing of it may go on alone
+            if process is not None:
+                _end(process, alive, held)
+            if isinstance(error, subprocess.TimeoutExpired):
+                why = f"did not finish within {timeout_s:g} seconds"
+            elif isinstance(error, (OSError, ValueError)):
+                why = f"cannot be run: {error}"
+            else:
+                raise
+            text = f"the check {shown(command)} {why}; nothing was taken back"
+            raise CheckNotRun(text) from None
+        return CheckResult(status, _tail(output))
+
+
+def _end(process: subprocess.Popen[bytes], alive: int, held: int) -> None:
+    """And wait for what it had started: the same signal ends that, but a moment later, and until
+    then it may still write. Who has left the group is not waited for without end."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    os.dup2(alive, held)  # our own hold on it goes; nothing is ever written
+    ended = select.poll()  # a daemon may have more handles than `select` can count
+    ended.register(alive, select.POLLIN)
+    ended.poll(_PATIENCE_S * 1000)
+
+
+@contextmanager
+def _sign_of_life() -> Iterator[tuple[int, int]]:
+    """A pipe of which each process of a check holds one end, and we the other."""
+    ours, theirs = os.pipe()
+    try:
+        yield ours, theirs
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """One that would unwind between the start of a process and its being known waits until then."""
+    waiting: list[int] = []
+    taken = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            if callable(signal.getsignal(number)):
+                taken[number] = signal.signal(number, lambda came, _: waiting.append(came))
+    try:
+        yield
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)
+        for got in waiting:
+            signal.raise_signal(got)
+
+
+def _tail(output: BinaryIO) -> str:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(size - _TAIL_BYTES, 0))
+    text = masked(output.read(_TAIL_BYTES).decode("utf-8", "replace"))
+    return "".join(c for c in text if c.isprintable() or c in "\n\t").strip()

@@ -16,21 +16,31 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.app.automation.agent_sessions import end_session, ensure_session, find_session
-from holdfast.app.automation.conversation_capture import ConversationCapture
+from holdfast.app.automation.agent_sessions import (
+    ConversationCapture,
+    end_session,
+    ensure_session,
+    find_session,
+)
 from holdfast.app.automation.event_dedupe import EventDedupe
-from holdfast.app.automation.event_workspaces import OpenedForEvent
+from holdfast.app.automation.host import OpenedForEvent
 from holdfast.app.automation.merges import keep_merge
-from holdfast.app.automation.problem_log import ProblemLog
-from holdfast.app.automation.save_notices import (
+from holdfast.app.automation.notices import (
+    SessionNotices,
     setting_notice,
     skip_notices,
     too_large_notices,
     trigger_off_notice,
 )
-from holdfast.app.automation.session_notices import SessionNotices
-from holdfast.app.automation.tool_checkpoint import ToolCheckpoint, command_risk, save_before_tool
-from holdfast.app.automation.tool_tracking import note_begin, note_end, note_unchanged
+from holdfast.app.automation.problem_log import ProblemLog
+from holdfast.app.automation.tool_checkpoint import (
+    ToolCheckpoint,
+    command_risk,
+    note_begin,
+    note_end,
+    note_unchanged,
+    save_before_tool,
+)
 from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import Busy, HoldfastError
@@ -40,9 +50,8 @@ from holdfast.domain.tool_calls import message_description, tool_description
 from holdfast.engine.save.save import was_last_at
 
 if TYPE_CHECKING:
-    from holdfast.app.automation.agent_processes import AgentProcesses
-    from holdfast.app.automation.event_workspaces import EventWorkspace
-    from holdfast.app.automation.host import Host
+    from holdfast.app.automation.agent_sessions import AgentProcesses
+    from holdfast.app.automation.host import EventWorkspace, Host
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.agent_events import NoticeClaim
     from holdfast.domain.sessions import Session
@@ -81,7 +90,7 @@ class EventHandler:
     @cached_property
     def agents(self) -> AgentProcesses:
         """Which processes the events came from, for a process that outlives them."""
-        from holdfast.app.automation.agent_processes import AgentProcesses
+        from holdfast.app.automation.agent_sessions import AgentProcesses
 
         return AgentProcesses(self._host.processes)
 
@@ -175,7 +184,7 @@ class EventHandler:
             reply = self.notices.due(event, reply, saved=saved)
         if before is None:
             return reply
-        from holdfast.app.automation.checks import check_after_tool
+        from holdfast.app.automation.auto_restore import check_after_tool
 
         return check_after_tool(opened, event, reply, before, self.problems)
 
@@ -228,7 +237,7 @@ class EventHandler:
         EventDedupe.of(opened).note(event, outcome.checkpoint.id, before=True)
         note_begin(opened, event, outcome.checkpoint)
         if vault.settings.check_command and event.kind is EventKind.BEFORE_TOOL:
-            from holdfast.app.automation.checks import remember_checks
+            from holdfast.app.automation.auto_restore import remember_checks
 
             remember_checks(self._host.home)
         opened.news = (*opened.news, *saved.messages)

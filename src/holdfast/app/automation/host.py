@@ -1,14 +1,17 @@
-"""What automation needs from the machine around it, handed in: `app` opens nothing itself."""
+"""What automation needs from outside, handed in: the machine, and the workspace of an event."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.domain.agent_events import AgentEvent, EventKind, Reply
+from holdfast.domain.errors import NotFound, StoreMissing
+
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.agent_events import AgentEvent
     from holdfast.ports.system import Clock, Processes
 
 
@@ -70,3 +73,66 @@ class Host(Protocol):
         """`NotFound` or `StoreMissing` where there is no store, unless `create` makes one. It is
         then made in any case, because no user is there to ask."""
         ...
+
+
+class EventWorkspace(Protocol):
+    """The workspace of one event, as the interface has it: opened for this event in the hook's
+    process, or kept open by the daemon. An interface may refuse an event by an exception of its
+    own, which reaches its caller."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def waits_for_check(self, event: AgentEvent) -> bool:
+        """Asked of an event that need not wait: whether a check of the user's may have to run
+        before it is answered."""
+        ...
+
+    def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
+        """Do the work in the workspace. An event that `begins` gets a store if there is none; None
+        for any other event without a store."""
+        ...
+
+    def use_if_free(
+        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
+    ) -> Reply | None:
+        """The same for a mere look; an empty reply if it would have to wait."""
+        ...
+
+
+class OpenedForEvent:
+    """An `EventWorkspace` that opens the workspace for one event, in the hook's own process.
+    `allows_daemon`: the settings that were found want a daemon for later events."""
+
+    def __init__(self, host: Host, event: AgentEvent) -> None:
+        self._host = host
+        self._event = event
+        self.allows_daemon = False
+
+    @property
+    def path(self) -> Path:
+        return self._host.workspace_of(self._event, os.curdir)
+
+    def waits_for_check(self, event: AgentEvent) -> bool:
+        if event.kind is not EventKind.AFTER_TOOL:
+            return False
+        from holdfast.app.automation.auto_restore import may_be_checked
+
+        return may_be_checked(self._host.home)
+
+    def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
+        purpose = f"holdfast hook {event.agent}"
+        try:
+            opened = self._host.open_workspace(self.path, create=event.begins, purpose=purpose)
+        except (NotFound, StoreMissing):
+            if event.begins:
+                raise
+            return None
+        with opened:
+            self.allows_daemon = opened.engine.vault.settings.daemon == "on"
+            return work(opened)
+
+    def use_if_free(
+        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
+    ) -> Reply | None:
+        return self.use(event, work)  # only this process has it open

@@ -1,34 +1,44 @@
-"""The checkpoint before a tool call: what the call is, how risky it is, and which files it names.
+"""Tool calls of agents: the checkpoint before each one, and which of them run now.
 
     risk of the command → files it names outside the workspace, or among ignored ones → save →
     projects below the workspace that it reaches
 
 Guarantee: when `save_before_tool` returns, the state of the workspace before the call is durable.
 The projects below it are saved by `ToolCheckpoint.save_nested`, without the workspace's lock.
+
+The begin and the end of a call are noted without a lock, so that a save that waits for the tool
+learns of its end at once. An agent that gives no ids to tool calls has one running at a time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.app.automation.external_capture import ExternalCapture
 from holdfast.app.automation.ignored_capture import IgnoredCapture
 from holdfast.app.automation.nested_projects import reached_projects, save_projects
-from holdfast.domain.agent_events import AgentEvent, Notice, ToolKind
-from holdfast.domain.checkpoints import Kind, Position
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, ToolKind
+from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.intent import make_intent
 from holdfast.domain.tool_calls import masked, tool_description
+from holdfast.ports.agent_tools import RunningTools, session_digest
 
 if TYPE_CHECKING:
     from holdfast.app.automation.host import Host
-    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.domain.risk.assessment import Assessment
+    from holdfast.domain.risk.assessment import Assessment, Disk
     from holdfast.domain.sessions import Session
 
 _MOST_COMMAND = 2_000
+_MOST_MATCHES = 500
+_MOST_PARTS = 2
+_EDITS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
+_ENDS_ALL = (EventKind.MESSAGE, EventKind.TURN_END, EventKind.SESSION_END)
 
 
 class ToolCheckpoint(NamedTuple):
@@ -73,7 +83,6 @@ def command_risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
     """What a shell command may destroy; None for other tools."""
     if event.tool_kind is not ToolKind.SHELL:
         return None
-    from holdfast.app.automation.shell_disk import shell_disk
     from holdfast.domain.risk.assessment import assess
     from holdfast.engine.shell_parser import parse
 
@@ -82,7 +91,7 @@ def command_risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
         workspace=str(opened.engine.vault.workspace),
         directory=event.cwd,
         parse=parse,
-        disk=shell_disk(opened.environment.get("HOME")),
+        disk=_shell_disk(opened.environment.get("HOME")),
     )
 
 
@@ -123,3 +132,107 @@ def _shown(opened: OpenWorkspace, path: str) -> str:
         return path
     shown = real.removeprefix(f"{opened.engine.vault.workspace}/")
     return path if shown == real else shown
+
+
+def _shell_disk(home: str | None) -> Disk:
+    """The disk as the risk rules for shell commands ask about it; `~` stands for the directory
+    `home`. Bounded: a pattern with many parts, or with more matches than a command can have words,
+    is not looked up. Neither is `DIRECTORY/*`: the directory stands for it."""
+    from holdfast.domain.external_paths import at_home
+    from holdfast.domain.risk.assessment import Disk
+
+    def exists(place: str) -> bool:
+        try:
+            return os.path.lexists(at_home(place, home))
+        except ValueError:  # a text that no path can be
+            return False
+
+    def is_file(place: str) -> bool:
+        path = at_home(place, home)
+        try:
+            return os.path.isfile(path) or (os.path.islink(path) and not os.path.isdir(path))
+        except ValueError:
+            return False
+
+    def matching(pattern: str) -> Sequence[str]:
+        path = at_home(pattern, home)
+        if not path.startswith("/") or "\0" in path or exists(path):
+            return ()
+        return () if path.endswith("/*") else _matches(path)
+
+    return Disk(exists, is_file, os.path.isdir, matching)
+
+
+def _matches(path: str) -> Sequence[str]:
+    import glob
+
+    if sum(glob.has_magic(part) for part in path.split("/")) > _MOST_PARTS:
+        return ()
+    found = list(islice(glob.iglob(path), _MOST_MATCHES + 1))
+    return found if len(found) <= _MOST_MATCHES else ()
+
+
+def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> None:
+    """The tool runs once this event is answered; `saved` holds what there was before it."""
+    if event.kind is EventKind.BEFORE_TOOL:
+        edits = event.tool_kind in _EDITS and event.paths
+        opened.engine.vault.tool_log.begin(
+            _key(event),
+            _session(event),
+            now_ns=opened.engine.vault.clock.now_ns(),
+            session_id=saved.session_id,
+            tool=event.tool,
+            at=saved.id,
+            names=_names(event) if edits else None,
+        )
+    owner = opened.engine.vault.processes.agent_above(event.process or os.getpid())
+    if event.kind is not EventKind.BEFORE_TOOL or owner is None:
+        return
+    _tools(opened).begin(
+        _key(event),
+        owner=owner,
+        session=_session(event),
+        tool=event.tool,
+        now_ns=opened.engine.vault.clock.now_ns(),
+    )
+
+
+def _names(event: AgentEvent) -> list[bytes]:
+    """Of the files that can be there, half a character is in no name; and of what links lead to,
+    because that is what an edit writes."""
+    names = []
+    for path in event.paths:
+        with contextlib.suppress(UnicodeEncodeError):
+            names.append(os.fsencode(path))
+        with contextlib.suppress(OSError, ValueError):
+            names.append(os.fsencode(os.path.realpath(os.path.join(event.cwd or "", path))))
+    return names
+
+
+def note_end(opened: OpenWorkspace, event: AgentEvent) -> None:
+    """That of the tool which the event comes after; a turn that begins or ends has none left."""
+    now_ns = opened.engine.vault.clock.now_ns()
+    if event.kind is EventKind.AFTER_TOOL:
+        _tools(opened).end(_key(event))
+        opened.engine.vault.tool_log.end(_key(event), now_ns)
+    elif event.kind in _ENDS_ALL:
+        _tools(opened).end_all_of(_session(event))
+        opened.engine.vault.tool_log.end_all_of(_session(event), now_ns)
+
+
+def note_unchanged(opened: OpenWorkspace, saved: Checkpoint) -> None:
+    """A call has changed nothing since `saved`: what changes from now on is not its doing."""
+    now_ns = opened.engine.vault.clock.now_ns()
+    opened.engine.vault.tool_log.unchanged(saved.id, now_ns)
+
+
+def _tools(opened: OpenWorkspace) -> RunningTools:
+    return opened.engine.vault.running_tools
+
+
+def _key(event: AgentEvent) -> str:
+    return session_digest(event.agent, event.session, event.tool_use_id or "")
+
+
+def _session(event: AgentEvent) -> str:
+    return session_digest(event.agent, event.session)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.api.workspaces import why_no_project
+from holdfast.api.stores import why_no_project
 from holdfast.domain.errors import HoldfastError, Refused, UsageError, WorkspaceRefused
 from holdfast.interfaces.agent_setup.file_changes import (
     FileChange,

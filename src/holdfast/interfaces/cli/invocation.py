@@ -15,7 +15,7 @@ from holdfast.domain.ids import SessionId, session_id
 from holdfast.interfaces.cli.terminal import Terminal, visible
 
 if TYPE_CHECKING:
-    from holdfast.api.keys import Secret
+    from holdfast.api.stores import Secret
     from holdfast.api.workspace import Progress, SettingProblem, Workspace
     from holdfast.domain.checkpoints import Checkpoint
 

@@ -143,8 +143,7 @@ def _warn_of_unprotected_agents(invocation: Invocation) -> None:
     with suppress(Exception):
         import hashlib
 
-        from holdfast.api.stores import holdfast_home
-        from holdfast.api.workspaces import workspace_around
+        from holdfast.api.stores import holdfast_home, workspace_around
         from holdfast.interfaces.agent_setup.protection import protections, unprotected
 
         workspace = workspace_around(invocation.directory)

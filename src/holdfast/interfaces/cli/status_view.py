@@ -37,7 +37,7 @@ from holdfast.values.classes import dataclass
 if TYPE_CHECKING:
     from holdfast.api.automation import Problem
     from holdfast.api.health import WorkspaceStatus
-    from holdfast.api.rounds import ApprovalStatus
+    from holdfast.api.sessions import ApprovalStatus
     from holdfast.api.views.health import StatusView
     from holdfast.interfaces.agent_setup.protection import Protection
 

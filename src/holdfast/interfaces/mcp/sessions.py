@@ -36,7 +36,7 @@ class _Open:
 
 def _require_saved(workspace: Path, directory: Path) -> None:
     """A directory below stands for the workspace, unless nothing of it is saved there."""
-    from holdfast.api.workspaces import is_left_out
+    from holdfast.api.stores import is_left_out
 
     if is_left_out(workspace, directory):
         raise NotFound(

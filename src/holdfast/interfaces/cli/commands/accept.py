@@ -8,7 +8,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.api.git import AcceptRange
+    from holdfast.api.exchange import AcceptRange
     from holdfast.domain.git.commits import AcceptOutcome
     from holdfast.interfaces.cli.terminal import Terminal
 
@@ -56,7 +56,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.api.git import CommitWish
+    from holdfast.api.exchange import CommitWish
 
     words = invocation.at_most(1, "a range")
     options = invocation.options

@@ -9,7 +9,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.api.rounds import ApproveOutcome
+    from holdfast.api.sessions import ApproveOutcome
 
 _PARTIAL = 3
 
@@ -40,7 +40,7 @@ def run(invocation: Invocation) -> int:
             if skip.reason.is_failure
         ]
     if invocation.json:
-        from holdfast.api.views.rounds import approved_view
+        from holdfast.api.views.sessions import approved_view
 
         invocation.emit(approved_view(outcome, unread, invocation.elapsed_ms))
     else:

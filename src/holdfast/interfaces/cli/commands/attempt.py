@@ -135,7 +135,7 @@ def _keep(invocation: Invocation) -> int:
     with invocation.open() as opened:
         kept = opened.edits.keep_interrupted(invocation.session(opened))
     if invocation.json:
-        from holdfast.api.views.edits import kept_view
+        from holdfast.api.views.sessions import kept_view
 
         invocation.emit({"kept": kept_view(kept)})
         return 0
@@ -148,7 +148,7 @@ def _keep(invocation: Invocation) -> int:
 
 def _tell(invocation: Invocation, opened: Workspace, attempt: Activity, status: int) -> None:
     if invocation.json:
-        from holdfast.api.views.edits import attempt_view
+        from holdfast.api.views.sessions import attempt_view
 
         invocation.emit(attempt_view(attempt, status, invocation.elapsed_ms))
         return

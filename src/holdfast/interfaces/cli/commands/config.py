@@ -169,8 +169,7 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     from dataclasses import fields
 
     from holdfast.api.settings import gather_settings
-    from holdfast.api.stores import holdfast_home
-    from holdfast.api.workspaces import require_project, workspace_around
+    from holdfast.api.stores import holdfast_home, require_project, workspace_around
     from holdfast.domain.settings.schema import make_settings
 
     if workspace_around(invocation.directory) is None:
@@ -264,7 +263,7 @@ def _print_files(invocation: Invocation) -> None:
 
 def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
     from holdfast.api.settings import project_settings_file, user_settings_file
-    from holdfast.api.workspaces import workspace_for
+    from holdfast.api.stores import workspace_for
 
     workspace = workspace_for(invocation.directory)
     return (

@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.api.bundles import ExportOutcome, Selection
+    from holdfast.api.exchange import ExportOutcome, Selection
     from holdfast.api.workspace import Workspace
 
 _STANDARD_OUTPUT = "-"
@@ -111,7 +111,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
             )
     file_bytes = path.stat().st_size
     if invocation.json:
-        from holdfast.api.views.bundles import git_export_view
+        from holdfast.api.views.exchange import git_export_view
 
         warnings = [*outcome.warnings, *unsealed]
         view = git_export_view(path, outcome, file_bytes, warnings, invocation.elapsed_ms)
@@ -163,7 +163,7 @@ def _report(
     from holdfast.interfaces.cli.wording import count, duration, size
 
     if invocation.json:
-        from holdfast.api.views.bundles import export_view
+        from holdfast.api.views.exchange import export_view
 
         invocation.emit(export_view(path, outcome, warnings, invocation.elapsed_ms))
         return

@@ -12,7 +12,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.api.bundles import ImportOutcome, ImportRequest
+    from holdfast.api.exchange import ImportOutcome, ImportRequest
 
 
 def configure(parser: Parser) -> None:
@@ -42,7 +42,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.api.bundles import ImportRequest
+    from holdfast.api.exchange import ImportRequest
 
     words = invocation.at_most(1, "one file")
     if not words or not words[0] or "\0" in words[0]:
@@ -59,8 +59,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
-    from holdfast.api.bundles import verify_bundle
-    from holdfast.api.workspaces import workspace_around
+    from holdfast.api.exchange import verify_bundle
+    from holdfast.api.stores import workspace_around
 
     with invocation.busy("verifying") as progress:
         if workspace_around(invocation.directory) is None:
@@ -77,7 +77,7 @@ def _report(invocation: Invocation, outcome: ImportOutcome) -> None:
 
     dry_run: bool = invocation.options.dry_run
     if invocation.json:
-        from holdfast.api.views.bundles import import_view
+        from holdfast.api.views.exchange import import_view
 
         invocation.emit(import_view(outcome, invocation.elapsed_ms, dry_run=dry_run))
         return

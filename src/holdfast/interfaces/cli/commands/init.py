@@ -114,7 +114,7 @@ def run(invocation: Invocation) -> int:
 
 def _known(invocation: Invocation) -> Path | None:
     """The workspace there is already; one whose store is lost, here or above, is none."""
-    from holdfast.api.workspaces import nearest_workspace
+    from holdfast.api.stores import nearest_workspace
     from holdfast.domain.errors import StoreMissing
 
     try:
@@ -125,7 +125,7 @@ def _known(invocation: Invocation) -> Path | None:
 
 def _surroundings(workspace: Path) -> Iterator[str]:
     """What a new workspace does not cover, in case somebody expects it to."""
-    from holdfast.api.workspaces import holds_repositories, is_project, repository_top
+    from holdfast.api.stores import holds_repositories, is_project, repository_top
 
     top = repository_top(workspace)
     if top is not None and top != workspace:

@@ -132,7 +132,7 @@ def chosen_scope(invocation: Invocation) -> str:
 
 def workspace_of(invocation: Invocation) -> Path:
     """The workspace that the directory belongs to, or the directory itself."""
-    from holdfast.api.workspaces import workspace_for
+    from holdfast.api.stores import workspace_for
 
     return workspace_for(invocation.directory)
 

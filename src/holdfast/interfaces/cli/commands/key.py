@@ -15,7 +15,7 @@ from holdfast.interfaces.cli.standard_input import ask_passphrase, can_ask
 from holdfast.interfaces.cli.terminal import DIM, visible
 
 if TYPE_CHECKING:
-    from holdfast.api.keys import Secret
+    from holdfast.api.stores import Secret
 ANSWERS = True
 ACTIONS = {"list": 0, "add": 0, "change": 0, "remove": 1}
 
@@ -103,7 +103,7 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
         raise UsageError("a key is either a file or a passphrase, not both")
 
     def get(workspace: Path) -> Secret:
-        from holdfast.api.keys import key_file_secret, passphrase_file_secret, passphrase_secret
+        from holdfast.api.stores import key_file_secret, passphrase_file_secret, passphrase_secret
 
         if options.key_file is not None:
             return key_file_secret(Path(options.key_file), workspace, os.environ)

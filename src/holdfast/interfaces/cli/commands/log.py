@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.api.history import HistoryFilter
-    from holdfast.api.views.rounds import RoundView
+    from holdfast.api.views.sessions import RoundView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
@@ -289,7 +289,7 @@ def _since(page: Timeline, since_ns: int | None) -> Timeline:
 
 def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
     """Oldest first; in the whole workspace, each names its session."""
-    from holdfast.api.views.rounds import round_view
+    from holdfast.api.views.sessions import round_view
 
     if wanted is not None:
         return [round_view(one) for one in opened.rounds.all(wanted)]

@@ -123,8 +123,7 @@ def _place(invocation: Invocation) -> HttpPlace | None:
 
 def _workspaces(invocation: Invocation) -> list[Path]:
     """Those that were named, else the one that the environment names, else the directory's."""
-    from holdfast.api.stores import holdfast_home
-    from holdfast.api.workspaces import require_project, workspace_for
+    from holdfast.api.stores import holdfast_home, require_project, workspace_for
 
     named = [invocation.directory / word for word in invocation.all_words]
     if not named and invocation.options.directory is None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.api.views.changes import ChangeView, change_view
-from holdfast.api.views.replay import (
+from holdfast.api.views.history import (
     DamagedStepView,
     ReplayStepView,
     component_lines_view,

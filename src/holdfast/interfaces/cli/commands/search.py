@@ -64,7 +64,7 @@ def run(invocation: Invocation) -> int:
         listed = [] if one else opened.sessions.listed()
         sessions = {session.id: session for session in listed}
     if invocation.json:
-        from holdfast.api.views.search import search_view
+        from holdfast.api.views.history import search_view
 
         invocation.emit(search_view(query, result, invocation.elapsed_ms))
         return 0

@@ -97,7 +97,7 @@ def _report(invocation: Invocation, status: Status) -> None:
 def _nothing_saved(invocation: Invocation) -> int:
     """Before the first checkpoint. The store is created with it, so there is none to open."""
     from holdfast.api.health import WorkspaceStatus
-    from holdfast.api.workspaces import workspace_for
+    from holdfast.api.stores import workspace_for
     from holdfast.domain.settings.schema import Settings
     from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.cli.status_view import Status
@@ -130,7 +130,7 @@ def _ranked(found: Sequence[Protection]) -> Sequence[Protection]:
 def _tell_of_problems(invocation: Invocation) -> bool:
     """Where there is no store, or none that can be read, this is all there is to tell, and often
     what explains it. Whether there were any."""
-    from holdfast.api.workspaces import workspace_around
+    from holdfast.api.stores import workspace_around
     from holdfast.interfaces.cli.status_view import show_problems
     from holdfast.interfaces.cli.terminal import visible
 

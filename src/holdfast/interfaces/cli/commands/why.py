@@ -60,7 +60,7 @@ def run(invocation: Invocation) -> int:
                 invocation.scope(opened), path, line=line, reference=invocation.options.ref
             )
     if invocation.json:
-        from holdfast.api.views.why import explanation_view
+        from holdfast.api.views.history import explanation_view
 
         invocation.emit(explanation_view(found, invocation.elapsed_ms))
         return 0

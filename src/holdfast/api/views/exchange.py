@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from holdfast.api.bundles import ExportOutcome, ImportOutcome, MirrorOutcome
+    from holdfast.api.exchange import ExportOutcome, ImportOutcome, MirrorOutcome
 
 
 class ExportView(TypedDict):
