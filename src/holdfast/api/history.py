@@ -56,7 +56,7 @@ class History:
             if not step.kind.is_record or step is checkpoint:
                 yield step
             parent, session_id = step.parent, checkpoint.session_id
-            step = self._vault.catalog.checkpoint(session_id, parent) if parent else None
+            step = self._vault.catalog.checkpoint(session_id, parent)
 
     def snapshots(self, checkpoints: Iterable[Checkpoint]) -> list[WorkspaceSnapshot]:
         """With their files, whose content is read when asked for."""

@@ -17,7 +17,6 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
 from holdfast.engine.edits.running import wait_for_others, working_tools
 from holdfast.engine.restore.staging import needs_recovery
-from holdfast.engine.retention.schedule import is_cleanup_due
 from holdfast.engine.save.save import NOWHERE, add_session, save
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.vault import Vault, workspace_trouble
@@ -53,6 +52,8 @@ if TYPE_CHECKING:
         "PurgeOutcome",
         "CleanupOutcome",
     )
+
+_CLEANUP_EVERY_NS = 24 * 3600 * 1_000_000_000
 
 
 class Engine:
@@ -174,10 +175,19 @@ class Engine:
             self._clean_up_if_due()
         return self._mirrored(outcome)
 
+    def is_cleanup_due(self) -> bool:
+        """Whether the last one was a day ago; before the first, whether a checkpoint is so old."""
+        vault, now_ns = self.vault, self.vault.clock.now_ns()
+        last_ns = vault.space.read_upkeep().get("cleaned_ns")
+        if last_ns is None:
+            oldest = vault.catalog.checkpoints_after(0, 1)
+            last_ns = oldest[0].created_at_ns if oldest else now_ns
+        return not 0 <= now_ns - last_ns < _CLEANUP_EVERY_NS
+
     def _clean_up_if_due(self) -> None:
         """Once a day, after a save, where no daemon does it; a failure waits for the next day's."""
         with suppress(HoldfastError):
-            if is_cleanup_due(self.vault):
+            if self.is_cleanup_due():
                 from holdfast.engine.retention.cleanup import cleanup
                 from holdfast.ports.progress import NoProgress
 

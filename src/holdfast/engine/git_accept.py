@@ -169,7 +169,7 @@ def _line(vault: Vault, start: Checkpoint) -> Iterator[Checkpoint]:
     at: Checkpoint | None = start
     while at is not None:
         yield at
-        at = vault.catalog.checkpoint(at.session_id, at.parent) if at.parent else None
+        at = vault.catalog.checkpoint(at.session_id, at.parent)
 
 
 def _between(vault: Vault, start: Checkpoint | None, end: Checkpoint) -> tuple[Checkpoint, ...]:

@@ -21,7 +21,7 @@ from holdfast.domain.ignore.includes import IncludePatterns
 from holdfast.domain.paths import from_text, parent
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.domain.trees.tree import Tree
-from holdfast.engine.bundles.new_file import new_file
+from holdfast.engine.bundles.exporter import new_file
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault

@@ -28,7 +28,7 @@ from holdfast.domain.trees.changes import TreeLoader
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.vault import Vault
-from holdfast.ports.objects import ObjectReader, ObjectStore
+from holdfast.ports.objects import ObjectReader, ObjectStore, ObjectWriter
 
 if TYPE_CHECKING:
     from holdfast.domain.bundles.rows import BundledCheckpoint
@@ -101,6 +101,18 @@ def list_files(load: TreeLoader, root: Digest) -> Iterator[tuple[bytes, FileEntr
     for path, entry in list_entries(load, root):
         if isinstance(entry, FileEntry):
             yield path, entry
+
+
+@contextmanager
+def object_batch(objects: ObjectStore) -> Iterator[ObjectWriter]:
+    """A batch of new objects: durable when the block ends, dropped when it raises."""
+    writer = objects.writer()
+    try:
+        yield writer
+        writer.commit()
+    except BaseException:
+        writer.abandon()
+        raise
 
 
 Item: TypeAlias = tuple[Digest, bytes, Digest | None]

@@ -20,7 +20,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.engine.bundles.importer import ImportRequest
 from holdfast.engine.bundles.selection import select_all
-from holdfast.engine.retention.cleanup import protection_reasons
+from holdfast.engine.retention.protection import protection_reasons
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill, noise

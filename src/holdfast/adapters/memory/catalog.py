@@ -142,8 +142,10 @@ class MemoryCatalog:
     def current_session(self) -> SessionId | None:
         return self._state.current_session
 
-    def checkpoint(self, session_id: SessionId | None, checkpoint_id: str) -> Checkpoint | None:
-        found = self._state.checkpoints.get(CheckpointId(checkpoint_id))
+    def checkpoint(
+        self, session_id: SessionId | None, checkpoint_id: str | None
+    ) -> Checkpoint | None:
+        found = self._state.checkpoints.get(CheckpointId(checkpoint_id or ""))
         return found if found is not None and session_id in (None, found.session_id) else None
 
     def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None:

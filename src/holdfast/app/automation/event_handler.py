@@ -367,7 +367,7 @@ def _resumed(session: Session) -> str:
 def _report_created_ignored(opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe) -> None:
     before = dedupe.checkpoint_before(event) if event.kind is EventKind.AFTER_TOOL else None
     vault = opened.engine.vault
-    found = vault.catalog.checkpoint(None, before) if before else None
+    found = vault.catalog.checkpoint(None, before)
     if found is not None and event.tool_kind is ToolKind.SHELL and vault.files.named_paths():
         from holdfast.app.automation.ignored_capture import created_ignored
 

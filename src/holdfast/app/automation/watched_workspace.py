@@ -36,7 +36,6 @@ from holdfast.domain.triggers import (
     enough,
     wait_ns,
 )
-from holdfast.engine.retention.schedule import is_cleanup_due
 from holdfast.ports.agent_tools import LONGEST_CALL_NS
 from holdfast.ports.watcher import NoWatch, Watcher, WatchStatus, WorkspaceWatch
 
@@ -158,7 +157,7 @@ class WatchedWorkspace:
 
     @property
     def is_cleanup_due(self) -> bool:
-        return is_cleanup_due(self.opened.engine.vault)
+        return self.opened.engine.is_cleanup_due()
 
     def status(self) -> WatchStatus:
         return self.watch.status()

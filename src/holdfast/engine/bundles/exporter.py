@@ -1,21 +1,25 @@
 """Writing a bundle.
 
-    choose → walk the trees: every object once, after all it names → write front to back
-    → digest → synced → renamed into place
+    write front to back, every object once, after all it names → digest
+    → .NAME.part beside the file → fsync → renamed → directory synced
 
-Guarantees: the file holds everything that its checkpoints need and nothing else, proven on the way
-out by the same inventory that an import uses; under its name it is whole or not there. Content is
-read and written one object at a time. Not guaranteed: secrecy. A bundle holds what the workspace
-held, readable by whoever has the file.
+Guarantees: the bundle holds everything that its checkpoints need and nothing else, proven on the
+way out by the same inventory that an import uses; under its name the file is whole, durable and
+private, or not there. Content is read and written one object at a time. A killed writer leaves
+`.NAME.part`, which the next one for that name takes away. Not guaranteed: secrecy. Anybody who has
+the file can read what the workspace held.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.domain.bundles.inventory import Inventory, Role
+from holdfast.domain.bundles.inventory import Inventory
 from holdfast.domain.bundles.rows import (
     Origin,
     encode_checkpoint,
@@ -23,14 +27,9 @@ from holdfast.domain.bundles.rows import (
     encode_session,
 )
 from holdfast.domain.bundles.story import encode_rounds, encode_story
-from holdfast.domain.component_states import contents_of, decode_manifest
-from holdfast.domain.errors import Refused, StoreDamaged
-from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.paths import from_text
+from holdfast.domain.errors import HoldfastError, NoSpace, Refused, StoreDamaged, UsageError
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.story import Message
-from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
-from holdfast.domain.trees.objects import decode_chunk_list
-from holdfast.domain.trees.tree import EMPTY_TREE, Tree
 from holdfast.engine.bundles.frames import (
     CHECKPOINT,
     LARGEST_MANIFEST_BYTES,
@@ -42,14 +41,16 @@ from holdfast.engine.bundles.frames import (
     TOLD,
     FrameWriter,
 )
-from holdfast.engine.bundles.new_file import new_file
 from holdfast.engine.bundles.objects import ObjectEncoder
-from holdfast.engine.bundles.selection import Selection
+from holdfast.engine.bundles.selection import BundleObjects, Selection, objects_of
 from holdfast.engine.stored_objects import explain_deletion
 from holdfast.engine.vault import Vault
+from holdfast.ports.filesystem import FILE_MODE, FULL_ERRORS, Filesystem
 from holdfast.ports.progress import NoProgress, Progress
 
 _SOME_MESSAGES = 1000
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +65,6 @@ class ExportOutcome:
     latest: CheckpointId
     messages: int = 0
     annotations: int = 0
-
-
-@dataclass(slots=True)
-class _Objects:
-    """Every object in the order of writing, each with an earlier one that it may resemble."""
-
-    order: list[tuple[Role, Digest, Digest | None]] = field(default_factory=list)
-    seen: set[tuple[Role, Digest]] = field(default_factory=set)
-    content_bytes: int = 0
-
-    def add(self, role: Role, digest: Digest, size: int, similar_to: Digest | None = None) -> None:
-        if (role, digest) in self.seen:
-            return
-        known = similar_to is not None and (role, similar_to) in self.seen
-        self.order.append((role, digest, similar_to if known else None))
-        self.seen.add((role, digest))
-        self.content_bytes += size
 
 
 def export_to_file(
@@ -101,86 +85,14 @@ def export_to(
     """Write to a descriptor that need not be a file."""
     progress = progress or NoProgress()
     with explain_deletion(vault, selection.checkpoints, "exported", "export again"):
-        objects = _plan(vault, selection)
+        objects = objects_of(vault, selection)
         return _write(vault, selection, objects, FrameWriter(vault.fs, fd), progress)
-
-
-def _plan(vault: Vault, selection: Selection) -> _Objects:
-    objects = _Objects()
-    trees = {row.id: row.tree for row in selection.checkpoints}
-    report: Digest | None = None
-    manifest: Digest | None = None
-    before: Digest | None = None
-    for row in selection.checkpoints:
-        if row.report is not None:
-            size = len(vault.objects.read(row.report))
-            objects.add(Role.REPORT, row.report, size, report)
-            report = row.report
-        if row.components is not None:
-            manifest = _add_components(vault, objects, row.components, manifest)
-        parent = trees[row.parent] if row.parent is not None else before
-        _add_tree(vault, objects, row.tree, parent)
-        before = row.tree
-    return objects
-
-
-def _add_components(
-    vault: Vault, objects: _Objects, manifest: Digest, before: Digest | None
-) -> Digest:
-    """The list of a checkpoint's components, after all that they gave."""
-    encoded = vault.objects.read(manifest)
-    for content in contents_of(decode_manifest(encoded)):
-        name = from_text(content.name)
-        entry = FileEntry(name, 0, content.size, 0, content.digest, chunks=content.chunks)
-        _add_file(vault, objects, entry, EMPTY_TREE)
-    objects.add(Role.COMPONENTS, manifest, len(encoded), before)
-    return manifest
-
-
-def _add_tree(vault: Vault, objects: _Objects, root: Digest, before: Digest | None) -> None:
-    """Depth first, each directory after everything in it; what is known is not entered again."""
-    pending: list[tuple[Digest, Digest | None, int | None]] = [(root, before, None)]
-    while pending:
-        digest, similar, size = pending.pop()
-        if size is not None:
-            objects.add(Role.TREE, digest, size, similar)
-            continue
-        if (Role.TREE, digest) in objects.seen:
-            continue
-        encoded_size, tree = _load(vault, digest)
-        old = EMPTY_TREE if similar is None else vault.load_tree(similar)
-        pending.append((digest, similar, encoded_size))
-        for entry in tree.files:
-            _add_file(vault, objects, entry, old)
-        for directory in tree.directories:
-            was = old.by_name.get(directory.name)
-            known = was.digest if isinstance(was, DirectoryEntry) else None
-            pending.append((directory.digest, known, None))
-
-
-def _load(vault: Vault, digest: Digest) -> tuple[int, Tree]:
-    return len(vault.objects.read(digest)), vault.load_tree(digest)
-
-
-def _add_file(vault: Vault, objects: _Objects, entry: FileEntry, old: Tree) -> None:
-    was = old.by_name.get(entry.name)
-    if entry.chunks is None:
-        known = was.digest if isinstance(was, FileEntry) and was.chunks is None else None
-        objects.add(Role.BLOB, entry.digest, entry.size, known)
-        return
-    if (Role.PIECES, entry.chunks) in objects.seen:
-        return
-    encoded = vault.objects.read(entry.chunks)
-    for piece in decode_chunk_list(encoded):
-        objects.add(Role.BLOB, piece.digest, piece.size)
-    known = was.chunks if isinstance(was, FileEntry) else None
-    objects.add(Role.PIECES, entry.chunks, len(encoded), known)
 
 
 def _write(
     vault: Vault,
     selection: Selection,
-    objects: _Objects,
+    objects: BundleObjects,
     writer: FrameWriter,
     progress: Progress,
 ) -> ExportOutcome:
@@ -261,7 +173,7 @@ def _rows(selection: Selection) -> Iterator[bytes]:
 
 
 def _write_objects(
-    vault: Vault, objects: _Objects, writer: FrameWriter, progress: Progress
+    vault: Vault, objects: BundleObjects, writer: FrameWriter, progress: Progress
 ) -> Inventory:
     """Content is proven by the store as it is read, and by the inventory to fit together."""
     inventory = Inventory()
@@ -283,3 +195,65 @@ def _write_objects(
             ) from None
         writer.frame(OBJECT, encoder.encode(role, digest, data, similar_to))
     return inventory
+
+
+@contextmanager
+def new_file(fs: Filesystem, path: Path, *, replace: bool) -> Iterator[int]:
+    """A descriptor to write to; the file is there when the block ends without an error."""
+    name = os.fsencode(path.name)
+    if not name or name == b".." or path.is_dir():
+        raise UsageError(f"{path} is a directory", hint="name a file")
+    if not replace and os.path.lexists(path):
+        raise already_there(path)
+    try:
+        directory = fs.open(os.fsencode(path.parent), _DIRECTORY_FLAGS)
+    except OSError as error:
+        raise _trouble(path, error) from None
+    try:
+        yield from _written(fs, directory, name, path, replace=replace)
+    finally:
+        with contextlib.suppress(OSError):  # it was only read and synced
+            fs.close(directory)
+
+
+def _written(
+    fs: Filesystem, directory: int, name: bytes, path: Path, *, replace: bool
+) -> Iterator[int]:
+    part = b"." + name + b".part"
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            fs.unlink(part, dir_fd=directory)
+        fd = fs.open(part, _NEW_FLAGS, FILE_MODE, dir_fd=directory)
+    except OSError as error:
+        raise _trouble(path, error) from None
+    try:
+        try:
+            yield fd
+            fs.fsync(fd)
+        finally:
+            fs.close(fd)
+        if replace:
+            fs.rename(part, name, src_dir_fd=directory, dst_dir_fd=directory)
+        else:
+            fs.rename_new(part, name, src_dir_fd=directory, dst_dir_fd=directory)
+        fs.fsync(directory)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            fs.unlink(part, dir_fd=directory)
+        if isinstance(error, FileExistsError):
+            raise already_there(path) from None
+        if isinstance(error, OSError):
+            raise _trouble(path, error) from error
+        raise
+
+
+def already_there(path: Path) -> Refused:
+    return Refused(f"{path} is there already", hint="name another file, or replace it with --force")
+
+
+def _trouble(path: Path, error: OSError) -> HoldfastError:
+    if error.errno in FULL_ERRORS:
+        return NoSpace(f"no space left for {path}", hint="free some disk space, or name another")
+    return Refused(
+        f"{path} cannot be written: {error.strerror}", hint="check that its directory is yours"
+    )

@@ -1,19 +1,26 @@
-"""What goes into a bundle: sessions and checkpoints that can stand without the rest of the store.
+"""What goes into a bundle: checkpoints that can stand without the rest of the store, and objects.
 
-A parent that is not chosen is replaced by the nearest ancestor that is, as if it were deleted.
+A parent that is not chosen is replaced by the nearest ancestor that is, as if it were deleted. The
+walk through the trees lists every object once, after all that it names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from holdfast.domain.bundles.inventory import Role
 from holdfast.domain.bundles.rows import BundledCheckpoint
 from holdfast.domain.bundles.story import exportable_rounds
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import contents_of, decode_manifest
 from holdfast.domain.errors import NotFound
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.paths import from_text
 from holdfast.domain.sessions import Round, Session
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
+from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.tree import EMPTY_TREE, Tree, decode_tree
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.vault import Vault
 
@@ -95,3 +102,89 @@ def _nearest(
         found = vault.catalog.checkpoint(session_id, at)
         at = found.parent if found is not None else None
     return at
+
+
+@dataclass(slots=True)
+class BundleObjects:
+    """Every object in the order of writing, each with an earlier one that it may resemble."""
+
+    order: list[tuple[Role, Digest, Digest | None]] = field(default_factory=list)
+    seen: set[tuple[Role, Digest]] = field(default_factory=set)
+    content_bytes: int = 0
+
+    def add(self, role: Role, digest: Digest, size: int, similar_to: Digest | None = None) -> None:
+        if (role, digest) in self.seen:
+            return
+        known = similar_to is not None and (role, similar_to) in self.seen
+        self.order.append((role, digest, similar_to if known else None))
+        self.seen.add((role, digest))
+        self.content_bytes += size
+
+
+def objects_of(vault: Vault, selection: Selection) -> BundleObjects:
+    objects = BundleObjects()
+    trees = {row.id: row.tree for row in selection.checkpoints}
+    report: Digest | None = None
+    manifest: Digest | None = None
+    before: Digest | None = None
+    for row in selection.checkpoints:
+        if row.report is not None:
+            size = len(vault.objects.read(row.report))
+            objects.add(Role.REPORT, row.report, size, report)
+            report = row.report
+        if row.components is not None:
+            manifest = _add_components(vault, objects, row.components, manifest)
+        parent = trees[row.parent] if row.parent is not None else before
+        _add_tree(vault, objects, row.tree, parent)
+        before = row.tree
+    return objects
+
+
+def _add_components(
+    vault: Vault, objects: BundleObjects, manifest: Digest, before: Digest | None
+) -> Digest:
+    """The list of a checkpoint's components, after all that they gave."""
+    encoded = vault.objects.read(manifest)
+    for content in contents_of(decode_manifest(encoded)):
+        name = from_text(content.name)
+        entry = FileEntry(name, 0, content.size, 0, content.digest, chunks=content.chunks)
+        _add_file(vault, objects, entry, EMPTY_TREE)
+    objects.add(Role.COMPONENTS, manifest, len(encoded), before)
+    return manifest
+
+
+def _add_tree(vault: Vault, objects: BundleObjects, root: Digest, before: Digest | None) -> None:
+    """Depth first, each directory after everything in it; what is known is not entered again."""
+    pending: list[tuple[Digest, Digest | None, int | None]] = [(root, before, None)]
+    while pending:
+        digest, similar, size = pending.pop()
+        if size is not None:
+            objects.add(Role.TREE, digest, size, similar)
+            continue
+        if (Role.TREE, digest) in objects.seen:
+            continue
+        encoded = vault.objects.read(digest)
+        tree = decode_tree(encoded)
+        old = EMPTY_TREE if similar is None else vault.load_tree(similar)
+        pending.append((digest, similar, len(encoded)))
+        for entry in tree.files:
+            _add_file(vault, objects, entry, old)
+        for directory in tree.directories:
+            was = old.by_name.get(directory.name)
+            known = was.digest if isinstance(was, DirectoryEntry) else None
+            pending.append((directory.digest, known, None))
+
+
+def _add_file(vault: Vault, objects: BundleObjects, entry: FileEntry, old: Tree) -> None:
+    was = old.by_name.get(entry.name)
+    if entry.chunks is None:
+        known = was.digest if isinstance(was, FileEntry) and was.chunks is None else None
+        objects.add(Role.BLOB, entry.digest, entry.size, known)
+        return
+    if (Role.PIECES, entry.chunks) in objects.seen:
+        return
+    encoded = vault.objects.read(entry.chunks)
+    for piece in decode_chunk_list(encoded):
+        objects.add(Role.BLOB, piece.digest, piece.size)
+    known = was.chunks if isinstance(was, FileEntry) else None
+    objects.add(Role.PIECES, entry.chunks, len(encoded), known)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import BudgetReached, HoldfastError, StoreDamaged, UsageError
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import ToolCall, storable, storable_call
 from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.sessions import SessionStatus
@@ -121,28 +121,18 @@ def _of_this_log(
 
 
 def _followed(vault: Vault, earlier: list[Rollback], operation: Operation) -> Rollback:
-    record = _checkpoint(vault, operation, operation.checkpoint)
-    safety = _checkpoint(vault, operation, operation.safety)
-    through = _index(safety)
-    if record is None:
-        return roll_back(
-            earlier,
-            operation=operation.sequence,
-            record=0,
-            target=None,
-            keeps=-1,
-            through=through,
-        )
+    session_id, target = operation.session_id, None
+    record = vault.catalog.checkpoint(session_id, operation.checkpoint)
     # After a restore of some paths the work still stands where it stood.
-    whole = record.restores_from is not None and record.parent == record.restores_from
-    target = _checkpoint(vault, operation, record.restores_from) if whole else None
+    if record is not None and record.parent == record.restores_from:
+        target = vault.catalog.checkpoint(session_id, record.restores_from)
     return roll_back(
         earlier,
         operation=operation.sequence,
-        record=record.sequence,
+        record=record.sequence if record is not None else 0,
         target=target.sequence if target is not None else None,
         keeps=_index(record),
-        through=through,
+        through=_index(vault.catalog.checkpoint(session_id, operation.safety)),
     )
 
 
@@ -151,14 +141,6 @@ def _index(checkpoint: Checkpoint | None) -> int:
     if checkpoint is None or checkpoint.message_index is None:
         return -1
     return checkpoint.message_index
-
-
-def _checkpoint(
-    vault: Vault, operation: Operation, checkpoint_id: CheckpointId | None
-) -> Checkpoint | None:
-    if checkpoint_id is None:
-        return None
-    return vault.catalog.checkpoint(operation.session_id, checkpoint_id)
 
 
 def _role(role: str) -> Role:

@@ -13,7 +13,7 @@ from itertools import islice
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import CheckpointId, SessionId, short
+from holdfast.domain.ids import short
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.restore.selections import Selection, selection_of
@@ -66,10 +66,8 @@ _FATES = (
 
 def own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     """About a restore of the session that is told."""
-    record = _checkpoint(vault, operation, operation.checkpoint)
-    target = None
-    if record is not None:
-        target = _checkpoint(vault, operation, record.restores_from)
+    record = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
+    target = record and vault.catalog.checkpoint(operation.session_id, record.restores_from)
     done = _TO_THE_BEGINNING if _is_before_approval(vault, operation) else _DONE[operation.kind]
     undone = operation.note if operation.kind is OperationKind.UNDO else None
     if undone:
@@ -87,8 +85,8 @@ def own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
 
 def rest_of_answer(vault: Vault, operation: Operation, marks: Marks) -> str:
     """What whoever asked for the restore is told with the answer, which names the files."""
-    record = _checkpoint(vault, operation, operation.checkpoint)
-    target = None if record is None else _checkpoint(vault, operation, record.restores_from)
+    record = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
+    target = record and vault.catalog.checkpoint(operation.session_id, record.restores_from)
     return _said(_besides(vault, operation, target, marks))
 
 
@@ -96,10 +94,10 @@ def foreign_notice(vault: Vault, operation: Operation) -> str:
     """About a restore that another session of the workspace made."""
     session = vault.catalog.session(operation.session_id)
     agent = f" (agent {_printable(session.agent)})" if session and session.agent else ""
-    record = _checkpoint(vault, operation, operation.checkpoint)
+    record = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
     state, target = "", None
     if record is not None and record.restores_from is not None:
-        target = _checkpoint(vault, operation, record.restores_from)
+        target = vault.catalog.checkpoint(operation.session_id, record.restores_from)
         state = f", checkpoint {short(record.restores_from)}"
         if target is not None:
             saved_at = datetime.fromtimestamp(target.created_at_ns / 1e9, tz=UTC)
@@ -146,7 +144,7 @@ def _to(target: Checkpoint | None) -> str:
 
 def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
     """What the restore changed on disk: from the state that was saved first to the one it made."""
-    before = _checkpoint(vault, operation, operation.safety)
+    before = vault.catalog.checkpoint(operation.session_id, operation.safety)
     if before is None or after is None:
         return "Which files changed is not known any more."
     selected = selection_of(after)
@@ -246,7 +244,7 @@ def _named_outside(vault: Vault, operation: Operation, target: Checkpoint | None
     if target is None:
         return ""
     named: dict[str, None] = {}
-    record = _checkpoint(vault, operation, operation.checkpoint)
+    record = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
     for made in vault.catalog.history(operation.session_id, limit=_LOOKED_BACK):
         if made.sequence < target.sequence:
             break
@@ -269,16 +267,8 @@ def _named_outside(vault: Vault, operation: Operation, target: Checkpoint | None
 
 
 def _restored_outside(vault: Vault, operation: Operation) -> bool:
-    safety = _checkpoint(vault, operation, operation.safety)
-    made = _checkpoint(vault, operation, operation.checkpoint)
+    safety = vault.catalog.checkpoint(operation.session_id, operation.safety)
+    made = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
     if operation.kind not in (OperationKind.UNDO, OperationKind.REDO) or not safety or not made:
         return False
     return changed_between(vault, safety, made)
-
-
-def _checkpoint(
-    vault: Vault, operation: Operation, checkpoint_id: CheckpointId | None
-) -> Checkpoint | None:
-    if checkpoint_id is None:
-        return None
-    return vault.catalog.checkpoint(SessionId(operation.session_id), checkpoint_id)

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import NotFound, StoreDamaged
-from holdfast.domain.ids import SessionId, short
+from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent, storable
 from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.paths import is_within
 from holdfast.domain.restore.selections import Selection, selection_of
 from holdfast.domain.story import Activity, ActivityKind, ActivityStatus, NewActivity
-from holdfast.engine.edits.guard import open_activity
+from holdfast.engine.edits.guard import checkpoint_of, open_activity
 from holdfast.engine.edits.running import is_running
 from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.stored_objects import entry_at
@@ -102,7 +102,7 @@ def paths_to_revert(vault: Vault, scan: Scan, activity: Activity) -> tuple[bytes
     is in neither place."""
     load = loader_for(vault, scan)
     try:
-        before = _required(vault, activity).tree
+        before = checkpoint_of(vault, activity).tree
         return tuple(
             path
             for path in activity.paths
@@ -145,16 +145,9 @@ def _covers(
     if operation.safety is None:
         return False
     try:
-        trees = [_required(vault, activity).tree]
+        trees = [checkpoint_of(vault, activity).tree]
         safety = vault.catalog.checkpoint(activity.session_id, operation.safety)
         trees += [safety.tree] if safety is not None else []
         return not any(entry_at(vault.load_tree, tree, path) for tree in trees for path in left)
     except (NotFound, StoreDamaged):
         return False
-
-
-def _required(vault: Vault, activity: Activity) -> Checkpoint:
-    found = vault.catalog.checkpoint(activity.session_id, activity.checkpoint)
-    if found is None:
-        raise NotFound(f"the checkpoint {short(activity.checkpoint)} is gone")
-    return found

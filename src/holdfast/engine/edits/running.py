@@ -85,14 +85,11 @@ def wait_for_others(
 def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped]) -> SavedTree:
     """The same save, with a report that names what was still running, and a warning that it is
     partial for that reason."""
+    from holdfast.engine.stored_objects import object_batch  # late: hardly any save needs it
+
     skipped = [*saved.scan.skipped, *unsettled]
-    writer = vault.objects.writer()
-    try:
+    with object_batch(vault.objects) as writer:
         report = add_report(writer, skipped)
-        writer.commit()
-    except BaseException:
-        writer.abandon()
-        raise
     reasons = dict.fromkeys(note.detail for note in unsettled)
     partial = "the checkpoint is partial and may hold half of its work (setting wait_for_edits)"
     warnings = [f"{why}; {partial}" for why in reasons]

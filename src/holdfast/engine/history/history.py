@@ -81,7 +81,7 @@ def _of_session(vault: Vault, session_id: SessionId) -> Checkpoint | None:
         return None
     at = vault.catalog.checkpoint(session_id, session.head)
     while at is not None and at.kind.is_record and not stands_alone(at):
-        at = vault.catalog.checkpoint(session_id, at.parent) if at.parent else None
+        at = vault.catalog.checkpoint(session_id, at.parent)
     return at
 
 

@@ -112,7 +112,7 @@ def _approved(vault: Vault, session_id: SessionId | None) -> Checkpoint:
     within = session_id or _session_of_head(vault)
     session = vault.catalog.session(within) if within else None
     approved = session.approved if session else None
-    found = vault.catalog.checkpoint(within, approved) if within and approved else None
+    found = vault.catalog.checkpoint(within, approved)
     return _required(found, "nothing has been approved in this session yet")
 
 

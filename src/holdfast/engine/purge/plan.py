@@ -30,7 +30,8 @@ from holdfast.engine.purge.holders import find_holders, purged_content
 from holdfast.engine.purge.story_texts import quoted_in, story_parts
 from holdfast.engine.restore.plan import read_report, require_paths
 from holdfast.engine.restore.records import described_by_id
-from holdfast.engine.retention.cleanup import protection_reasons, reachable_from
+from holdfast.engine.retention.cleanup import mark
+from holdfast.engine.retention.protection import protection_reasons
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
@@ -160,7 +161,7 @@ class _Planner:
         return decode_tree(self.read(digest))
 
     def reachable(self, rows: Iterable[Checkpoint]) -> set[Digest]:
-        return reachable_from(self.vault, rows, self.load, self.read)
+        return mark(self.vault, rows, set(), self.read)
 
     def without_paths(self, paths: tuple[bytes, ...]) -> PurgePlan:
         roots = list(self.vault.catalog.roots())

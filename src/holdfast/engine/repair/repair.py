@@ -45,6 +45,7 @@ from holdfast.engine.restore.staging import leftovers, staging_prefix
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.stored_objects import object_batch
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals, all_digests
@@ -175,13 +176,8 @@ def _heal(vault: Vault, found: ContentFindings) -> None:
         return
     held = [digest for digest in found.healable if vault.objects.contains(digest)]
     vault.objects.forget(held)
-    writer = vault.objects.writer()
-    try:
+    with object_batch(vault.objects) as writer:
         _in_workspace(vault, found.healable, writer)
-        writer.commit()
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def _unnamed(vault: Vault, named: set[Digest]) -> list[UnnamedState]:
@@ -260,10 +256,9 @@ def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
         tree = amended_tree(vault, tree, {loss.path: None for loss in damage.losses})
     left_out = [] if damage.report_lost else read_report(vault, checkpoint)
     left_out += [Skipped(path, SkipReason.LOST) for path in _lost_paths(damage)]
-    writer = vault.objects.writer()
-    report = add_report(writer, left_out)
-    components = _components_left(vault, writer, checkpoint, damage.components_lost)
-    writer.commit()
+    with object_batch(vault.objects) as writer:
+        report = add_report(writer, left_out)
+        components = _components_left(vault, writer, checkpoint, damage.components_lost)
     left = vault.load_tree(tree)
     what_is_left = replace(
         checkpoint,

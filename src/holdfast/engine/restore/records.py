@@ -121,7 +121,7 @@ def required_trees(vault: Vault, request: RestoreRequest) -> tuple[Digest, ...]:
     """What the restore writes, and what HEAD has and it may take away."""
     session = vault.catalog.session(request.session_id)
     head = session.head if session is not None else None
-    at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
+    at_head = vault.catalog.checkpoint(request.session_id, head)
     trees = (request.target.tree, *(request.rolls_back or ()))
     return trees if at_head is None else (*trees, at_head.tree)
 

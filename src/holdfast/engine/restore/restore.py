@@ -64,7 +64,7 @@ ROLLED_BACK_LATER = "the next command rolls back what was done"
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
     session = vault.catalog.session(request.session_id)
     head = session.head if session is not None else None
-    at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
+    at_head = vault.catalog.checkpoint(request.session_id, head)
     unlocked = Unlocked(vault)
     outcome: RestoreOutcome | None = None
     try:

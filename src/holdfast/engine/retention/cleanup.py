@@ -14,18 +14,18 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import SavedFirst
-from holdfast.domain.retention import Decision, decide, protections, rules_with
-from holdfast.domain.trees.changes import TreeLoader, tree_changes
+from holdfast.domain.retention import Decision, decide, rules_with
+from holdfast.domain.trees.changes import tree_changes
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.tree import decode_tree
 from holdfast.engine.components.manifests import named_objects, release_components
-from holdfast.engine.retention.recent_work import recent_sessions, states_before_messages
-from holdfast.engine.retention.schedule import confirmed_now_ns
+from holdfast.engine.retention.protection import protected, states_before_messages
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
@@ -37,6 +37,7 @@ STEP_BYTES = 256 << 20
 """Packs of this size are looked at before others get their turn with the store."""
 
 DEBRIS_GRACE_NS = 3600 * 1_000_000_000
+CLEANUP_EVERY_NS = 24 * DEBRIS_GRACE_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def plan_cleanup(vault: Vault) -> CleanupPlan:
     """What `drop` and `collect` would do now; called with the store's lock held."""
     decided = decisions(vault)
     kept = (decision.checkpoint for decision in decided if decision.keep)
-    needed = reachable_from(vault, kept, vault.load_tree)
+    needed = mark(vault, kept, set())
     return CleanupPlan(tuple(decided), vault.objects.unneeded_bytes(needed))
 
 
@@ -83,52 +84,57 @@ def cleanup(
     Others get their turn between the steps. Cut off anywhere, or after `most_steps`, it leaves a
     sound store, and goes on the next time.
     """
-    outcome = _cleanup(vault, exclusive, progress, asked, most_steps, save_first)
-    vault.space.note_upkeep(
-        cleaned_ns=vault.clock.now_ns(),
-        dropped=sum(not decision.keep for decision in outcome.decisions),
-        freed_bytes=outcome.freed_bytes,
-    )
-    return outcome
-
-
-def _cleanup(
-    vault: Vault,
-    exclusive: Callable[[], AbstractContextManager[object]],
-    progress: Progress,
-    asked: bool,
-    most_steps: int | None,
-    save_first: Callable[[], SavedFirst],
-) -> CleanupOutcome:
     with exclusive():
         decided = decisions(vault, None if asked else confirmed_now_ns(vault))
-        going = any(not decision.keep for decision in decided)
+        going = sum(not decision.keep for decision in decided)
         saved = save_first() if going else SavedFirst()
         drop(vault, decided)
         debris = vault.space.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
+    freed_bytes, trouble = _collect_in_steps(vault, exclusive, progress, most_steps)
+    now_ns = vault.clock.now_ns()
+    vault.space.note_upkeep(cleaned_ns=now_ns, dropped=going, freed_bytes=freed_bytes)
+    warnings = (*saved.warnings, *trouble)
+    return CleanupOutcome(tuple(decided), freed_bytes, debris, warnings, saved.checkpoint)
+
+
+def _collect_in_steps(
+    vault: Vault,
+    exclusive: Callable[[], AbstractContextManager[object]],
+    progress: Progress,
+    most_steps: int | None,
+) -> tuple[int, tuple[str, ...]]:
+    """The bytes freed, and why not more were.
+
+    `known` carries what earlier steps found to be reachable. Meanwhile checkpoints can only have
+    been added, which are marked now, or dropped, whose content then waits for the next cleanup.
+    """
     known: set[Digest] = set()
-    freed = step = steps = 0
+    freed_bytes = steps = 0
     generation = ""
     try:
         while True:
             with exclusive():
                 if vault.objects.generation() != generation:
                     known.clear()  # others have collected: what was reachable may be gone since
-                step = collect_some(vault, known)
+                mark(vault, vault.catalog.roots(), known)
+                step_bytes = vault.objects.retain_only(known, limit_bytes=STEP_BYTES)
                 generation = vault.objects.generation()
+            freed_bytes += step_bytes
             steps += 1
-            if step == 0 or steps == most_steps:
-                freed += step
-                return CleanupOutcome(
-                    tuple(decided), freed, debris, saved.warnings, saved.checkpoint
-                )
-            freed += step
+            if step_bytes == 0 or steps == most_steps:
+                return freed_bytes, ()
             vault.lock.let_others_in()
-            progress.advance("bytes freed", freed, None)
+            progress.advance("bytes freed", freed_bytes, None)
     except StoreDamaged as error:
-        warning = f"no more space was freed: {error.message}"
-        warnings = (*saved.warnings, warning)
-        return CleanupOutcome(tuple(decided), freed, debris, warnings, saved.checkpoint)
+        return freed_bytes, (f"no more space was freed: {error.message}",)
+
+
+def confirmed_now_ns(vault: Vault) -> int:
+    """Up to when an unasked cleanup counts ages: the time of the last one, if that was at least a
+    day ago, else a time at which nothing was old. A clock that is far ahead for a while makes
+    everything look old, and costs a state only if it still is so a day later."""
+    last_ns = vault.space.read_upkeep().get("cleaned_ns", 0)
+    return last_ns if vault.clock.now_ns() - last_ns >= CLEANUP_EVERY_NS else 0
 
 
 def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
@@ -188,33 +194,15 @@ def decisions(vault: Vault, now_ns: int | None = None) -> list[Decision]:
     return decide(
         checkpoints,
         now_ns=now_ns,
-        protected=_of_recent_sessions(vault, checkpoints, now_ns) | _protected(vault),
+        protected=protected(vault, checkpoints, now_ns),
         rules=rules_with(vault.settings.retention),
         before_messages=states_before_messages(vault, checkpoints),
     )
 
 
-def _of_recent_sessions(
-    vault: Vault, checkpoints: Iterable[Checkpoint], now_ns: int
-) -> dict[CheckpointId, str]:
-    recent = recent_sessions(vault, now_ns)
-    why = "its session was active in the last 24 hours"
-    return {one.id: why for one in checkpoints if one.session_id in recent}
-
-
 def collect(vault: Vault) -> int:
     """Free the content that no checkpoint needs; returns the bytes that gives back."""
     return vault.objects.retain_only(reachable(vault))
-
-
-def collect_some(vault: Vault, known: set[Digest]) -> int:
-    """One step of a collection, with the lock held; 0 when there is nothing left to do.
-
-    `known` carries what earlier steps found to be reachable. Meanwhile checkpoints can only have
-    been added, which are marked now, or dropped, whose content then waits for the next cleanup.
-    """
-    mark(vault, vault.catalog.roots(), vault.load_tree, known)
-    return vault.objects.retain_only(known, limit_bytes=STEP_BYTES)
 
 
 def is_worth_collecting(vault: Vault, gone: Checkpoint, near: Iterable[Checkpoint]) -> bool:
@@ -233,38 +221,23 @@ def is_worth_collecting(vault: Vault, gone: Checkpoint, near: Iterable[Checkpoin
 def reachable(vault: Vault) -> set[Digest]:
     """Every object that a checkpoint names. A damaged tree stops everything: what it named is
     unknown, so nothing may go."""
-    return reachable_from(vault, vault.catalog.roots(), vault.load_tree)
-
-
-def reachable_from(
-    vault: Vault,
-    checkpoints: Iterable[Checkpoint],
-    load: TreeLoader,
-    read: Callable[[Digest], bytes] | None = None,
-) -> set[Digest]:
-    """Every object that these checkpoints name; `load` may know trees that are not stored yet, and
-    `read` any other object."""
-    found: set[Digest] = set()
-    for checkpoint in checkpoints:
-        _mark(vault, checkpoint, found, load, read or vault.objects.read)
-    return found
+    return mark(vault, vault.catalog.roots(), set())
 
 
 def mark(
-    vault: Vault, checkpoints: Iterable[Checkpoint], load: TreeLoader, found: set[Digest]
-) -> None:
-    """Add what these checkpoints name to `found`, passing over trees that are in it already."""
-    for checkpoint in checkpoints:
-        _mark(vault, checkpoint, found, load, vault.objects.read)
-
-
-def _mark(
     vault: Vault,
-    checkpoint: Checkpoint,
+    checkpoints: Iterable[Checkpoint],
     found: set[Digest],
-    load: TreeLoader,
-    read: Callable[[Digest], bytes],
-) -> None:
+    read: Callable[[Digest], bytes] | None = None,
+) -> set[Digest]:
+    """`found`, with everything that these checkpoints name; trees that are in it already are not
+    entered. `read` may know objects that are not stored yet."""
+    for checkpoint in checkpoints:
+        _mark(checkpoint, found, read or vault.objects.read)
+    return found
+
+
+def _mark(checkpoint: Checkpoint, found: set[Digest], read: Callable[[Digest], bytes]) -> None:
     if checkpoint.report is not None:
         found.add(checkpoint.report)
     if checkpoint.components is not None and checkpoint.components not in found:
@@ -275,58 +248,11 @@ def _mark(
         if digest in found:
             continue
         found.add(digest)
-        tree = load(digest)
+        tree = decode_tree(read(digest))
         for entry in tree.files:
             if entry.chunks is None:
                 found.add(entry.digest)
             elif entry.chunks not in found:
                 found.add(entry.chunks)
-                pieces = decode_chunk_list(vault.objects.read(entry.chunks))
-                found.update(piece.digest for piece in pieces)
+                found.update(piece.digest for piece in decode_chunk_list(read(entry.chunks)))
         pending += [entry.digest for entry in tree.directories]
-
-
-def _protected(vault: Vault) -> dict[CheckpointId, str]:
-    """HEAD, the first and the approved checkpoint of each session, what undo and redo need, and
-    what somebody wrote about."""
-    if vault.journal.read() is not None:
-        raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
-    return annotated(vault) | protection_reasons(vault)
-
-
-def annotated(vault: Vault) -> dict[CheckpointId, str]:
-    """An annotated checkpoint is never dropped. Where the annotations cannot be read, any
-    checkpoint may be annotated."""
-    if not vault.has_story():
-        return {}
-    try:
-        return {
-            note.checkpoint_id: "it is annotated"
-            for session in vault.catalog.sessions()
-            for note in vault.story.annotations(session.id)
-        }
-    except StoreDamaged:
-        why = "it may be annotated, and the annotations cannot be read (run: holdfast repair)"
-        return {one.id: why for one in vault.catalog.roots()}
-
-
-def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
-    """Every protected checkpoint of the store, with the reason."""
-    reasons: dict[CheckpointId, str] = {}
-    for session in vault.catalog.sessions():
-        first = vault.catalog.first_checkpoint(session.id)
-        operations = vault.catalog.operations(session.id)
-        reasons |= protections(session, first.id if first else None, operations)
-    return open_edits(vault) | reasons
-
-
-def open_edits(vault: Vault) -> dict[CheckpointId, str]:
-    """What an edit or attempt that has not ended would go back to."""
-    if not vault.has_story():
-        return {}
-    try:
-        begun = vault.story.open_activities()
-    except StoreDamaged:
-        why = "an edit may need it: the story of the store cannot be read"
-        return {c.id: why for c in vault.catalog.roots() if c.kind in (Kind.SAFETY, Kind.TOOL)}
-    return {a.checkpoint: f"an {a.kind.value} has not ended ({a.reason:.60})" for a in begun}

@@ -25,16 +25,19 @@ from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.domain.wording import Remark, count_words
 from holdfast.engine.retention.cleanup import (
-    annotated,
+    confirmed_now_ns,
     decisions,
     drop,
     mark,
-    open_edits,
-    protection_reasons,
     reachable,
 )
-from holdfast.engine.retention.recent_work import last_activity_ns, recent_sessions
-from holdfast.engine.retention.schedule import confirmed_now_ns
+from holdfast.engine.retention.protection import (
+    annotated,
+    last_activity_ns,
+    open_edits,
+    protection_reasons,
+    recent_sessions,
+)
 from holdfast.engine.save.space_limit import SpaceLimit
 from holdfast.engine.sessions.overview import effective_status
 from holdfast.engine.vault import Vault
@@ -137,7 +140,7 @@ def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> lis
         return []
     sizes = dict(vault.objects.stored_sizes())
     kept: set[Digest] = set()
-    mark(vault, (one for one in checkpoints if one.id not in going), vault.load_tree, kept)
+    mark(vault, (one for one in checkpoints if one.id not in going), kept)
     now_ns, weights = vault.clock.now_ns(), _Weights(vault, kept, sizes)
     automatic.sort(key=lambda one: (-_days(one, now_ns), -weights.of(one.tree), one.sequence))
     order = automatic + ended
@@ -145,7 +148,7 @@ def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> lis
     # From those that would go last: each stays as long as enough is free without it.
     while order:
         fresh = _Fresh(kept)
-        mark(vault, (order[-1],), vault.load_tree, fresh)
+        mark(vault, (order[-1],), fresh)
         held = sum(sizes.get(digest, 0) for digest in fresh if digest not in kept)
         if held and free - held < missing_bytes:
             break

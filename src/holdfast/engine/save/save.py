@@ -214,7 +214,7 @@ def was_last_at(vault: Vault, tree: Digest) -> bool:
     kinds = (OperationKind.CHECKPOINT, *RESTORING_KINDS)
     newest = vault.catalog.operations_before(None, 1, kinds=kinds)
     identifier = newest[0].checkpoint if newest else None
-    made = vault.catalog.checkpoint(None, identifier) if identifier is not None else None
+    made = vault.catalog.checkpoint(None, identifier)
     if made is None or made.tree != tree:
         return False
     return made.kind is not Kind.RESTORE or not made.intent.tool_calls

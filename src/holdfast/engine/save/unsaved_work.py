@@ -54,7 +54,7 @@ def _save(
         scanner.remember(saved.scan)
         return None
     session = _session(vault, outside)
-    head = vault.catalog.checkpoint(session.id, session.head) if session.head else None
+    head = vault.catalog.checkpoint(session.id, session.head)
     identifier = CheckpointId(vault.ids.new_id())
     components = capture_components(vault, identifier, head, scan=saved.scan)
     safety = add_safety(vault, saved, session.id, what, head, identifier, components)
@@ -66,7 +66,7 @@ def _newest_state(vault: Vault) -> Digest | None:
     """What the workspace was when it was last saved or restored; None if that was deleted."""
     newest = vault.catalog.operations_before(None, 1, kinds=MOVING_KINDS)
     identifier = newest[0].checkpoint if newest else None
-    made = vault.catalog.checkpoint(None, identifier) if identifier is not None else None
+    made = vault.catalog.checkpoint(None, identifier)
     return made.tree if made is not None else None
 
 

@@ -100,9 +100,7 @@ def touched_paths(vault: Vault, checkpoint: Checkpoint) -> Iterator[bytes]:
     path; the one after it is that of its target, which is found itself."""
     if checkpoint.kind is Kind.RESTORE:
         return
-    parent = None
-    if checkpoint.parent is not None:
-        parent = vault.catalog.checkpoint(checkpoint.session_id, checkpoint.parent)
+    parent = vault.catalog.checkpoint(checkpoint.session_id, checkpoint.parent)
     before = parent.tree if parent is not None else None
     try:
         changes = tree_changes(vault.load_tree, before, checkpoint.tree)

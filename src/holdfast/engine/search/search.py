@@ -99,9 +99,7 @@ def _hit(
     vault: Vault, told: BestEffortStory, query: SearchQuery, members: Sequence[Found]
 ) -> Hit | None:
     best = members[0]
-    checkpoint = None
-    if best.checkpoint_id is not None:
-        checkpoint = vault.catalog.checkpoint(best.session_id, best.checkpoint_id)
+    checkpoint = vault.catalog.checkpoint(best.session_id, best.checkpoint_id)
     matches: list[Match] = []
     exists = False
     for one in members:

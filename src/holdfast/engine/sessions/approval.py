@@ -102,7 +102,7 @@ def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> A
     session = _required(vault, session_id)
     past = _rounds(vault, session)
     base = _base(vault, session)
-    head = _checkpoint(vault, session, session.head)
+    head = vault.catalog.checkpoint(session.id, session.head)
     merged = [r for r in past if r.approved is not None]
     recorded = head is not None and base is not None and head.tree != base.tree
     return ApprovalStatus(
@@ -160,7 +160,7 @@ def approve(
     intent = make_intent(message or f"Approved {title}", confidence=_CERTAIN)
     saved = save_tree(vault, scanner, file_filter=file_filter)
     identifier = CheckpointId(vault.ids.new_id())
-    head = _checkpoint(vault, session, session.head)
+    head = vault.catalog.checkpoint(session.id, session.head)
     components = capture_components(vault, identifier, head, scan=saved.scan)
     present = _holding(vault, session, saved, components)
     count = _locked_in(vault, session, present)
@@ -264,7 +264,7 @@ def active_round(vault: Vault, session_id: SessionId) -> str:
 def has_nothing_to_reset(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> bool:
     """Whether a reset would find the workspace, and HEAD, as they were approved."""
     session = vault.catalog.session(request.session_id)
-    head = _checkpoint(vault, session, session.head) if session is not None else None
+    head = vault.catalog.checkpoint(session.id, session.head) if session is not None else None
     changes = plan.steps or any(step.actions or step.blocked for step in plan.components)
     return not changes and head is not None and head.tree == request.target.tree
 
@@ -289,10 +289,10 @@ def reset_outcome(vault: Vault, session_id: SessionId, restored: RestoreOutcome)
 
 def _base(vault: Vault, session: Session) -> Checkpoint | None:
     """What was approved last; if that was deleted, what was approved before; or the first."""
-    if (approved := _checkpoint(vault, session, session.approved)) is not None:
+    if (approved := vault.catalog.checkpoint(session.id, session.approved)) is not None:
         return approved
     for approval in reversed(vault.catalog.operations(session.id, kinds=(OperationKind.APPROVE,))):
-        if (found := _checkpoint(vault, session, approval.checkpoint)) is not None:
+        if (found := vault.catalog.checkpoint(session.id, approval.checkpoint)) is not None:
             return found
     return vault.catalog.first_checkpoint(session.id)
 
@@ -305,17 +305,11 @@ def _holding(
     held = (saved.scan.tree, components.manifest)
     for found in (
         head_checkpoint(vault, session.id),
-        _checkpoint(vault, session, session.head),
+        vault.catalog.checkpoint(session.id, session.head),
     ):
         if found is not None and (found.tree, found.components) == held:
             return found
     return None
-
-
-def _checkpoint(
-    vault: Vault, session: Session, checkpoint_id: CheckpointId | None
-) -> Checkpoint | None:
-    return vault.catalog.checkpoint(session.id, checkpoint_id) if checkpoint_id else None
 
 
 def _required(vault: Vault, session_id: SessionId) -> Session:

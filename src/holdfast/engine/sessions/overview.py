@@ -10,7 +10,7 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.history.history import head_checkpoint
-from holdfast.engine.retention.recent_work import last_activity_ns
+from holdfast.engine.retention.protection import last_activity_ns
 from holdfast.engine.sessions.approval import approval
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass

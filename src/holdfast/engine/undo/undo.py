@@ -36,7 +36,7 @@ from holdfast.engine.history.history import MOVING_KINDS
 from holdfast.engine.restore.plan import loader_for, make_plan
 from holdfast.engine.restore.preview import first_captured, with_goal
 from holdfast.engine.restore.records import RestoreRequest, Seen
-from holdfast.engine.retention.recent_work import states_before_messages
+from holdfast.engine.retention.protection import states_before_messages
 from holdfast.engine.scan.scanner import RulesOf, Scan
 from holdfast.engine.undo.causes import Cause, Loss, loss_since, tool_calls_after
 from holdfast.engine.undo.outside_files import (
@@ -351,7 +351,7 @@ def _newest_sequence(vault: Vault) -> int:
 def _reversal(vault: Vault, operation: Operation, kind: OperationKind) -> RestoreRequest:
     """The restore to what was saved before an operation."""
     safety = operation.safety
-    target = vault.catalog.checkpoint(operation.session_id, safety) if safety else None
+    target = vault.catalog.checkpoint(operation.session_id, safety)
     if target is None:
         raise NothingToUndo(
             "the safety checkpoint of that restore has been deleted",
@@ -366,5 +366,5 @@ def _touched(vault: Vault, operation: Operation, safety: Checkpoint) -> tuple[tu
     """Components that the operation has changed: its record says how they were afterwards. What it
     left alone, an undo leaves alone too, whatever has become of it since."""
     record = operation.checkpoint
-    made = vault.catalog.checkpoint(operation.session_id, record) if record else None
+    made = vault.catalog.checkpoint(operation.session_id, record)
     return () if made is None else changed_components(vault, safety, made)

@@ -113,7 +113,7 @@ class FileVersions:
             return self._head
         if self._line is not None:
             return self._line.before(at)
-        return self._vault.catalog.checkpoint(at.session_id, at.parent) if at.parent else None
+        return self._vault.catalog.checkpoint(at.session_id, at.parent)
 
     def lines(self, version: FileVersion) -> list[bytes] | None:
         """None where they cannot be had; what was no text then has none."""
@@ -226,8 +226,7 @@ class WorkspaceStates:
             return self._catalog.checkpoint(None, target)
         while checkpoint.id not in self._places:
             if self._at(len(self._seen)) is None:
-                parent = checkpoint.parent
-                return None if parent is None else self._catalog.checkpoint(None, parent)
+                return self._catalog.checkpoint(None, checkpoint.parent)
         return self._at(self._places[checkpoint.id] + 1)
 
     def _at(self, place: int) -> Checkpoint | None:

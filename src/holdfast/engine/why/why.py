@@ -121,7 +121,7 @@ def _found_elsewhere(
 def _newest(vault: Vault, session_id: SessionId | None) -> Checkpoint | None:
     session = None if session_id is None else vault.catalog.session(session_id)
     head = session.head if session else None
-    return vault.catalog.checkpoint(session_id, head) if head else None
+    return vault.catalog.checkpoint(session_id, head)
 
 
 def _lines_of(path: bytes, data: bytes) -> list[bytes]:

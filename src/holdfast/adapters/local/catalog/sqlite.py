@@ -179,7 +179,11 @@ class SqliteCatalog:
         rows = self._rows("SELECT value FROM facts WHERE key='current_session'")
         return SessionId(rows[0][0]) if rows else None
 
-    def checkpoint(self, session_id: SessionId | None, checkpoint_id: str) -> Checkpoint | None:
+    def checkpoint(
+        self, session_id: SessionId | None, checkpoint_id: str | None
+    ) -> Checkpoint | None:
+        if checkpoint_id is None:
+            return None
         where, values = _within(session_id)
         return self._one(f"{_CHECKPOINT} {where} id=?", *values, checkpoint_id)
 

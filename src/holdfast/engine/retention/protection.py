@@ -1,11 +1,14 @@
-"""What retention leaves alone: recent sessions, and the states that users' messages found."""
+"""What retention keeps: recent sessions, protected checkpoints, and states before users' messages.
+
+A story that cannot be read may speak of any checkpoint, so then all that it could name are kept.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
@@ -17,6 +20,59 @@ RECENT_NS = 24 * 3600 * 1_000_000_000
 
 _NOT_ACTIVITY = (OperationKind.PRUNE, OperationKind.REPAIR, OperationKind.LOST)
 _MESSAGES_AT_ONCE = 500
+
+
+def protected(
+    vault: Vault, checkpoints: Iterable[Checkpoint], now_ns: int
+) -> dict[CheckpointId, str]:
+    """Every checkpoint that no retention rule drops at this time, with the reason."""
+    if vault.journal.read() is not None:
+        raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
+    recent = recent_sessions(vault, now_ns)
+    why = "its session was active in the last 24 hours"
+    active = {one.id: why for one in checkpoints if one.session_id in recent}
+    return active | annotated(vault) | protection_reasons(vault)
+
+
+def annotated(vault: Vault) -> dict[CheckpointId, str]:
+    """An annotated checkpoint is never dropped. Where the annotations cannot be read, any
+    checkpoint may be annotated."""
+    if not vault.has_story():
+        return {}
+    try:
+        return {
+            note.checkpoint_id: "it is annotated"
+            for session in vault.catalog.sessions()
+            for note in vault.story.annotations(session.id)
+        }
+    except StoreDamaged:
+        why = "it may be annotated, and the annotations cannot be read (run: holdfast repair)"
+        return {one.id: why for one in vault.catalog.roots()}
+
+
+def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
+    """HEAD, the first and the approved checkpoint of each session, what undo and redo need, and
+    what an open edit would go back to."""
+    from holdfast.domain.retention import protections  # late: `status` only asks for activity
+
+    reasons: dict[CheckpointId, str] = {}
+    for session in vault.catalog.sessions():
+        first = vault.catalog.first_checkpoint(session.id)
+        operations = vault.catalog.operations(session.id)
+        reasons |= protections(session, first.id if first else None, operations)
+    return open_edits(vault) | reasons
+
+
+def open_edits(vault: Vault) -> dict[CheckpointId, str]:
+    """What an edit or attempt that has not ended would go back to."""
+    if not vault.has_story():
+        return {}
+    try:
+        begun = vault.story.open_activities()
+    except StoreDamaged:
+        why = "an edit may need it: the story of the store cannot be read"
+        return {c.id: why for c in vault.catalog.roots() if c.kind in (Kind.SAFETY, Kind.TOOL)}
+    return {a.checkpoint: f"an {a.kind.value} has not ended ({a.reason:.60})" for a in begun}
 
 
 def recent_sessions(vault: Vault, now_ns: int) -> set[SessionId]:
