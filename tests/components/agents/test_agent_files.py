@@ -108,13 +108,13 @@ def test_a_file_that_changes_between_plan_and_exchange_is_not_lost(
     then = desk.run.captured()
     path.write_bytes(b"second")
     present = desk.run.captured()
-    write_file = restoring.Restoring._write_file
+    write_file = restoring.AgentFilesRestore._write_file
 
-    def write_and_meddle(self: restoring.Restoring, *arguments: Any) -> None:
+    def write_and_meddle(self: restoring.AgentFilesRestore, *arguments: Any) -> None:
         write_file(self, *arguments)
         path.write_bytes(b"third")
 
-    monkeypatch.setattr(restoring.Restoring, "_write_file", write_and_meddle)
+    monkeypatch.setattr(restoring.AgentFilesRestore, "_write_file", write_and_meddle)
     with pytest.raises(ComponentProblem, match="changed meanwhile"):
         desk.run.component.restore(desk.run.request(then, present))
     assert path.read_bytes() == b"third"

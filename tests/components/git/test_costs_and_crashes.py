@@ -242,7 +242,7 @@ CRASHING = """
 import os, sys
 from pathlib import Path
 from holdfast import SessionCheckpointer
-from holdfast.components.git import commands, operation_files, plain_files, restore
+from holdfast.components.git import commands, operation_files, repository, restore
 
 left = int(sys.argv[3])
 

@@ -14,7 +14,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.api.views.git import git_at_checkpoint_view
 from holdfast.components.git import dirty_files as dirty_files
-from holdfast.components.git import repository as plain_files
+from holdfast.components.git import repository
 from holdfast.domain.errors import NothingToUndo
 from holdfast.domain.git.drift import git_place
 from holdfast.domain.ids import Digest, SessionId
@@ -127,13 +127,13 @@ def test_only_what_changed_is_looked_at_when_git_is_as_it_was(
 ) -> None:
     place = with_history(tmp_path / "project")
     looked: list[bytes] = []
-    real = dirty_files._Looking._is_dirty
+    real = dirty_files._WorkingTree._is_dirty
 
-    def counted(self: dirty_files._Looking, path: bytes) -> bool:
+    def counted(self: dirty_files._WorkingTree, path: bytes) -> bool:
         looked.append(path)
         return real(self, path)
 
-    monkeypatch.setattr(dirty_files._Looking, "_is_dirty", counted)
+    monkeypatch.setattr(dirty_files._WorkingTree, "_is_dirty", counted)
     with SessionCheckpointer(place, "s") as session:
         while True:  # until the clock can tell the last change in git from a further one
             session.checkpoint("again")
@@ -162,13 +162,13 @@ def test_after_an_undo_files_that_the_scan_found_as_git_saw_them_are_not_looked_
     later_ns = time.time_ns() + 10**9
     os.utime(place / ".git/index", ns=(later_ns, later_ns))
     looked: list[bytes] = []
-    real = dirty_files._Looking._is_dirty
+    real = dirty_files._WorkingTree._is_dirty
 
-    def counted(self: dirty_files._Looking, path: bytes) -> bool:
+    def counted(self: dirty_files._WorkingTree, path: bytes) -> bool:
         looked.append(path)
         return real(self, path)
 
-    monkeypatch.setattr(dirty_files._Looking, "_is_dirty", counted)
+    monkeypatch.setattr(dirty_files._WorkingTree, "_is_dirty", counted)
     with SessionCheckpointer(place, "s") as session:
         while True:  # until the files and git have settled
             first = session.checkpoint("first")
@@ -232,7 +232,7 @@ def test_a_file_that_stays_dirty_is_hashed_once(
 ) -> None:
     place = with_history(tmp_path / "project")
     read: list[bytes] = []
-    real = plain_files.read_whole
+    real = repository.read_whole
 
     def counted(path: bytes) -> bytes:
         read.append(os.path.basename(path))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from blake3 import blake3
 
@@ -27,12 +27,11 @@ from holdfast.components.agents.states import (
     encode_index,
     kind_of,
 )
+from holdfast.components.files import READ_FLAGS, blocks_of, change_stamp
 from holdfast.domain.agent_patterns import Pattern
 from holdfast.ports.component import Captured, CaptureRequest, ContentSink
 
-FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _IN_MEMORY_BYTES = 8 << 20
-_BLOCK_BYTES = 1 << 20
 _TRIES = 3
 _MOST_LEFT_OUT = 100
 _RACY_NS = 2_000_000_000
@@ -110,7 +109,7 @@ def _take_file(
     entry: Entry, roots: Roots, sink: ContentSink, name: str, problems: list[str]
 ) -> int | None:
     with roots.directory(entry.root, entry.path[:-1]) as dir_fd:
-        fd = os.open(entry.path[-1], FILE_FLAGS, dir_fd=dir_fd)
+        fd = os.open(entry.path[-1], READ_FLAGS, dir_fd=dir_fd)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(0, "it is no file any more")
@@ -121,7 +120,7 @@ def _take_file(
         else:
             before = os.fstat(fd)
             sink.add(name, blocks_of(fd, before.st_size))
-            size, settled = before.st_size, _times(os.fstat(fd)) == _times(before)
+            size, settled = before.st_size, change_stamp(os.fstat(fd)) == change_stamp(before)
     finally:
         os.close(fd)
     if not settled:
@@ -133,23 +132,7 @@ def _settled(fd: int) -> tuple[bytes, bool]:
     data = b""
     for _ in range(_TRIES):
         before = os.fstat(fd)
-        data = b"".join(blocks_of(fd, None))
-        if _times(os.fstat(fd)) == _times(before) and len(data) == before.st_size:
+        data = b"".join(blocks_of(fd))
+        if change_stamp(os.fstat(fd)) == change_stamp(before) and len(data) == before.st_size:
             return data, True
     return data, False
-
-
-def blocks_of(fd: int, size: int | None) -> Iterator[bytes]:
-    """The content from its beginning, of a file that may grow meanwhile."""
-    at = 0
-    while size is None or at < size:
-        wanted = _BLOCK_BYTES if size is None else min(_BLOCK_BYTES, size - at)
-        block = os.pread(fd, wanted, at)
-        if not block:
-            return
-        at += len(block)
-        yield block
-
-
-def _times(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.wording import count_words, printable
+from holdfast.domain.wording import Remark, count_words, printable
 from holdfast.ports.component import (
     Captured,
     CaptureRequest,
@@ -26,6 +26,7 @@ from holdfast.ports.component import (
 
 if TYPE_CHECKING:
     from holdfast.components.agents.pattern_walk import Roots
+    from holdfast.components.agents.restore import AgentFilesRestore
     from holdfast.components.agents.states import Given
     from holdfast.domain.agent_patterns import Pattern
     from holdfast.ports.store import AgentStates
@@ -101,11 +102,8 @@ class AgentsComponent:
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
         from holdfast.components.agents.pattern_walk import shown
-        from holdfast.components.agents.restore import Restoring
 
-        patterns = self._patterns(request.workspace)
-        roots = self._roots(request.workspace)
-        steps = Restoring(request, roots, patterns, everything_known=True).steps()
+        steps = self._files_restore(request, everything_known=True).steps()
         actions = [f"write {shown(*kept.place)}" for kept, _ in steps.write]
         actions += [f"make {shown(*kept.place)}/" for kept in steps.make]
         actions += [f"remove {shown(*entry.place)}" for entry in steps.remove]
@@ -127,8 +125,6 @@ class AgentsComponent:
     ) -> Sequence[str]:
         """Agents that are at work, also where nothing of theirs is kept: what they know of these
         files no longer holds."""
-        from holdfast.domain.wording import Remark
-
         running = [
             Remark(f"{agent} is at work here (process {process}) and may not have seen the change")
             for agent, process in running_agents(workspace, self._agents().values())
@@ -136,11 +132,8 @@ class AgentsComponent:
         return [*running, *_still_open(self._of_agents())]
 
     def restore(self, request: RestoreOf) -> None:
-        from holdfast.components.agents.restore import Restoring
-
-        patterns = self._patterns(request.workspace)
         try:
-            Restoring(request, self._roots(request.workspace), patterns).run()
+            self._files_restore(request).run()
         except OSError as error:
             named = "" if error.filename is None else f" ({error.filename!r:.200})"
             raise ComponentProblem(
@@ -149,11 +142,9 @@ class AgentsComponent:
         self._restore_given(request)
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
-        from holdfast.components.agents.restore import Restoring
         from holdfast.components.agents.states import encode_given
 
-        patterns = self._patterns(request.workspace)
-        found = list(Restoring(request, self._roots(request.workspace), patterns).differences())
+        found = list(self._files_restore(request).differences())
         if encode_given(self._said()) != encode_given(_target_given(request)):
             found.append("what agents gave is not as it was")
         return found
@@ -179,6 +170,14 @@ class AgentsComponent:
         patterns = self._patterns(self._workspace)
         places = self._own_roots().places(path)
         return any(p.root is root and p.matches(names) for p in patterns for root, names in places)
+
+    def _files_restore(
+        self, request: RestoreOf, *, everything_known: bool = False
+    ) -> AgentFilesRestore:
+        from holdfast.components.agents.restore import AgentFilesRestore
+
+        roots, patterns = self._roots(request.workspace), self._patterns(request.workspace)
+        return AgentFilesRestore(request, roots, patterns, everything_known=everything_known)
 
     def _own_roots(self) -> Roots:
         if self._workspace is None:
@@ -276,16 +275,12 @@ def _still_open(sessions: Sequence[str]) -> list[str]:
     """A line for each, or one for many: agents do not always say that they end."""
     if len(sessions) <= _MOST_OPEN:
         return list(map(_not_ended, sessions))
-    from holdfast.domain.wording import Remark
-
     newest = ", ".join(_clean(session) for session in reversed(sessions[-_MOST_OPEN:]))
     hear = "their agents hear of the restore at their next step"
     return [Remark(f"{count_words(len(sessions), 'session')} are still open ({newest}, …): {hear}")]
 
 
 def _not_ended(session: str) -> str:
-    from holdfast.domain.wording import Remark
-
     hears = "its agent hears of the restore at its next step"
     return Remark(f"session {_clean(session)} is still open: {hears}")
 

@@ -17,11 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from holdfast.components.files import DIRECTORY_FLAGS, entered
 from holdfast.domain.agent_patterns import Pattern, Root
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, to_text
+from holdfast.domain.wording import printable
 
 MOST_ENTRIES = 50_000
-DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEPEST = 100
 
 Path = tuple[bytes, ...]
@@ -98,34 +99,20 @@ class Roots:
             if path != start and path.startswith(start.rstrip(b"/") + b"/")
         ]
 
-    @contextmanager
-    def opened(self, root: Root) -> Iterator[int]:
+    def _open(self, root: Root) -> int:
         path = self._paths[root]
         if path is None:
             raise FileNotFoundError("no home directory is known")
         # The root itself may be reached through links: the user chose it, or the system did.
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     @contextmanager
     def directory(self, root: Root, path: Path, *, make: bool = False) -> Iterator[int]:
         """A handle on a directory below a root, entered name by name; with `make`, one that is
         missing is made, closed to others."""
-        with self.opened(root) as start:
-            fd = os.dup(start)
-            try:
-                for name in path:
-                    if make:
-                        _make_directory(fd, name)
-                    entered = os.open(name, DIRECTORY_FLAGS, dir_fd=fd)
-                    os.close(fd)
-                    fd = entered
-                yield fd
-            finally:
-                os.close(fd)
+        start = self._open(root)
+        with entered(start, path, _make_directory if make else None) as fd:
+            yield fd
 
 
 def _identity(path: bytes | None) -> tuple[int, int] | None:
@@ -148,7 +135,7 @@ def shown(root: Root, path: Path) -> str:
     """A place for people, on one line."""
     text = to_text(b"/".join(path))
     start = {Root.WORKSPACE: "", Root.HOME: "~/", Root.SYSTEM: "/"}[root]
-    return "".join(c if c.isprintable() else "?" for c in start + text)
+    return printable(start + text)
 
 
 def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
@@ -159,7 +146,7 @@ def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
         if not chosen:
             continue
         try:
-            with roots.opened(root) as fd:
+            with roots.directory(root, ()) as fd:
                 start = [(pattern, pattern.start()) for pattern in chosen]
                 _Walker(found, root, roots.forbidden).enter(fd, (), start)
         except OSError as error:
@@ -246,11 +233,11 @@ class _Walker:
         if len(path) > _DEEPEST:
             self._problem(path, ": directories are nested too deeply")
             return
-        entered = os.open(path[-1], DIRECTORY_FLAGS, dir_fd=dir_fd)
+        below = os.open(path[-1], DIRECTORY_FLAGS, dir_fd=dir_fd)
         try:
-            self.enter(entered, path, standing)
+            self.enter(below, path, standing)
         finally:
-            os.close(entered)
+            os.close(below)
 
 
 def _names(fd: int, standing: _Standing) -> list[bytes]:

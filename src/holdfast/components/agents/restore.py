@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 
 from blake3 import blake3
 
-from holdfast.components.agents.capture import FILE_FLAGS, blocks_of
 from holdfast.components.agents.pattern_walk import Entry, Place, Roots, shown, walk
 from holdfast.components.agents.states import (
     Kept,
@@ -31,13 +30,19 @@ from holdfast.components.agents.states import (
     kind_of,
     read_index,
 )
+from holdfast.components.files import (
+    NEW_FLAGS,
+    READ_FLAGS,
+    blocks_of,
+    replacement,
+    write_all,
+)
 from holdfast.domain.agent_patterns import Pattern, Root
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import STAGING_PREFIX
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
-_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_TARGET = 4096
 
 
@@ -57,7 +62,7 @@ class RestoreSteps:
         return not (self.remove or self.make or self.write or self.change_mode)
 
 
-class Restoring:
+class AgentFilesRestore:
     """One restore of files: `steps` plans it, `run` does it."""
 
     def __init__(
@@ -150,14 +155,14 @@ class Restoring:
             return digest_of(directory_content(entry.mode))
         try:
             with self._roots.directory(entry.root, entry.path[:-1]) as dir_fd:
-                fd = os.open(entry.path[-1], FILE_FLAGS, dir_fd=dir_fd)
+                fd = os.open(entry.path[-1], READ_FLAGS, dir_fd=dir_fd)
         except OSError:
             return None
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 return None
             digest = blake3()
-            for block in blocks_of(fd, None):
+            for block in blocks_of(fd):
                 digest.update(block)
             return Digest(digest.digest())
         finally:
@@ -194,9 +199,7 @@ class Restoring:
         name = kept.path[-1]
         temporary = STAGING_PREFIX + digest_of(name).hex()[:16].encode()
         with self._roots.directory(kept.root, kept.path[:-1], make=True) as dir_fd:
-            with contextlib.suppress(FileNotFoundError):  # of a restore that was interrupted
-                os.unlink(temporary, dir_fd=dir_fd)
-            try:
+            with replacement(dir_fd, name, temporary):
                 if kept.kind is Kind.LINK:
                     os.symlink(self._link_target(kept), temporary, dir_fd=dir_fd)
                 else:
@@ -205,11 +208,6 @@ class Restoring:
                     _require_nothing(dir_fd, kept.place)
                 else:
                     _require_unchanged(dir_fd, entry)
-                os.replace(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary, dir_fd=dir_fd)
-                raise
             os.fsync(dir_fd)
 
     def _link_target(self, kept: Kept) -> bytes:
@@ -221,12 +219,10 @@ class Restoring:
         return target
 
     def _write_file(self, kept: Kept, dir_fd: int, temporary: bytes) -> None:
-        fd = os.open(temporary, _WRITE_FLAGS, 0o600, dir_fd=dir_fd)
+        fd = os.open(temporary, NEW_FLAGS, 0o600, dir_fd=dir_fd)
         try:
             for piece in self._request.contents.read(kept.content):
-                view = memoryview(piece)
-                while view:
-                    view = view[os.write(fd, view) :]
+                write_all(fd, piece)
             os.fchmod(fd, kept.mode)
             os.utime(fd, ns=(kept.mtime_ns, kept.mtime_ns))
             os.fsync(fd)
@@ -268,7 +264,7 @@ def _depth(kept: Kept) -> int:
 
 
 def _change_mode(dir_fd: int, name: bytes, mode: int) -> None:
-    fd = os.open(name, FILE_FLAGS, dir_fd=dir_fd)
+    fd = os.open(name, READ_FLAGS, dir_fd=dir_fd)
     try:
         os.fchmod(fd, mode)
         os.fsync(fd)

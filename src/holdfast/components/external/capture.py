@@ -25,13 +25,12 @@ from holdfast.components.external.named_paths import (
     shown,
 )
 from holdfast.components.external.states import INDEX, MOST_LISTED, content_name, encode_index
+from holdfast.components.files import READ_FLAGS, blocks_of, change_stamp
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.ids import Digest
 from holdfast.domain.wording import count_words
 from holdfast.ports.component import Captured, CaptureRequest, ContentSink
 
-FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_BLOCK_BYTES = 1 << 20
 _TRIES = 3
 _MOST_PROBLEMS = 20
 _RACY_NS = 2_000_000_000
@@ -116,7 +115,7 @@ def read_file(path: bytes) -> bytes | None:
     """The bytes of a regular file that stood still meanwhile, and is not too large; else None."""
     try:
         with opened_directory(path.rpartition(b"/")[0]) as dir_fd:
-            fd = os.open(path.rpartition(b"/")[2], FILE_FLAGS, dir_fd=dir_fd)
+            fd = os.open(path.rpartition(b"/")[2], READ_FLAGS, dir_fd=dir_fd)
     except OSError:
         return None
     try:
@@ -124,8 +123,8 @@ def read_file(path: bytes) -> bytes | None:
             before = os.fstat(fd)
             if not stat.S_ISREG(before.st_mode) or before.st_size > LARGEST_FILE_BYTES:
                 return None
-            data = b"".join(_blocks(fd, before.st_size + 1))
-            if _times(os.fstat(fd)) == _times(before) and len(data) == before.st_size:
+            data = b"".join(blocks_of(fd, before.st_size + 1))
+            if change_stamp(os.fstat(fd)) == change_stamp(before) and len(data) == before.st_size:
                 return data
         return None
     except OSError:
@@ -138,17 +137,3 @@ def digest_at(entry: Entry) -> Digest | None:
     """Of what is there now; None when it cannot be told."""
     data = entry.target if entry.target is not None else read_file(entry.path)
     return None if data is None else Digest(blake3(data).digest())
-
-
-def _blocks(fd: int, most: int) -> Iterator[bytes]:
-    at = 0
-    while at < most:
-        block = os.pread(fd, min(_BLOCK_BYTES, most - at), at)
-        if not block:
-            return
-        at += len(block)
-        yield block
-
-
-def _times(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

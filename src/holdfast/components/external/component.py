@@ -26,7 +26,7 @@ from holdfast.ports.component import (
 
 if TYPE_CHECKING:
     from holdfast.components.external.named_paths import PathWalk
-    from holdfast.components.external.restore import Restoring
+    from holdfast.components.external.restore import ExternalRestore
     from holdfast.ports.store import ExternalPaths
 
 NAME = "external"
@@ -124,11 +124,11 @@ class ExternalComponent:
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         """Nothing is kept outside of the store."""
 
-    def _restoring(self, request: RestoreOf, *, everything_known: bool = False) -> Restoring:
-        from holdfast.components.external.restore import Restoring
+    def _restoring(self, request: RestoreOf, *, everything_known: bool = False) -> ExternalRestore:
+        from holdfast.components.external.restore import ExternalRestore
 
         walk = self._path_walk(request.workspace)
-        return Restoring(request, self._names(), walk, everything_known=everything_known)
+        return ExternalRestore(request, self._names(), walk, everything_known=everything_known)
 
     def _path_walk(self, workspace: Path) -> PathWalk:
         from holdfast.components.external.named_paths import PathWalk

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from holdfast.components.files import DIRECTORY_FLAGS, entered
 from holdfast.domain.external_paths import NotFollowed, require_kept
 from holdfast.domain.ignore.defaults import DEFAULT_RULES
 from holdfast.domain.ignore.rules import RuleStack
 from holdfast.domain.paths import STAGING_PREFIX, to_text
 from holdfast.domain.wording import printable
 
-DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 MOST_LOOKS = 10_000
 """Files and directories in all, for one capture: each later checkpoint looks at them again."""
 LARGEST_FILE_BYTES = 100_000_000
@@ -79,16 +79,8 @@ def shown(path: bytes) -> str:
 @contextmanager
 def opened_directory(path: bytes) -> Iterator[int]:
     """A handle on an absolute directory, entered name by name; OSError where a link is."""
-    fd = os.open(b"/", DIRECTORY_FLAGS)
-    try:
-        for name in path.split(b"/"):
-            if name:
-                entered = os.open(name, DIRECTORY_FLAGS, dir_fd=fd)
-                os.close(fd)
-                fd = entered
+    with entered(os.open(b"/", DIRECTORY_FLAGS), filter(None, path.split(b"/"))) as fd:
         yield fd
-    finally:
-        os.close(fd)
 
 
 def look_at(path: bytes) -> Entry:

@@ -16,7 +16,7 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.components.external.capture import FILE_FLAGS, digest_at
+from holdfast.components.external.capture import digest_at
 from holdfast.components.external.named_paths import (
     BUILT_IN,
     Entry,
@@ -35,14 +35,13 @@ from holdfast.components.external.states import (
     mode_of,
     read_index,
 )
+from holdfast.components.files import NEW_FLAGS, READ_FLAGS, replacement, write_all
 from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.external_paths import key_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import STAGING_PREFIX
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, RestoreOf
-
-_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -68,7 +67,7 @@ class Steps:
             yield kept.path, f"change the mode of {shown(kept.path)} to {kept.mode:04o}"
 
 
-class Restoring:
+class ExternalRestore:
     """One restore: `steps` plans it, `run` does it. `names` is what tools have named here."""
 
     def __init__(
@@ -255,21 +254,13 @@ class Restoring:
     def _write(self, kept: Kept, entry: Entry) -> None:
         directory, _, name = kept.path.rpartition(b"/")
         temporary = STAGING_PREFIX + digest_of(name).hex()[:16].encode()
-        with opened_directory(directory) as dir_fd:
-            with contextlib.suppress(FileNotFoundError):  # of a restore that was interrupted
-                os.unlink(temporary, dir_fd=dir_fd)
-            try:
-                data = b"".join(self._request.contents.read(kept.content))
-                if kept.kind is Kind.LINK:
-                    os.symlink(data, temporary, dir_fd=dir_fd)
-                else:
-                    _write_file(kept, data, dir_fd, temporary)
-                _require_unchanged(dir_fd, entry)
-                os.replace(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary, dir_fd=dir_fd)
-                raise
+        with opened_directory(directory) as dir_fd, replacement(dir_fd, name, temporary):
+            data = b"".join(self._request.contents.read(kept.content))
+            if kept.kind is Kind.LINK:
+                os.symlink(data, temporary, dir_fd=dir_fd)
+            else:
+                _write_file(kept, data, dir_fd, temporary)
+            _require_unchanged(dir_fd, entry)
 
     def differences(self) -> Iterator[str]:
         """What is not as it was, after `run`."""
@@ -300,11 +291,9 @@ def _sync_directories(paths: Iterable[bytes]) -> None:
 
 
 def _write_file(kept: Kept, data: bytes, dir_fd: int, temporary: bytes) -> None:
-    fd = os.open(temporary, _WRITE_FLAGS, 0o600, dir_fd=dir_fd)
+    fd = os.open(temporary, NEW_FLAGS, 0o600, dir_fd=dir_fd)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
+        write_all(fd, data)
         _give(fd, kept)
         os.fchmod(fd, kept.mode)
         os.utime(fd, ns=(kept.mtime_ns, kept.mtime_ns))
@@ -352,7 +341,7 @@ def _make(kept: Kept) -> None:
 def _change_mode(kept: Kept, entry: Entry | None) -> None:
     directory, _, name = kept.path.rpartition(b"/")
     with opened_directory(directory) as dir_fd:
-        fd = os.open(name, FILE_FLAGS, dir_fd=dir_fd)
+        fd = os.open(name, READ_FLAGS, dir_fd=dir_fd)
         try:
             if entry is not None:
                 _require_same(entry, os.fstat(fd))

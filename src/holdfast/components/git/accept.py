@@ -15,9 +15,9 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.components.files import NEW_FLAGS, write_all
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.operation_files import operation_name, present_paths
 from holdfast.components.git.plan import tree_of
@@ -34,7 +34,8 @@ from holdfast.components.git.repository import (
     read_whole,
     sync_directory,
 )
-from holdfast.components.git.scratch_index import Scratch, TreeRow, scratch, staged_rows, tree_rows
+from holdfast.components.git.scratch_index import Scratch, scratch
+from holdfast.components.git.staged import ABSENT_MODE, TreeRow, staged_rows, tree_rows
 from holdfast.components.git.user_commit import run_commit
 from holdfast.domain.errors import Refused
 from holdfast.domain.git.commits import (
@@ -47,12 +48,12 @@ from holdfast.domain.git.commits import (
 )
 from holdfast.domain.paths import ancestors, parent, to_text
 from holdfast.ports.repository import CommitWish, HandOver
+from holdfast.values.classes import dataclass, replace
 
 _TIMEOUT_S = 600.0
 _LOCK_MODE = 0o644
 _SHOWN = 3
-_ABSENT = b"000000"
-_GONE = (_ABSENT, b"")
+_GONE = (ABSENT_MODE, b"")
 _RULES = (b".gitignore", b".gitattributes")
 
 
@@ -65,7 +66,7 @@ class _Staged:
     left_out: tuple[PathLeftOut, ...]
 
 
-class Accepting:
+class Acceptance:
     """One hand-over to the repository of a workspace."""
 
     def __init__(self, environment: Mapping[str, str], work: HandOver) -> None:
@@ -73,9 +74,8 @@ class Accepting:
         self._work = work
         self._repository = require_repository(work.workspace)
         self._git = Git(self._repository, environment, _TIMEOUT_S)
-        top = os.path.realpath(self._repository.top)
-        below = os.path.relpath(os.path.realpath(os.fsencode(work.workspace)), top)
-        self._prefix = b"" if below == b"." else below + b"/"
+        place = replace(self._repository, top=os.path.realpath(self._repository.top))
+        self._prefix = place.prefix(os.path.realpath(os.fsencode(work.workspace)))
 
     def plan(self) -> AcceptPlan:
         with named_trouble(), self._scratch(quarantine=True) as place:
@@ -236,9 +236,8 @@ class _IndexLock:
         self._directory = repository.git_dir
         exists = os.path.exists(self._index)
         mode = os.stat(self._index).st_mode & 0o777 if exists else _LOCK_MODE
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            self._fd: int | None = os.open(self._lock, flags, mode)
+            self._fd: int | None = os.open(self._lock, NEW_FLAGS, mode)
         except FileExistsError:
             raise Refused(
                 f"{os.fsdecode(self._lock)} is there: another git is at work, or has crashed",
@@ -249,9 +248,7 @@ class _IndexLock:
         """Put an index in place, with the times it has: git judges by them what to look at."""
         assert self._fd is not None
         data, status = read_whole(index), os.stat(index)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        write_all(self._fd, data)
         os.fsync(self._fd)
         os.utime(self._fd, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.replace(self._lock, self._index)
@@ -294,15 +291,15 @@ def _clashes(rows: Sequence[TreeRow], there: Sequence[TreeRow]) -> list[bytes]:
     for row in rows:
         same = staged.get(row.path, (row.mode, row.oid)) == (row.mode, row.oid)
         # A file takes the place of a directory, or the reverse, only if nothing is staged there.
-        blocked = any(staged.get(up, _GONE)[0] != _ABSENT for up in ancestors(row.path))
-        covers = row.mode != _ABSENT and row.path in above and _holds(there, row.path)
+        blocked = any(staged.get(up, _GONE)[0] != ABSENT_MODE for up in ancestors(row.path))
+        covers = row.mode != ABSENT_MODE and row.path in above and _holds(there, row.path)
         if not same or blocked or covers:
             found.append(row.path)
     return found
 
 
 def _holds(there: Sequence[TreeRow], directory: bytes) -> bool:
-    return any(row.mode != _ABSENT and row.path.startswith(directory + b"/") for row in there)
+    return any(row.mode != ABSENT_MODE and row.path.startswith(directory + b"/") for row in there)
 
 
 def require_repository(workspace: Path) -> Repository:

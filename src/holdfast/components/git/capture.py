@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from holdfast.components.files import blocks_of
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.dirty_files import all_dirty
-from holdfast.components.git.index_file import GITLINK, IndexChecksum, read_index
+from holdfast.components.git.index_file import IndexChecksum
 from holdfast.components.git.loose_objects import (
-    Meanwhile,
+    BackgroundCall,
     NewObject,
     is_loose,
     sync_recent_objects,
@@ -45,8 +46,8 @@ from holdfast.components.git.references import (
     read_all,
     read_reference,
 )
-from holdfast.components.git.repository import Repository, TooLarge, blocks_of, opened
-from holdfast.components.git.staged import Staged, read_staged, shared_name
+from holdfast.components.git.repository import Repository, TooLarge, opened
+from holdfast.components.git.staged import Staged, read_staged, read_submodules, shared_name
 from holdfast.components.git.stash import StashEntry, parse_log, read_stash_log
 from holdfast.components.git.states import (
     BRANCHES,
@@ -66,7 +67,6 @@ from holdfast.components.git.status import (
     read_status,
     read_worktrees,
     stamp,
-    submodule_commit,
 )
 from holdfast.components.git.tags import Tagged, encode_tags, read_tagged
 from holdfast.domain.git.index import UnknownIndex
@@ -78,13 +78,12 @@ from holdfast.values.classes import NamedTuple
 _TRIES = 3
 _MOST_NAMES = 500
 _MOST_NAMES_BYTES = 50_000
-_MOST_SUBMODULES = 2000
 _MOST_STASHES, _LONGEST_MESSAGE = 256, 200
 _OLD_LOCK_NS = 60 * 1_000_000_000
 
 
 @dataclass(slots=True)
-class _Taken:
+class _Snapshot:
     """What one try gathers."""
 
     facts: dict[str, Any]
@@ -110,11 +109,11 @@ class _Group(NamedTuple):
     objects: list[NewObject]
 
 
-def _restless() -> ComponentProblem:
+def _unsettled() -> ComponentProblem:
     return ComponentProblem("git kept changing the repository; save again when it has finished")
 
 
-class Capturing:
+class RepositoryCapture:
     """One capture of one repository."""
 
     def __init__(
@@ -147,30 +146,30 @@ class Capturing:
                 raise ComponentProblem(
                     f"the repository is damaged: {error}; see: git fsck"
                 ) from None
-        raise _restless()
+        raise _unsettled()
 
-    def _begin_sync(self) -> Meanwhile[None] | None:
+    def _begin_sync(self) -> BackgroundCall[None] | None:
         """What the state needs was there when it was looked at; it gets to the disk meanwhile."""
         if self._request.checkpoint is None:
             return None
         known = self._request.previous
         synced_ns = known.notes.get("synced_ns") if known is not None else None
         since_ns = synced_ns if isinstance(synced_ns, int) else 0
-        return Meanwhile(
+        return BackgroundCall(
             partial(sync_recent_objects, self._repository, self._request.now_ns, since_ns)
         )
 
     def _look(self) -> RepositoryStatus:
         return read_status(self._repository, now_ns=self._request.now_ns, refs=self._refs)
 
-    def _take(self, found: RepositoryStatus, index_fd: int | None) -> _Taken:
+    def _take(self, found: RepositoryStatus, index_fd: int | None) -> _Snapshot:
         head = found.head
         refs = dict(found.refs)
         if head.holder is not None:
             refs[head.holder] = head.commit
         log = read_stash_log(self._repository)
         every, stash = read_all(self._repository), parse_log(log)
-        taken = _Taken({}, found.operation(), Staged(), every, log, stash)
+        taken = _Snapshot({}, found.operation(), Staged(), every, log, stash)
         if self._request.intended is not None:
             taken.replaced = replaced_by(self._repository, head, self._request.intended)
         try:
@@ -230,30 +229,22 @@ class Capturing:
             return False
 
     def _submodules(
-        self, found: RepositoryStatus, index_fd: int | None, taken: _Taken
+        self, found: RepositoryStatus, index_fd: int | None, taken: _Snapshot
     ) -> list[list[Any]]:
-        """Path, the commit that the index names, and the one that is checked out."""
-        declared = os.path.exists(os.path.join(self._repository.top, b".gitmodules"))
-        if index_fd is None or not (declared or os.path.isdir(self._repository.shared(b"modules"))):
-            return []
-        oid_bytes = len(found.head.commit or "0" * 40) // 2
         try:
-            entries = list(read_index(b"".join(blocks_of(index_fd)), oid_bytes))
+            commit = found.head.commit
+            return [] if index_fd is None else read_submodules(self._repository, commit, index_fd)
         except UnknownIndex as error:
             taken.problems.append(f"submodules are unknown, because of the index: {error}")
             return []
-        return [
-            [to_text(e.path), e.oid, submodule_commit(self._repository, e.path)]
-            for e in [e for e in entries if e.mode == GITLINK][:_MOST_SUBMODULES]
-        ]
 
     def _store(
         self,
         found: RepositoryStatus,
-        taken: _Taken,
+        taken: _Snapshot,
         index_fd: int | None,
         sink: ContentSink,
-        syncing: Meanwhile[None] | None,
+        syncing: BackgroundCall[None] | None,
     ) -> Captured:
         certain = self._certain(found.head.commit, taken)
         taken.tags_are_known = self._known_group("tags", _key(taken.references.tags)) is not None
@@ -263,7 +254,7 @@ class Capturing:
             except GitFailed as error:
                 taken.problems.append(str(error))
         # This mostly waits for the disk.
-        keeping_alive = Meanwhile(partial(self._keep, found, taken, certain))
+        keeping_alive = BackgroundCall(partial(self._keep, found, taken, certain))
         try:
             self._add_contents(found, taken, index_fd, sink)
         except BaseException:
@@ -287,7 +278,7 @@ class Capturing:
         return Captured(taken.facts, tuple(taken.problems), notes)
 
     def _add_contents(
-        self, found: RepositoryStatus, taken: _Taken, index_fd: int | None, sink: ContentSink
+        self, found: RepositoryStatus, taken: _Snapshot, index_fd: int | None, sink: ContentSink
     ) -> None:
         if taken.shared_index is not None:
             shared = self._repository.own(os.fsencode(taken.shared_index))
@@ -313,7 +304,7 @@ class Capturing:
             sink.add(REPLACED, [taken.replaced])
         self._add_tag_objects(taken, sink)
 
-    def _add_tag_objects(self, taken: _Taken, sink: ContentSink) -> None:
+    def _add_tag_objects(self, taken: _Snapshot, sink: ContentSink) -> None:
         if taken.tagged is not None:
             if taken.tagged.objects:
                 sink.add(TAG_OBJECTS, [encode_tags(taken.tagged.objects)])
@@ -324,16 +315,16 @@ class Capturing:
 
     @staticmethod
     def _kept(
-        keeping_alive: Meanwhile[dict[str, Any]], again: Callable[[], dict[str, Any]]
+        keeping_alive: BackgroundCall[dict[str, Any]], again: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:
         """Git removes empty directories of objects at any time, also one that is about to be used.
         Just this is repeated: what was added to the checkpoint by now is there."""
         for result in (keeping_alive.result, *[again] * (_TRIES - 1)):
             with contextlib.suppress(FileNotFoundError):
                 return result()
-        raise _restless()
+        raise _unsettled()
 
-    def _keep(self, found: RepositoryStatus, taken: _Taken, certain: set[str]) -> dict[str, Any]:
+    def _keep(self, found: RepositoryStatus, taken: _Snapshot, certain: set[str]) -> dict[str, Any]:
         if self._request.checkpoint is None:
             return {}
         commits, blobs = self._needed(found, taken)
@@ -358,7 +349,7 @@ class Capturing:
             raise
         return {"ref": to_text(ref), "commit": oid, "needs": needs, "groups": noted}
 
-    def _branches(self, found: RepositoryStatus, taken: _Taken, certain: set[str]) -> _Group:
+    def _branches(self, found: RepositoryStatus, taken: _Snapshot, certain: set[str]) -> _Group:
         """Every branch but the one that HEAD stands on, which moves with every commit."""
         branches = taken.references.branches
         others = {ref: oid for ref, oid in branches.items() if ref != found.head.holder}
@@ -373,7 +364,7 @@ class Capturing:
         there |= set(keeping.existing_objects(self._git, tips - there)[0])
         return _new_group(key, dict.fromkeys(there, "commit"))
 
-    def _tags(self, taken: _Taken) -> _Group:
+    def _tags(self, taken: _Snapshot) -> _Group:
         key = _key(taken.references.tags)
         known = self._known_group("tags", key)
         if known is not None:
@@ -397,13 +388,13 @@ class Capturing:
     def _own_ref(self) -> bytes:
         return KEPT_PREFIX + f"{self._request.owner}/{self._request.checkpoint}".encode()
 
-    def _let_go(self, keeping_alive: Meanwhile[dict[str, Any]]) -> None:
+    def _let_go(self, keeping_alive: BackgroundCall[dict[str, Any]]) -> None:
         """What was kept for a state that is not captured after all, perhaps to be tried again."""
         with contextlib.suppress(Exception):
             if keeping_alive.result().get("ref") == to_text(self._own_ref()):
                 keeping.drop(self._git, [self._own_ref()])
 
-    def _certain(self, head: str | None, taken: _Taken) -> set[str]:
+    def _certain(self, head: str | None, taken: _Snapshot) -> set[str]:
         """Commits that are there: the one that the index was just compared with, and those that the
         checkpoint before has kept alive and still does. None when git has met trouble."""
         if taken.problems:
@@ -420,7 +411,7 @@ class Capturing:
             return False
         return read_reference(self._repository, from_text(ref)) == commit
 
-    def _needed(self, found: RepositoryStatus, taken: _Taken) -> tuple[list[str], set[str]]:
+    def _needed(self, found: RepositoryStatus, taken: _Snapshot) -> tuple[list[str], set[str]]:
         commits = [oid for oid in taken.facts["refs"].values() if oid is not None]
         commits += [oid for oid, _ in taken.facts["stash"]]
         commits += [entry.oid for entry in taken.stash]

@@ -24,7 +24,7 @@ from holdfast.ports.component import (
 
 if TYPE_CHECKING:
     from holdfast.components.git.commands import Git
-    from holdfast.components.git.nested_restore import NestedRestoring
+    from holdfast.components.git.nested_restore import NestedRestore
     from holdfast.domain.git.drift import GitDrift, PresentGit
     from holdfast.domain.purges import Holder, Purged
     from holdfast.ports.store import NestedRepositories
@@ -66,9 +66,9 @@ class GitComponent:
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
         if self._has_nested(request):
-            from holdfast.components.git.nested_capture import NestedCapturing
+            from holdfast.components.git.nested_capture import NestedCapture
 
-            return NestedCapturing(request, self._environment, self._noted, self._ours).run(sink)
+            return NestedCapture(request, self._environment, self._noted, self._ours).run(sink)
         repository = self._required(request.workspace)
         if request.previous is not None and request.intended is None:
             from holdfast.components.git.status import is_as_before
@@ -80,9 +80,11 @@ class GitComponent:
                 from holdfast.components.git.dirty_files import renewed
 
                 return renewed(repository, request, request.previous, changed, sink)
-        from holdfast.components.git.capture import Capturing
+        from holdfast.components.git.capture import RepositoryCapture
 
-        return Capturing(repository, request, self._environment, request.timeout_s).run(sink)
+        return RepositoryCapture(repository, request, self._environment, request.timeout_s).run(
+            sink
+        )
 
     def describe(self, state: ComponentState) -> Sequence[str]:
         from holdfast.components.git.states import describe
@@ -223,10 +225,10 @@ class GitComponent:
             return True
         return self._with_nested and find_repository(request.workspace) is None
 
-    def _nested(self, request: RestoreOf) -> NestedRestoring:
-        from holdfast.components.git.nested_restore import NestedRestoring
+    def _nested(self, request: RestoreOf) -> NestedRestore:
+        from holdfast.components.git.nested_restore import NestedRestore
 
-        return NestedRestoring(request, self._environment)
+        return NestedRestore(request, self._environment)
 
     def _git(self, request: RestoreOf) -> Git:
         from holdfast.components.git.commands import Git

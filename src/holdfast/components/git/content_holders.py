@@ -25,8 +25,7 @@ _CLEAN = "git reflog expire --expire=now --all && git gc --prune=now"
 
 
 def holders_in(git: Git, workspace: bytes, purged: Purged) -> list[Holder]:
-    below = os.path.relpath(workspace, git.repository.top)
-    prefix = b"" if below == b"." else below + b"/"
+    prefix = git.repository.prefix(workspace)
     found = [
         holder for path in purged.paths[:_MOST_PATHS] for holder in _at(git, prefix + path, path)
     ]

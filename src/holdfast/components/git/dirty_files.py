@@ -17,11 +17,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from holdfast.components.files import blocks_of
 from holdfast.components.git.index_file import GITLINK, IndexEntries, IndexEntry
 from holdfast.components.git.repository import (
     Repository,
     TooLarge,
-    blocks_of,
     opened,
     read_small,
     read_whole,
@@ -97,8 +97,8 @@ def all_dirty(
 ) -> dict[str, Any] | None:
     """For a state that is being captured; None when nobody can tell."""
     try:
-        look = _Looking(repository, workspace, _read(index_fd, commit), seen, now_ns)
-        return look.told(look.not_as_seen(), staged, submodules)
+        tree = _WorkingTree(repository, workspace, _read(index_fd, commit), seen, now_ns)
+        return tree.report(tree.unproven_paths(), staged, submodules)
     except (_Unknown, UnknownIndex, OSError):
         return None
 
@@ -143,16 +143,16 @@ def dirty_now(
         if index.digest != (None if content is None else content.digest):
             return None  # it has changed since git was looked at
         place = os.fsencode(request.workspace)
-        look = _Looking(repository, place, index, request.seen, request.now_ns)
+        tree = _WorkingTree(repository, place, index, request.seen, request.now_ns)
         staged = [from_text(path) for _, path in facts["staged"]]
-        looked_at = look.concerned(changed, previous.notes.get(DIRTY))
-        return look.told(looked_at, staged, facts["submodules"])
+        candidates = tree.candidates(changed, previous.notes.get(DIRTY))
+        return tree.report(candidates, staged, facts["submodules"])
     except (_Unknown, UnknownIndex, OSError):
         return None
 
 
-class _Looking:
-    """One look at files of the working tree."""
+class _WorkingTree:
+    """Tracked files of the working tree, compared with the index."""
 
     def __init__(
         self,
@@ -164,11 +164,10 @@ class _Looking:
     ) -> None:
         """Files that last changed long before `now_ns` need not be hashed again; 0 where the time
         is not known."""
-        below = os.path.relpath(workspace, repository.top)
-        if below == b".." or below.startswith(b"../"):
-            raise _Unknown  # a repository inside the workspace, of which nothing is told
+        self._prefix = repository.prefix(workspace)
+        if self._prefix.startswith(b"../"):
+            raise _Unknown  # a repository inside the workspace, of which nothing is reported
         self._repository = repository
-        self._prefix = b"" if below == b"." else below + b"/"
         self._seen = seen
         self._now_ns = now_ns
         self._written_ns = index.written_ns
@@ -178,10 +177,10 @@ class _Looking:
         self._conversions: list[bytes] | None = None
         self.index = index.entries
 
-    def concerned(self, changed: Sequence[bytes] | None, known: Any) -> Collection[bytes]:
+    def candidates(self, changed: Sequence[bytes] | None, known: Any) -> Collection[bytes]:
         """Paths of the index that can be dirty, when all others were clean and did not change."""
         if changed is None or not isinstance(known, dict) or known["count"] > len(known["files"]):
-            return self.not_as_seen()
+            return self.unproven_paths()
         paths = {self._prefix + path for path in changed}
         paths.update(self._prefix + from_text(path) for path in known["files"])
         # What was left out may be a whole directory.
@@ -190,7 +189,7 @@ class _Looking:
             found.update(self.index.below(directory))
         return found
 
-    def not_as_seen(self) -> Collection[bytes]:
+    def unproven_paths(self) -> Collection[bytes]:
         """Paths of the index, without files that the scan found as git saw them."""
         unproven = dict(self.index.directories)
         for path, proof, files in self._seen():
@@ -214,7 +213,7 @@ class _Looking:
                 self._clean[directory] = proof
         return [path for paths in unproven.values() for path in paths]
 
-    def told(
+    def report(
         self,
         paths: Collection[bytes],
         staged: Iterable[bytes],
@@ -267,7 +266,7 @@ class _Looking:
         self._hashed_bytes += status.st_size
         if self._hashed_files > _MOST_HASHED_FILES or self._hashed_bytes > _MOST_HASHED_BYTES:
             raise _Unknown
-        found = _hash(place, status, len(entry.oid), self._now_ns)
+        found = _hash(place, status, entry.oid, self._now_ns)
         if found.oid == entry.oid:
             return False
         if not stat.S_ISLNK(status.st_mode):
@@ -322,7 +321,7 @@ def _read(fd: int | None, commit: str | None) -> _Index:
     if _last_read is not None and _last_read[0] == key:
         return _last_read[1]
     data = b"".join(blocks_of(fd))
-    entries = IndexEntries(data, len(commit or "0" * 40) // 2)
+    entries = IndexEntries(data, commit)
     if not entries.is_whole:
         raise _Unknown
     attributes = tuple(path for path in entries if path.endswith(b"/" + _ATTRIBUTES))
@@ -335,25 +334,21 @@ def _is_elsewhere(_path: str, wanted: str, there: str | None) -> bool:
     return there is not None and there != wanted
 
 
-def _hash(place: bytes, status: os.stat_result, oid_length: int, now_ns: int) -> _Hashed:
+def _hash(place: bytes, status: os.stat_result, like: str, now_ns: int) -> _Hashed:
     s = status
-    key = (place, oid_length, s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+    key = (place, len(like), s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
     known = _hashed.get(key)
     if known is not None:
         return known
+    from holdfast.components.git.loose_objects import name_of  # late: mostly nothing is hashed
+
     is_link = stat.S_ISLNK(s.st_mode)
     data = os.readlink(place) if is_link else read_whole(place)
     lines = data.replace(b"\r\n", b"\n") if b"\r\n" in data else None
-    found = _Hashed(_oid(data, oid_length), None if lines is None else _oid(lines, oid_length))
+    oid_of_lines = None if lines is None else name_of(b"blob", lines, like=like)
+    found = _Hashed(name_of(b"blob", data, like=like), oid_of_lines)
     if s.st_ctime_ns < now_ns - _SETTLED_NS:
         while len(_hashed) >= _MOST_HASHED_FILES:
             _hashed.pop(next(iter(_hashed)), None)
         _hashed[key] = found
     return found
-
-
-def _oid(data: bytes, oid_length: int) -> str:
-    import hashlib  # takes milliseconds, and mostly nothing has to be hashed
-
-    kind = hashlib.sha1 if oid_length == 40 else hashlib.sha256
-    return kind(b"blob %d\0" % len(data) + data).hexdigest()

@@ -13,20 +13,19 @@ changed; converted line ends do not. Nothing is captured.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.dirty_files import all_dirty, dirty_now
-from holdfast.components.git.index_file import GITLINK, IndexEntries, IndexEntry, read_index
+from holdfast.components.git.index_file import GITLINK, IndexEntries, IndexEntry
+from holdfast.components.git.loose_objects import name_of
 from holdfast.components.git.references import Head, read_head
-from holdfast.components.git.repository import Repository, blocks_of, opened, read_whole
-from holdfast.components.git.staged import read_staged
+from holdfast.components.git.repository import Repository, opened, read_whole
+from holdfast.components.git.staged import read_staged, read_submodules
 from holdfast.components.git.states import HEADS, decode_state
-from holdfast.components.git.status import is_as_before, submodule_commit
+from holdfast.components.git.status import is_as_before
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git.drift import GitDrift, GitPlace, PresentGit
 from holdfast.domain.git.index import UnknownIndex
@@ -51,32 +50,29 @@ def drift(git: Git, workspace: bytes, state: ComponentState, after: After) -> Gi
 
 
 def _place(head: Head) -> GitPlace:
-    name = None if head.ref is None else to_text(head.ref.removeprefix(HEADS))
-    shown = None if name is None else "".join(c if c.isprintable() else "?" for c in name)
-    return GitPlace(shown, head.commit)
+    name = None if head.ref is None else printable(to_text(head.ref.removeprefix(HEADS)))
+    return GitPlace(name, head.commit)
 
 
 def _changed(git: Git, workspace: bytes, head: Head, after: After) -> tuple[set[bytes], set[bytes]]:
     """Files that differ from HEAD, and files that git does not know."""
     repository = git.repository
-    below = os.path.relpath(workspace, repository.top)
-    prefix = b"" if below == b"." else below + b"/"
+    prefix = repository.prefix(workspace)
     coming = {prefix + path: content for path, content in after.items()}
-    index = read_whole(repository.own(b"index"))
-    oid_bytes = len(head.commit or "0" * 40) // 2
-    known = {e.path: e for e in read_index(index, oid_bytes)} if index else {}
+    known = _known(repository, head)
     sparse = os.path.exists(repository.own(b"info/sparse-checkout"))
     changed = {path for _, path in read_staged(git, head.commit).rows} if known else set()
     for path, entry in known.items():
-        if entry.mode == GITLINK or (
-            sparse and path not in coming and not _is_there(repository.top, path)
-        ):
+        if entry.mode == GITLINK:
             continue
         if path in coming:
-            is_other = _will_differ(coming[path](), entry)
+            content = coming[path]()
+            differs = content is None or not is_content_of(content, entry)
+        elif sparse and not os.path.lexists(os.path.join(repository.top, path)):
+            continue
         else:
-            is_other = differs_from_index(repository, entry, path)
-        if is_other:
+            differs = differs_from_index(repository, entry, path)
+        if differs:
             changed.add(path)
     unknown = git.run("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")
     new = {path for path, content in coming.items() if path not in known and content() is not None}
@@ -85,12 +81,10 @@ def _changed(git: Git, workspace: bytes, head: Head, after: After) -> tuple[set[
     return changed, new
 
 
-def _is_there(top: bytes, path: bytes) -> bool:
-    return os.path.lexists(os.path.join(top, path))
-
-
-def _will_differ(content: bytes | None, entry: IndexEntry) -> bool:
-    return content is None or not is_content_of(content, entry)
+def _known(repository: Repository, head: Head) -> Mapping[bytes, IndexEntry]:
+    """The index by path."""
+    index = read_whole(repository.own(b"index"))
+    return IndexEntries(index, head.commit) if index else {}
 
 
 def present_as_before(repository: Repository, request: CaptureRequest) -> PresentGit | None:
@@ -124,7 +118,7 @@ def _dirty(
                 return 0
             git = Git(repository, environment, request.timeout_s)
             staged = [path for _, path in read_staged(git, head.commit).rows]
-            submodules = _submodules(repository, head, index_fd)
+            submodules = read_submodules(repository, head.commit, index_fd)
             workspace = os.fsencode(request.workspace)
             found = all_dirty(
                 repository, workspace, index_fd, head.commit, staged, submodules, request.seen
@@ -134,18 +128,6 @@ def _dirty(
     return None if found is None else int(found["count"])
 
 
-def _submodules(repository: Repository, head: Head, index_fd: int) -> list[list[Any]]:
-    """Path, the commit that the index names, and the one that is checked out."""
-    if not os.path.exists(os.path.join(repository.top, b".gitmodules")):
-        return []
-    entries = read_index(b"".join(blocks_of(index_fd)), len(head.commit or "0" * 40) // 2)
-    return [
-        [to_text(entry.path), entry.oid, submodule_commit(repository, entry.path)]
-        for entry in entries
-        if entry.mode == GITLINK
-    ]
-
-
 _SHOWN = 3
 _LARGEST_HASHED = 32 << 20
 
@@ -153,12 +135,9 @@ _LARGEST_HASHED = 32 << 20
 def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]:
     """A line for people, or none. `paths` are relative to the workspace."""
     repository = git.repository
-    below = os.path.relpath(workspace, repository.top)
-    prefix = b"" if below == b"." else below + b"/"
+    prefix = repository.prefix(workspace)
     head = read_head(repository)
-    oid_bytes = len(head.commit or "0" * 40) // 2
-    index = read_whole(repository.own(b"index"))
-    known = IndexEntries(index, oid_bytes) if index else {}
+    known = _known(repository, head)
     staged = {path for _, path in read_staged(git, head.commit).rows} if known else set()
     found = []
     for path in sorted(paths):
@@ -171,7 +150,7 @@ def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]
     found = [path for path in found if prefix + path not in ignored]
     if not found:
         return []
-    names = ", ".join(_clean(path) for path in found[:_SHOWN])
+    names = ", ".join(printable(to_text(path)) for path in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     have = "has changes" if len(found) == 1 else "have changes"
     return [Remark(f"{names}{more} {have} that are not committed in git; they are saved first")]
@@ -198,7 +177,7 @@ def differs_from_index(repository: Repository, entry: IndexEntry | None, path: b
         if (status.st_mtime_ns, status.st_size & 0xFFFFFFFF) == (entry.mtime_ns, entry.size):
             return False
         if stat.S_ISLNK(status.st_mode):
-            return _oid(os.readlink(place), entry) != entry.oid
+            return name_of(b"blob", os.readlink(place), like=entry.oid) != entry.oid
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_HASHED:
             return True
         data = read_whole(place)
@@ -209,13 +188,5 @@ def differs_from_index(repository: Repository, entry: IndexEntry | None, path: b
 
 def is_content_of(data: bytes, entry: IndexEntry) -> bool:
     """Whether this is what the index has, line ends aside."""
-    return entry.oid in (_oid(data, entry), _oid(data.replace(b"\r\n", b"\n"), entry))
-
-
-def _oid(data: bytes, entry: IndexEntry) -> str:
-    kind = hashlib.sha1 if len(entry.oid) == 40 else hashlib.sha256
-    return kind(b"blob %d\0" % len(data) + data).hexdigest()
-
-
-def _clean(path: bytes) -> str:
-    return printable(to_text(path))
+    forms = (data, data.replace(b"\r\n", b"\n"))
+    return any(name_of(b"blob", form, like=entry.oid) == entry.oid for form in forms)

@@ -17,7 +17,6 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 
 from holdfast.components.git.commands import Git, GitFailed
 
@@ -70,12 +69,7 @@ class ImportStream:
     def __enter__(self) -> ImportStream:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             self._process.kill()
         with contextlib.suppress(OSError):

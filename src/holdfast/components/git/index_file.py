@@ -77,10 +77,10 @@ class IndexEntry:
 class IndexEntries(Mapping[bytes, IndexEntry]):
     """The entries by their paths; of a path in conflict, the one that comes last."""
 
-    def __init__(self, data: bytes, oid_bytes: int = 20) -> None:
+    def __init__(self, data: bytes, like: str | None = None) -> None:
         self._data = data
-        self._oid_bytes = oid_bytes
-        self._starts = dict(_starts(data, oid_bytes))
+        self._oid_bytes = _oid_bytes(like)
+        self._starts = dict(_starts(data, self._oid_bytes))
         self._paths = sorted(self._starts)
 
     def __getitem__(self, path: bytes) -> IndexEntry:
@@ -133,9 +133,30 @@ class IndexEntries(Mapping[bytes, IndexEntry]):
         )
 
 
-def read_index(data: bytes, oid_bytes: int = 20) -> Iterator[IndexEntry]:
-    """Entries in their order; `UnknownIndex` for what is no index or another version of it."""
-    return (_entry(data, at, oid_bytes, path) for path, at in _starts(data, oid_bytes))
+def read_index(data: bytes, like: str | None = None) -> Iterator[IndexEntry]:
+    """Entries in their order; `UnknownIndex` for what is no index or another version of it. `like`
+    is the name of any object of the repository, if there is one: all are of one length."""
+    length = _oid_bytes(like)
+    return (_entry(data, at, length, path) for path, at in _starts(data, length))
+
+
+def is_same_index(one: bytes, other: bytes, like: str | None = None) -> bool:
+    """Whether both mean the same. A `git status` renews what an index remembers about the times of
+    files, which does not make it another index."""
+    if one == other:
+        return True
+    try:
+        first, second = (
+            [(e.path, e.mode, e.oid, e.stage) for e in read_index(data, like)]
+            for data in (one, other)
+        )
+    except UnknownIndex:
+        return False
+    return first == second
+
+
+def _oid_bytes(like: str | None) -> int:
+    return 20 if like is None else len(like) // 2
 
 
 def _starts(data: bytes, oid_bytes: int) -> Iterator[tuple[bytes, int]]:

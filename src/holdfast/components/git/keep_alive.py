@@ -28,6 +28,7 @@ import stat
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from holdfast.components.files import DIRECTORY_FLAGS, NEW_FLAGS
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.loose_objects import (
     NewObject,
@@ -40,9 +41,6 @@ from holdfast.components.git.loose_objects import (
 from holdfast.components.git.references import packed_under, require_file_references
 from holdfast.components.git.repository import Repository
 from holdfast.components.git.status import KEPT_PREFIX
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NewReference:
@@ -74,7 +72,7 @@ def new_reference(repository: Repository, ref: bytes, commit: str) -> Iterator[N
     """`OSError` when somebody has the lock, or the reference, or something else is in the way."""
     names = ref.split(b"/")
     with contextlib.ExitStack() as opened:
-        at, changed = os.open(repository.shared(names[0]), _DIRECTORY), list[int]()
+        at, changed = os.open(repository.shared(names[0]), DIRECTORY_FLAGS), list[int]()
         opened.callback(os.close, at)
         allowed = stat.S_IMODE(os.fstat(at).st_mode)
         for name in names[1:-1]:
@@ -82,9 +80,9 @@ def new_reference(repository: Repository, ref: bytes, commit: str) -> Iterator[N
                 os.mkdir(name, dir_fd=at)
                 os.chmod(name, allowed, dir_fd=at)
                 changed.append(at)
-            at = os.open(name, _DIRECTORY, dir_fd=at)
+            at = os.open(name, DIRECTORY_FLAGS, dir_fd=at)
             opened.callback(os.close, at)
-        fd = os.open(names[-1] + b".lock", _NEW, 0o600, dir_fd=at)
+        fd = os.open(names[-1] + b".lock", NEW_FLAGS, 0o600, dir_fd=at)
         opened.callback(os.close, fd)
         mine = NewReference(names[-1], at, fd, changed)
         opened.callback(mine.give_up)
@@ -233,12 +231,11 @@ def owned_references(repository: Repository, owner: str) -> list[bytes]:
 def remove_own_locks(repository: Repository, owner: str) -> None:
     """Take away what a git of ours left that was killed; called by the holder of the store only,
     beside whom nobody else writes references of this store. No link is followed on the way."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
         fd: int | None = None
         at = repository.shared(b"refs")
         for part in (at, *(KEPT_PREFIX.removeprefix(b"refs/") + owner.encode()).split(b"/")):
-            fd = os.open(part, flags, dir_fd=fd)
+            fd = os.open(part, DIRECTORY_FLAGS, dir_fd=fd)
             opened.callback(os.close, fd)
         assert fd is not None
         for name in os.listdir(fd):

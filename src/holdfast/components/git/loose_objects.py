@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
+from holdfast.components.files import NEW_FLAGS, write_all
 from holdfast.components.git.repository import Repository, TooLarge, read_small
 from holdfast.values.classes import NamedTuple
 
@@ -56,7 +57,7 @@ def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> 
     sync_all(recent)
 
 
-class Meanwhile(Generic[T]):
+class BackgroundCall(Generic[T]):
     """A call that goes on beside others; `result` waits for it, and raises what it met."""
 
     def __init__(self, call: Callable[[], T]) -> None:
@@ -120,7 +121,6 @@ def _sync(path: bytes | int) -> None:
 _HEADER_BYTES = 4096
 _HEADER_LENGTH = 32
 _LARGEST_READ = 4 << 20
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def is_loose(repository: Repository, oid: str, kind: bytes) -> bool:
@@ -220,11 +220,9 @@ def add_objects(
 
 
 def _write(path: bytes, data: bytes, mode: int) -> None:
-    fd = os.open(path, _NEW, 0o400)
+    fd = os.open(path, NEW_FLAGS, 0o400)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
+        write_all(fd, data)
         os.fchmod(fd, mode)
     finally:
         os.close(fd)

@@ -24,17 +24,17 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from holdfast.components.files import blocks_of, write_all
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.fast_import import ImportStream, git_takes
-from holdfast.components.git.references import BrokenReference, read_head
-from holdfast.components.git.repository import Repository, blocks_of, opened
+from holdfast.components.git.repository import Repository, opened
 from holdfast.components.git.scratch_index import GitWith
-from holdfast.components.git.status import read_worktrees
+from holdfast.components.git.status import checked_out
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.git.mirror_commits import MirrorPoint, mirror_message, read_point
 from holdfast.domain.ids import CheckpointId, Digest
-from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.paths import to_text
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.ports.repository import MirroredHistory, MirrorOutcome, MirrorPlace
@@ -124,7 +124,7 @@ class Mirror:
                 "it",
                 "rename it, or choose another: holdfast config set mirror '\"NAME\"'",
             )
-        if self._place.branch in _checked_out(self._git.repository):
+        if self._place.branch in checked_out(self._git.repository):
             raise GitFailed(
                 f"the branch {branch} is checked out", "switch to another: git switch -"
             )
@@ -273,19 +273,6 @@ def _content(entry: Entry | None) -> FileEntry | SymlinkEntry | None:
     return None if entry is None or isinstance(entry, DirectoryEntry) else entry
 
 
-def _checked_out(repository: Repository) -> set[bytes]:
-    """Every branch that some worktree stands on."""
-    found = {from_text(row["ref"]) for row in read_worktrees(repository) if row["ref"] is not None}
-    for git_dir in {repository.git_dir, repository.common_dir}:
-        try:
-            head = read_head(Repository(os.path.dirname(git_dir), git_dir, repository.common_dir))
-        except BrokenReference:
-            continue
-        if head.ref is not None:
-            found.add(head.ref)
-    return found
-
-
 _TIMEOUT_S = 3600.0
 _PLAIN = ("init.defaultBranch=main", "init.defaultRefFormat=files")
 
@@ -314,13 +301,7 @@ def write_bundle(
             if made is None:
                 raise GitFailed("git made no bundle")
             for block in blocks_of(made):
-                _write(fd, block)
+                write_all(fd, block)
         return outcome
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.components.git.capture import Capturing
+from holdfast.components.git.capture import RepositoryCapture
 from holdfast.components.git.commands import Git
 from holdfast.components.git.nested_repositories import (
     COMMON,
@@ -58,7 +58,7 @@ class _Found:
     left_out: list[list[str]] = field(default_factory=list)
 
 
-class NestedCapturing:
+class NestedCapture:
     """One capture of all repositories of a workspace."""
 
     def __init__(
@@ -192,7 +192,9 @@ class NestedCapturing:
             facts = {k: v for k, v in previous.facts.items() if k not in (NESTED, LEFT_OUT)}
             notes = {k: v for k, v in previous.notes.items() if k != NESTED}
             return Captured(facts, (), notes)
-        return Capturing(repository, request, self._environment, request.timeout_s, git).run(sink)
+        return RepositoryCapture(
+            repository, request, self._environment, request.timeout_s, git
+        ).run(sink)
 
 
 def _by_path(state: ComponentState | None) -> dict[bytes, NestedRow]:

@@ -48,7 +48,7 @@ class _Step:
         return to_text(self.row.path)
 
 
-class NestedRestoring:
+class NestedRestore:
     """The nested part of one restore."""
 
     def __init__(self, request: RestoreOf, environment: Mapping[str, str]) -> None:

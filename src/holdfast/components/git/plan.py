@@ -31,7 +31,6 @@ from holdfast.components.git.repository import Repository, read_whole
 from holdfast.components.git.stash import StashEntry, parse_log, read_stash_log
 from holdfast.components.git.states import (
     BRANCH,
-    HEADS,
     INDEX,
     OPERATION,
     REFS,
@@ -218,13 +217,13 @@ def _obstacles(git: Git, present: RepositoryStatus, target: GitState, plan: GitP
         if worktree["here"] or ref is None or (ref not in moved and ref != switched):
             continue
         found.append(
-            f"branch {_short(ref)} is checked out in {worktree['path']}; "
+            f"branch {short_name(ref)} is checked out in {worktree['path']}; "
             f"use --git branch, or remove that worktree"
         )
     main = _main_worktree_ref(git)
     if main is not None and (main in moved or main == switched):
         found.append(
-            f"branch {_short(main)} is checked out in the repository's main worktree; "
+            f"branch {short_name(main)} is checked out in the repository's main worktree; "
             f"use --git branch"
         )
     return found
@@ -326,7 +325,7 @@ def _describe_stash(git: Git, plan: GitPlan) -> list[str]:
 
 def _stands_for(value: str) -> str:
     """A commit, or the branch that another one is a link to."""
-    return _short(value.removeprefix(LINK).encode()) if value.startswith(LINK) else value[:10]
+    return short_name(value.removeprefix(LINK).encode()) if value.startswith(LINK) else value[:10]
 
 
 def _leaving(git: Git, move: Move) -> list[str]:
@@ -349,8 +348,4 @@ def _leaving(git: Git, move: Move) -> list[str]:
 def _where(head: Head) -> str:
     if head.ref is None:
         return f"{(head.commit or '')[:10]} (detached)"
-    return _short(head.ref)
-
-
-def _short(ref: bytes) -> str:
-    return "".join(c if c.isprintable() else "?" for c in to_text(ref.removeprefix(HEADS)))
+    return short_name(head.ref)

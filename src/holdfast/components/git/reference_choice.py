@@ -44,6 +44,7 @@ from holdfast.components.git.states import TAGS as TAGS_CONTENT
 from holdfast.components.git.status import read_worktrees
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.wording import printable
 from holdfast.ports.component import ComponentProblem, ContentSource, Intended
 from holdfast.values.classes import dataclass, field
 
@@ -187,8 +188,7 @@ def _names(ref: bytes) -> tuple[str, ...]:
 
 
 def short_name(ref: bytes) -> str:
-    name = to_text(ref.removeprefix(HEADS).removeprefix(TAGS))
-    return "".join(c if c.isprintable() else "?" for c in name)
+    return printable(to_text(ref.removeprefix(HEADS).removeprefix(TAGS)))
 
 
 def kind_of(ref: bytes) -> str:

@@ -21,12 +21,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from holdfast.components.files import NEW_FLAGS, blocks_of, write_all
 from holdfast.ports.component import ComponentProblem
 from holdfast.values.classes import dataclass, replace
 
 _READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_BLOCK_BYTES = 1 << 20
 
 
 class TooLarge(Exception):
@@ -66,14 +65,6 @@ def opened(path: bytes) -> Iterator[int | None]:
         os.close(fd)
 
 
-def blocks_of(fd: int) -> Iterator[bytes]:
-    """The whole file, from its beginning."""
-    at = 0
-    while block := os.pread(fd, _BLOCK_BYTES, at):
-        at += len(block)
-        yield block
-
-
 def read_whole(path: bytes) -> bytes:
     """A file that may be large; nothing when there is none."""
     with opened(path) as fd:
@@ -91,12 +82,10 @@ def replace_file(path: bytes, data: bytes, mode: int) -> None:
 
 def write_new(path: bytes, pieces: Iterator[bytes] | list[bytes], mode: int) -> None:
     """A new durable file; `FileExistsError` when something is there."""
-    fd = os.open(path, _WRITE_FLAGS, mode)
+    fd = os.open(path, NEW_FLAGS, mode)
     try:
         for piece in pieces:
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(fd, view) :]
+            write_all(fd, piece)
         os.fchmod(fd, mode)
         os.fsync(fd)
     finally:
@@ -129,6 +118,11 @@ class Repository:
 
     def shared(self, *names: bytes) -> bytes:
         return os.path.join(self.common_dir, *names)
+
+    def prefix(self, workspace: bytes) -> bytes:
+        """What leads from the top of the working tree to the workspace, with a slash if any."""
+        below = os.path.relpath(workspace, self.top)
+        return b"" if below == b"." else below + b"/"
 
 
 def find_repository(workspace: Path, *, ours: frozenset[bytes] = frozenset()) -> Repository | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.index_file import IndexEntry, read_index
+from holdfast.components.git.index_file import is_same_index
 from holdfast.components.git.operation_files import decode_files, put_files
 from holdfast.components.git.plan import (
     GitPlan,
@@ -55,7 +55,6 @@ from holdfast.components.git.states import (
 from holdfast.components.git.status import RepositoryStatus, read_status
 from holdfast.components.git.tags import write_missing
 from holdfast.domain.component_states import EXACT
-from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentPreview, ComponentProblem, Intended, RestoreOf
 from holdfast.values.classes import replace
@@ -64,7 +63,7 @@ _LOCK_MODE = 0o644
 _FALLBACK = ("user.name=Holdfast", "user.email=holdfast@localhost")
 
 
-def present_look(git: Git, request: RestoreOf) -> RepositoryStatus:
+def present_status(git: Git, request: RestoreOf) -> RepositoryStatus:
     """The repository as it is, with every branch that the restore may move."""
     remove_own_lock(git.repository, request.owner)
     remove_own_stash_lock(git.repository, request.owner)
@@ -77,7 +76,7 @@ def restore(git: Git, request: RestoreOf) -> None:
     """`ComponentProblem` when it cannot be done; some of it may be done then."""
     target = decode_state(request.target)
     _require_own_repository(git)
-    present = present_look(git, request)
+    present = present_status(git, request)
     plan = make_plan(git, present, target, request)
     if plan.blocked:
         raise ComponentProblem("; ".join(plan.blocked))
@@ -232,7 +231,9 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
         wrong.append("HEAD stands on no branch")
     if present.has_index != target.has_index:
         wrong.append("the index is missing" if target.has_index else "there is an index")
-    elif target.has_index and not _is_index(git, b"".join(request.contents.read(INDEX))):
+    elif target.has_index and not is_same_index(
+        read_whole(git.repository.own(b"index")), b"".join(request.contents.read(INDEX))
+    ):
         wrong.append("the index is another")
     elif not is_placed(git, request):
         wrong.append("the file that the index shares is missing")
@@ -253,29 +254,13 @@ def _wrong_references(git: Git, present: RepositoryStatus, request: RestoreOf) -
     return wrong
 
 
-def _is_index(git: Git, wanted: bytes) -> bool:
-    """Whether the index is this one; somebody's `git status` may have renewed what it remembers
-    about the times of files, which is no other index."""
-    found = read_whole(git.repository.own(b"index"))
-    if found == wanted:
-        return True
-    try:
-        return [_meaning(e) for e in read_index(found)] == [_meaning(e) for e in read_index(wanted)]
-    except UnknownIndex:
-        return False
-
-
-def _meaning(entry: IndexEntry) -> tuple[bytes, int, str, int]:
-    return entry.path, entry.mode, entry.oid, entry.stage
-
-
 _SHOWN = 5
 
 
 def preview(git: Git, request: RestoreOf) -> ComponentPreview:
     target = decode_state(request.target)
     try:
-        present = present_look(git, request)
+        present = present_status(git, request)
         plan = make_plan(git, present, target, request)
         if plan.blocked:
             return ComponentPreview(blocked=tuple(plan.blocked))

@@ -15,27 +15,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from holdfast.components.files import blocks_of
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.repository import Repository, blocks_of, opened, write_new
+from holdfast.components.git.repository import Repository, opened, write_new
+from holdfast.components.git.staged import ABSENT_MODE, GITLINK_MODE, TreeRow, staged_rows
 from holdfast.domain.trees.entries import SymlinkEntry
 from holdfast.ports.repository import ContentReader, PathChange
 
-_GITLINK = b"160000"
-_ABSENT = b"000000"
 _FILE_MODE, _EXECUTABLE_MODE = 0o600, 0o700
-
-
-@dataclass(frozen=True, slots=True)
-class TreeRow:
-    """One path that differs between two trees: mode and object afterwards, and the status letter.
-    A path that is gone has the mode 000000."""
-
-    path: bytes
-    mode: bytes
-    oid: bytes
-    status: str
 
 
 class GitWith(Git):
@@ -140,7 +128,7 @@ class Scratch:
         """Let the scratch index hold these, whatever it held there."""
         if rows:
             lines = b"".join(
-                b"%b %b\t%b\0" % (b"0" if row.mode == _ABSENT else row.mode, row.oid, row.path)
+                b"%b %b\t%b\0" % (b"0" if row.mode == ABSENT_MODE else row.mode, row.oid, row.path)
                 for row in rows
             )
             self.git.run("update-index", "-z", "--index-info", given=lines)
@@ -167,7 +155,7 @@ class Scratch:
     def nested(self) -> set[bytes]:
         """Paths of submodules that the scratch index knows."""
         listed = self.git.run("ls-files", "--stage", "-z").split(b"\0")
-        return {line.partition(b"\t")[2] for line in listed if line.startswith(_GITLINK)}
+        return {line.partition(b"\t")[2] for line in listed if line.startswith(GITLINK_MODE)}
 
 
 @contextmanager
@@ -183,29 +171,6 @@ def scratch(
         yield Scratch(repository, environment, timeout_s, os.fsencode(place), quarantine=quarantine)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-
-
-def staged_rows(git: Git, tree: str) -> list[TreeRow]:
-    """Where the index differs from a tree."""
-    return raw_rows(
-        git.run("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", tree)
-    )
-
-
-def tree_rows(git: Git, old: str, new: str) -> list[TreeRow]:
-    """Where a tree differs from another."""
-    return raw_rows(
-        git.run("diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev", old, new)
-    )
-
-
-def raw_rows(raw: bytes) -> list[TreeRow]:
-    fields = raw.split(b"\0")
-    rows = []
-    for head, path in zip(fields[0::2], fields[1::2], strict=False):
-        _, mode, _, oid, status = head.lstrip(b":").split(b" ")
-        rows.append(TreeRow(path, mode, oid, status.decode()[:1]))
-    return rows
 
 
 def _joined(paths: Sequence[bytes]) -> bytes:

@@ -13,13 +13,48 @@ import os
 import re
 from typing import Any
 
+from holdfast.components.files import blocks_of
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.repository import read_whole, replace_file
+from holdfast.components.git.index_file import GITLINK, read_index
+from holdfast.components.git.repository import Repository, read_whole, replace_file
 from holdfast.components.git.states import SHARED_INDEX
+from holdfast.components.git.status import submodule_commit
+from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, RestoreOf
-from holdfast.values.classes import dataclass, field
+from holdfast.values.classes import NamedTuple, dataclass, field
 
-_GITLINK = b"160000"
+GITLINK_MODE, ABSENT_MODE = b"160000", b"000000"
+_MOST_SUBMODULES = 2000
+
+
+class TreeRow(NamedTuple):
+    """One path that differs between two trees: mode and object afterwards, and the status letter.
+    A path that is gone has the mode 000000."""
+
+    path: bytes
+    mode: bytes
+    oid: bytes
+    status: str
+
+
+def staged_rows(git: Git, tree: str) -> list[TreeRow]:
+    """Where the index differs from a tree or a commit."""
+    return _differences(git, "diff-index", "--cached", tree)
+
+
+def tree_rows(git: Git, old: str, new: str) -> list[TreeRow]:
+    """Where a tree differs from another."""
+    return _differences(git, "diff-tree", "-r", old, new)
+
+
+def _differences(git: Git, command: str, option: str, *trees: str) -> list[TreeRow]:
+    raw = git.run(command, option, "--raw", "-z", "--no-renames", "--no-abbrev", *trees)
+    fields = raw.split(b"\0")
+    rows = []
+    for head, path in zip(fields[0::2], fields[1::2], strict=False):
+        _, mode, _, oid, status = head.lstrip(b":").split(b" ")
+        rows.append(TreeRow(path, mode, oid, status.decode()[:1]))
+    return rows
 
 
 @dataclass(slots=True)
@@ -34,14 +69,11 @@ def read_staged(git: Git, commit: str | None) -> Staged:
     """One process; another one when paths are in conflict. No file of the workspace is read."""
     if commit is None:
         return _listed(git.run("ls-files", "--stage", "-z"))
-    raw = git.run("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", commit)
     staged = Staged()
-    fields = raw.split(b"\0")
-    for head, path in zip(fields[0::2], fields[1::2], strict=False):
-        _, mode, _, oid, status = head.lstrip(b":").split(b" ")
-        staged.rows.append((status.decode()[:1], path))
-        if mode not in (_GITLINK, b"000000") and oid.strip(b"0"):
-            staged.blobs.add(oid.decode())
+    for row in staged_rows(git, commit):
+        staged.rows.append((row.status, row.path))
+        if row.mode not in (GITLINK_MODE, ABSENT_MODE) and row.oid.strip(b"0"):
+            staged.blobs.add(row.oid.decode())
     if any(status == "U" for status, _ in staged.rows):
         staged.blobs |= _listed(git.run("ls-files", "--unmerged", "-z")).blobs
     return staged
@@ -55,9 +87,22 @@ def _listed(listing: bytes) -> Staged:
         head, _, path = line.partition(b"\t")
         mode, oid, _ = head.split(b" ")
         staged.rows.append(("A", path))
-        if mode != _GITLINK:
+        if mode != GITLINK_MODE:
             staged.blobs.add(oid.decode())
     return staged
+
+
+def read_submodules(repository: Repository, commit: str | None, index_fd: int) -> list[list[Any]]:
+    """Path, the commit that the index names, and the one that is checked out. `UnknownIndex` when
+    the index cannot be read."""
+    declared = os.path.exists(os.path.join(repository.top, b".gitmodules"))
+    if not declared and not os.path.isdir(repository.shared(b"modules")):
+        return []
+    found = [e for e in read_index(b"".join(blocks_of(index_fd)), commit) if e.mode == GITLINK]
+    return [
+        [to_text(e.path), e.oid, submodule_commit(repository, e.path)]
+        for e in found[:_MOST_SUBMODULES]
+    ]
 
 
 _NAME = re.compile(r"sharedindex\.[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")

@@ -24,6 +24,7 @@ from holdfast.components.git.repository import (
     take_lock_at,
 )
 from holdfast.domain.paths import to_text
+from holdfast.domain.wording import printable
 from holdfast.values.classes import NamedTuple
 
 LOG = b"logs/refs/stash"
@@ -41,7 +42,7 @@ class StashEntry(NamedTuple):
 
     @property
     def shown(self) -> str:
-        return "".join(c if c.isprintable() else "?" for c in to_text(self.message))[:80]
+        return printable(to_text(self.message))[:80]
 
 
 def read_stash_log(repository: Repository) -> bytes:

@@ -65,26 +65,32 @@ def decode_state(state: ComponentState) -> GitState:
 
 def _decode(facts: Mapping[str, Any], notes: Mapping[str, Any]) -> GitState:
     ref, commit = facts["head"]["ref"], facts["head"]["commit"]
-    refs = {_branch(name): _oid(oid) for name, oid in facts["refs"].items()}
+    refs = {checked_branch(name): _oid(oid) for name, oid in facts["refs"].items()}
     if type(facts["index"]) is not bool:
         raise ValueError("it does not say whether there was an index")
-    head = Head(None if ref is None else _branch(ref), _oid(commit))
+    head = Head(None if ref is None else checked_branch(ref), _oid(commit))
     if head.ref is None and head.commit is None:
         raise ValueError("HEAD stands nowhere")
     return GitState(head, refs, facts["index"], facts["operation"], _oid(notes.get("commit")))
 
 
-def _branch(text: str) -> bytes:
+def checked_branch(text: str) -> bytes:
+    """`ValueError` unless this is the full name of a branch."""
     ref = from_text(text)
     if not is_branch_name(ref):
         raise ValueError(f"{text!r:.80} is no branch")
     return ref
 
 
-def _oid(text: str | None) -> str | None:
-    if text is not None and not OID.match(text.encode()):
+def checked_oid(text: str) -> str:
+    """`ValueError` unless this is the name of an object."""
+    if not OID.match(text.encode()):
         raise ValueError(f"{text!r:.80} is no object")
     return text
+
+
+def _oid(text: str | None) -> str | None:
+    return None if text is None else checked_oid(text)
 
 
 def new_branch(repository: Repository, label: str, commit: str | None) -> bytes:

@@ -11,6 +11,7 @@ No process is started.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -226,6 +227,16 @@ def read_worktrees(repository: Repository) -> list[dict[str, Any]]:
                 "here": own == repository.git_dir,
             }
         )
+    return found
+
+
+def checked_out(repository: Repository) -> set[bytes]:
+    """Every branch that some worktree is on."""
+    found = {from_text(row["ref"]) for row in read_worktrees(repository) if row["ref"] is not None}
+    for git_dir in {repository.git_dir, repository.common_dir}:
+        with contextlib.suppress(BrokenReference):
+            head = read_head(Repository(os.path.dirname(git_dir), git_dir, repository.common_dir))
+            found |= set() if head.ref is None else {head.ref}
     return found
 
 

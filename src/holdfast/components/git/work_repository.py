@@ -18,11 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.components.git.references import BrokenReference, read_head, read_reference
+from holdfast.components.git.references import HEADS, BrokenReference, read_head, read_reference
 from holdfast.components.git.repository import Repository, find_repository, opened
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.git.branches import MainBranches, Unclear, merged_since, read_moves
 from holdfast.domain.paths import to_text
+from holdfast.domain.wording import printable
 
 if TYPE_CHECKING:
     from holdfast.components.git.mirror_branch import Mirror
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         MirrorPlace,
     )
 
-_BRANCHES = b"refs/heads/"
 _LOG_BYTES = 64 << 10
 _ASKED_S = 20.0
 
@@ -45,7 +45,7 @@ def main_branches(workspace: Path, names: Sequence[str]) -> MainBranches | None:
     repository = find_repository(workspace)
     if repository is None:
         return None
-    wanted = {_BRANCHES + name.encode("utf-8", "surrogateescape"): name for name in names}
+    wanted = {HEADS + name.encode("utf-8", "surrogateescape"): name for name in names}
     try:
         head = read_head(repository)
         tips = {
@@ -67,7 +67,7 @@ def merged_into(
     repository = find_repository(workspace)
     if repository is None:
         return None
-    ref = _BRANCHES + branch.encode("utf-8", "surrogateescape")
+    ref = HEADS + branch.encode("utf-8", "surrogateescape")
     merged = merged_since(read_moves(_end_of(repository.shared(b"logs", ref))), known, tip)
     if isinstance(merged, Unclear):
         merged = _asked(repository, ref, known, tip, environment)
@@ -103,7 +103,7 @@ def _asked(
         )
     except GitFailed:
         return None
-    own = ref.removeprefix(_BRANCHES)
+    own = ref.removeprefix(HEADS)
     others = [
         name.split(b"/", 2)[2]
         for name in names.splitlines()
@@ -116,7 +116,7 @@ _TIMEOUT_S = 120.0
 
 
 def _still_in(ref: bytes) -> str:
-    shown = "".join(c if c.isprintable() else "?" for c in to_text(ref))
+    shown = printable(to_text(ref))
     return f"{shown} has commits of a mirror, and may still hold what was removed: delete that ref"
 
 
@@ -142,14 +142,14 @@ class GitWork:
             return read_head(require_repository(workspace)).commit is None
 
     def plan_commit(self, work: HandOver) -> AcceptPlan:
-        from holdfast.components.git.accept import Accepting
+        from holdfast.components.git.accept import Acceptance
 
-        return Accepting(self._environment, work).plan()
+        return Acceptance(self._environment, work).plan()
 
     def commit(self, work: HandOver, wish: CommitWish) -> AcceptOutcome:
-        from holdfast.components.git.accept import Accepting
+        from holdfast.components.git.accept import Acceptance
 
-        return Accepting(self._environment, work).commit(wish)
+        return Acceptance(self._environment, work).commit(wish)
 
     def mirror(
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory

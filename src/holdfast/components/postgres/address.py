@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from holdfast.components.files import READ_FLAGS
 from holdfast.ports.component import ComponentProblem
 
 MASK = "***"
 _LARGEST_FILE_BYTES = 64 << 10
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OTHERS = 0o077
 _ROOT = 0
 
@@ -82,7 +82,7 @@ def _read_file(source: str, environment: Mapping[str, str]) -> str:
     if source.startswith("~/"):
         path = os.path.join(environment.get("HOME", "/"), source[2:])
     try:
-        fd = os.open(path, _FILE_FLAGS)
+        fd = os.open(path, READ_FLAGS)
     except OSError as error:
         raise ComponentProblem(f"{source} cannot be read: {error.strerror}") from None
     try:

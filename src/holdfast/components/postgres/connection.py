@@ -14,9 +14,9 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import Any
 
+from holdfast.components.files import write_all
 from holdfast.components.postgres.address import Address, failure, too_slow
 from holdfast.components.postgres.tools import StandardError, TimeLimit
 from holdfast.ports.component import ComponentProblem
@@ -54,12 +54,7 @@ class PsqlConnection:
     def __enter__(self) -> PsqlConnection:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
         self._errors.all()
@@ -111,10 +106,8 @@ class PsqlConnection:
         return self._until_end()
 
     def _send(self, data: bytes) -> None:
-        view = memoryview(data)
         try:
-            while view:
-                view = view[os.write(self._input, view) :]
+            write_all(self._input, data)
         except BrokenPipeError:
             raise self._failure() from None
 

@@ -17,7 +17,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from glob import glob
-from types import TracebackType
 from typing import IO
 
 from holdfast.components.postgres.address import Address, failure, too_slow
@@ -142,12 +141,7 @@ class TimeLimit:
         self._timer.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         self._kill()
 

@@ -117,7 +117,7 @@ def unknown_to_git(git: Git) -> list[bytes]:
 _MOST_FILES = 20_000
 
 
-class Capturing:
+class WorktreesCapture:
     """One capture. `with_files` tells that the files of worktrees are asked for."""
 
     def __init__(

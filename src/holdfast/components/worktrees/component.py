@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.components.git.repository import Repository, find_repository
 from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.domain.wording import printable
 from holdfast.ports.component import (
     Captured,
     CaptureRequest,
@@ -22,7 +23,7 @@ from holdfast.ports.component import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.components.worktrees.restore import Restoring
+    from holdfast.components.worktrees.restore import WorktreesRestore
 
 NAME = "worktrees"
 GONE_ONLY = "gone"
@@ -54,13 +55,15 @@ class WorktreesComponent:
         return repository is not None and os.path.isdir(repository.shared(b"worktrees"))
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
-        from holdfast.components.worktrees.capture import Capturing
+        from holdfast.components.worktrees.capture import WorktreesCapture
 
         repository = _required_repository(request.workspace)
         with_files = self._files == "always" or (self._files == "manual" and request.thorough)
         if request.intended is not None and request.intended.mode == GONE_ONLY:
             with_files = False  # those that are there are left alone
-        return Capturing(repository, request, self._environment, with_files=with_files).run(sink)
+        return WorktreesCapture(repository, request, self._environment, with_files=with_files).run(
+            sink
+        )
 
     def describe(self, state: ComponentState) -> Sequence[str]:
         rows: list[dict[str, Any]] = list(state.facts["worktrees"])
@@ -106,18 +109,17 @@ class WorktreesComponent:
         if gone:
             keeping.drop(Git(repository, self._environment, 30.0), gone)
 
-    def _restoring(self, request: RestoreOf) -> Restoring:
-        from holdfast.components.worktrees.restore import Restoring
+    def _restoring(self, request: RestoreOf) -> WorktreesRestore:
+        from holdfast.components.worktrees.restore import WorktreesRestore
 
-        return Restoring(_required_repository(request.workspace), request, self._environment)
+        return WorktreesRestore(_required_repository(request.workspace), request, self._environment)
 
 
 def _not_captured(state: ComponentState) -> list[str]:
     """What a checkpoint has of no worktree that it knows."""
     rows: list[dict[str, Any]] = list(state.facts["worktrees"])
     bare = ", ".join(str(row["path"]) for row in rows if not row["files"])
-    shown = "".join(c if c.isprintable() else "?" for c in bare)[:300]
-    return [f"that checkpoint has no uncommitted files of {shown}"] if bare else []
+    return [f"that checkpoint has no uncommitted files of {printable(bare)[:300]}"] if bare else []
 
 
 def _described(row: Mapping[str, Any]) -> str:
@@ -125,8 +127,7 @@ def _described(row: Mapping[str, Any]) -> str:
     where = f"on {ref.removeprefix('refs/heads/')}" if ref is not None else "detached"
     stands = "no commit yet" if commit is None else f"at {commit[:10]}"
     files = ", with its files" if row["files"] else ""
-    text = f"{row['path']}: {where} {stands}{files}"
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return printable(f"{row['path']}: {where} {stands}{files}")
 
 
 def _required_repository(workspace: Path) -> Repository:

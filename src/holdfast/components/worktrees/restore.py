@@ -19,10 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.index_file import read_index
+from holdfast.components.git.index_file import is_same_index
 from holdfast.components.git.keep_alive import existing_objects
-from holdfast.components.git.references import read_head, read_reference
+from holdfast.components.git.references import read_reference
 from holdfast.components.git.repository import Repository, read_whole, sync_directory, write_new
+from holdfast.components.git.status import checked_out
 from holdfast.components.worktrees.capture import (
     Linked,
     changed_paths,
@@ -36,7 +37,6 @@ from holdfast.components.worktrees.states import (
     WorktreesState,
     decode,
 )
-from holdfast.domain.git.index import UnknownIndex
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
@@ -68,7 +68,7 @@ class WorktreeSteps:
             yield f"take the worktree {to_text(linked.path)} away again"
 
 
-class Restoring:
+class WorktreesRestore:
     """One restore. A preview takes for known whatever is there: it will be captured first."""
 
     def __init__(
@@ -155,7 +155,7 @@ class Restoring:
                     "on, on no branch"
                 )
                 one = replace(one, ref=None)
-            elif one.ref in self._checked_out():
+            elif one.ref in checked_out(self._repository):
                 branch = to_text(one.ref.removeprefix(b"refs/heads/"))
                 steps.blocked.append(f"the branch {branch} of {shown} is checked out elsewhere")
                 return
@@ -167,12 +167,6 @@ class Restoring:
         """Whether this was captured in this repository: what it keeps alive is still kept."""
         kept = self._target.kept
         return kept is not None and read_reference(self._repository, kept[0]) == kept[1]
-
-    def _checked_out(self) -> set[bytes]:
-        heads = {one.ref for one in linked_worktrees(self._repository)}
-        for git_dir in {self._repository.git_dir, self._repository.common_dir}:
-            heads.add(read_head(Repository(b"", git_dir, self._repository.common_dir)).ref)
-        return {ref for ref in heads if ref is not None}
 
     def run(self) -> None:
         steps = self.steps()
@@ -245,16 +239,8 @@ class Restoring:
 
     def _is_index(self, one: Worktree, there: Linked) -> bool:
         """Whether the index means the same; what it remembers of times is no difference."""
-        found, wanted = read_whole(os.path.join(there.git_dir, b"index")), self._index_of(one)
-        if found == wanted:
-            return True
-        oid_bytes = len(one.commit or "0" * 40) // 2
-        try:
-            rows = [list(read_index(data, oid_bytes)) for data in (found, wanted)]
-        except UnknownIndex:
-            return False
-        one_means, other_means = ([(e.path, e.mode, e.oid, e.stage) for e in row] for row in rows)
-        return one_means == other_means
+        found = read_whole(os.path.join(there.git_dir, b"index"))
+        return is_same_index(found, self._index_of(one), one.commit)
 
     def _index_of(self, one: Worktree) -> bytes:
         return b"" if one.index is None else b"".join(self._request.contents.read(one.index))
@@ -264,7 +250,7 @@ class Restoring:
         index has it, git has."""
         assert one.files is not None
         known = self._present.at(one.path)
-        captured = known.files if known is not None and known.files is not None else {}
+        captured = (known.files if known is not None else None) or {}
         files = WorktreeFiles(one.path)
         for path in changed_paths(self._git_of(there)):
             now = files.look(path)
@@ -313,7 +299,8 @@ class Restoring:
         lines = [
             b"delete %b\0%b\0" % (ref, commit.encode())
             for ref, commit in self._target.new_refs.items()
-            if read_reference(self._repository, ref) == commit and ref not in self._checked_out()
+            if read_reference(self._repository, ref) == commit
+            and ref not in checked_out(self._repository)
         ]
         if lines:
             self._git.run("update-ref", "--stdin", "-z", given=b"".join(lines))

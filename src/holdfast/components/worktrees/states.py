@@ -21,7 +21,16 @@ from typing import Any
 
 from blake3 import blake3
 
-from holdfast.components.git.references import OID, is_branch_name
+from holdfast.components.files import (
+    DIRECTORY_FLAGS,
+    NEW_FLAGS,
+    READ_FLAGS,
+    blocks_of,
+    entered,
+    replacement,
+    write_all,
+)
+from holdfast.components.git.states import checked_branch, checked_oid
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import STAGING_PREFIX, from_text, require_safe_path, to_text
@@ -100,8 +109,8 @@ def _decode(state: ComponentState) -> WorktreesState:
     worktrees = tuple(
         Worktree(
             _place(row["path"]),
-            None if row["ref"] is None else _branch(row["ref"]),
-            None if row["commit"] is None else _oid(row["commit"]),
+            None if row["ref"] is None else checked_branch(row["ref"]),
+            None if row["commit"] is None else checked_oid(row["commit"]),
             files[number] if row["files"] is True else None,
             indexes.get(number),
             None if row.get("born") is None else str(row["born"]),
@@ -109,11 +118,14 @@ def _decode(state: ComponentState) -> WorktreesState:
         for number, row in enumerate(rows)
     )
     notes = state.notes
-    kept = (from_text(notes["ref"]), _oid(notes["commit"])) if "ref" in notes else None
+    kept = (from_text(notes["ref"]), checked_oid(notes["commit"])) if "ref" in notes else None
     return WorktreesState(
         worktrees,
         tuple(_place(path) for path in state.facts.get("absent", ())),
-        {_branch(ref): _oid(oid) for ref, oid in state.facts.get("new_refs", {}).items()},
+        {
+            checked_branch(ref): checked_oid(oid)
+            for ref, oid in state.facts.get("new_refs", {}).items()
+        },
         kept,
     )
 
@@ -125,23 +137,6 @@ def _place(text: str) -> bytes:
     return path
 
 
-def _branch(text: str) -> bytes:
-    ref = from_text(text)
-    if not is_branch_name(ref):
-        raise ValueError(f"{text!r:.80} is no branch")
-    return ref
-
-
-def _oid(text: str) -> str:
-    if not OID.match(text.encode()):
-        raise ValueError(f"{text!r:.80} is no commit")
-    return text
-
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_BLOCK_BYTES = 1 << 20
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 NOTHING = digest_of(b"")
 
@@ -182,23 +177,20 @@ class WorktreeFiles:
             if kind == LINK:
                 yield os.readlink(name, dir_fd=parent)
                 return
-            fd = os.open(name, _READ, dir_fd=parent)
+            fd = os.open(name, READ_FLAGS, dir_fd=parent)
         try:
-            while block := os.read(fd, _BLOCK_BYTES):
-                yield block
+            yield from blocks_of(fd)
         finally:
             os.close(fd)
 
     def write(self, path: bytes, kind: str, pieces: Iterator[bytes]) -> None:
         with self._parent(path, make=True) as (parent, name):
             beside = STAGING_PREFIX + name[:200]
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(beside, dir_fd=parent)
-            if kind == LINK:
-                os.symlink(b"".join(pieces), beside, dir_fd=parent)
-            else:
-                _write_file(parent, beside, 0o755 if kind == EXECUTABLE else 0o644, pieces)
-            os.replace(beside, name, src_dir_fd=parent, dst_dir_fd=parent)
+            with replacement(parent, name, beside):
+                if kind == LINK:
+                    os.symlink(b"".join(pieces), beside, dir_fd=parent)
+                else:
+                    _write_file(parent, beside, 0o755 if kind == EXECUTABLE else 0o644, pieces)
             os.fsync(parent)
 
     def remove(self, path: bytes) -> None:
@@ -221,27 +213,21 @@ class WorktreeFiles:
     @contextmanager
     def _parent(self, path: bytes, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
         *above, name = path.split(b"/")
-        fd = os.open(self._top, _DIRECTORY)
-        try:
-            for part in above:
-                if make:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(part, 0o755, dir_fd=fd)
-                below = os.open(part, _DIRECTORY, dir_fd=fd)
-                os.close(fd)
-                fd = below
+        top = os.open(self._top, DIRECTORY_FLAGS)
+        with entered(top, above, _make_directory if make else None) as fd:
             yield fd, name
-        finally:
-            os.close(fd)
+
+
+def _make_directory(above: int, name: bytes) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, 0o755, dir_fd=above)
 
 
 def _write_file(parent: int, name: bytes, mode: int, pieces: Iterator[bytes]) -> None:
-    fd = os.open(name, _NEW, mode, dir_fd=parent)
+    fd = os.open(name, NEW_FLAGS, mode, dir_fd=parent)
     try:
         for piece in pieces:
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(fd, view) :]
+            write_all(fd, piece)
         os.fsync(fd)
     finally:
         os.close(fd)

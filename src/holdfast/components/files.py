@@ -1,0 +1,68 @@
+"""Files by handle: entered name by name, read in blocks, written whole, no link followed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCK_BYTES = 1 << 20
+
+
+@contextmanager
+def entered(
+    fd: int, names: Iterable[bytes], make: Callable[[int, bytes], None] | None = None
+) -> Iterator[int]:
+    """A handle on a directory below that of `fd`, which is closed; `OSError` where a link is. With
+    `make`, which gets the handle above and a name, directories are created on the way."""
+    try:
+        for name in names:
+            if make is not None:
+                make(fd, name)
+            below = os.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def blocks_of(fd: int, most: int | None = None) -> Iterator[bytes]:
+    """The content from its beginning, `most` bytes at most: a file may grow meanwhile."""
+    at = 0
+    while most is None or at < most:
+        block = os.pread(fd, _BLOCK_BYTES if most is None else min(_BLOCK_BYTES, most - at), at)
+        if not block:
+            return
+        at += len(block)
+        yield block
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def change_stamp(status: os.stat_result) -> tuple[int, int, int]:
+    """Another value when the content was changed."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+@contextmanager
+def replacement(dir_fd: int, name: bytes, temporary: bytes) -> Iterator[None]:
+    """The block makes `temporary`, which then replaces `name`, or goes if the block fails. One that
+    an interrupted restore left is removed first."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary, dir_fd=dir_fd)
+    try:
+        yield
+        os.replace(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=dir_fd)
+        raise
