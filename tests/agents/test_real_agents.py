@@ -19,8 +19,8 @@ from tests.agents.real_agents import AGENTS, Desk, run, tidy_up
 from tests.agents.stub_model import Step, StubModel, serving
 from tests.interfaces.agent_setup.trusting import trust_codex_hooks
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.daemons import runtime_directory
+from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.agents
 

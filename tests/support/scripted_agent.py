@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.interfaces.hooks.hook_process import HookAnswer, call_hook
+from tests.support.hook_process import HookAnswer, call_hook
 from tests.support.tree_hash import Node, describe
 
 

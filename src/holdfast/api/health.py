@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.sessions import Round
     from holdfast.domain.story import Activity
     from holdfast.domain.trees.changes import Change
-    from holdfast.engine.components.manifests import Degraded
+    from holdfast.engine.components.manifests import Degraded as Degraded
     from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.sessions.approval import ApprovalStatus
     from holdfast.engine.undo.undo import UndoStep
@@ -162,7 +162,7 @@ class Health:
             rounds=rounds_in(vault, at_work) if at_work else (),
             interrupted=interrupted,
             restorable={one.number: paths_to_revert(vault, scan, one) for one in interrupted},
-            degraded=self._degraded(head),
+            degraded=self.degraded(head),
             cleanup=self._last_cleanup(),
             git=self._git(scan),
             last=self._last_action(scan),
@@ -170,7 +170,7 @@ class Health:
             gaps=[*gaps, *([] if ignored is None else [ignored])],
         )
 
-    def _degraded(self, head: Checkpoint | None) -> Sequence[Degraded]:
+    def degraded(self, head: Checkpoint | None) -> Sequence[Degraded]:
         """Components that the last checkpoint lacks. `check` reports one that cannot be read."""
         from holdfast.engine.components.manifests import degraded
 

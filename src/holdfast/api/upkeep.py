@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.retention import Decision
-    from holdfast.engine.components.manifests import Degraded as Degraded
     from holdfast.engine.purge.plan import PurgePlan as PurgePlan
     from holdfast.engine.purge.plan import PurgeRequest as PurgeRequest
     from holdfast.engine.purge.plan import TextPurgePlan as TextPurgePlan
@@ -46,12 +45,6 @@ class Upkeep:
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store does."""
         return self._engine.statistics(session_id)
-
-    def degraded_components(self, checkpoint: Checkpoint) -> list[Degraded]:
-        """Components that could not be captured for a checkpoint, and why."""
-        from holdfast.engine.components.manifests import degraded
-
-        return degraded(self._engine.vault, checkpoint)
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now."""

@@ -18,9 +18,9 @@ from holdfast.domain.component_states import ComponentState
 from holdfast.domain.external_paths import key_of
 from holdfast.ports.component import Component, ComponentProblem
 from holdfast.testing.component_contract import ComponentContract
-from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.external_desk import ExternalDesk, NamedPaths
 from tests.support.hostile_trees import fill
+from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.requirement("CP-13")
 

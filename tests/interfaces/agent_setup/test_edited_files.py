@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.interfaces.agent_setup.shipped_files import is_untouched, sealed
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.requirement("HK-1")
 

@@ -16,7 +16,7 @@ from holdfast.interfaces.agent_setup import file_changes as changes
 from holdfast.interfaces.agent_setup import installation
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import recorded
+from tests.support.hook_process import recorded
 
 pytestmark = pytest.mark.requirement("HK-1")
 

@@ -20,9 +20,9 @@ from holdfast.interfaces.agents import AGENTS, agent_named
 from holdfast.interfaces.agents.agent import PLUGIN_PROGRAM, Locations
 from holdfast.interfaces.cli.verbs import VERBS
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import recorded
-from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.hook_process import recorded
 from tests.support.hostile_trees import git
+from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.requirement("HK-1")
 

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.interfaces.agent_setup import installation
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.requirement("HK-1")
 

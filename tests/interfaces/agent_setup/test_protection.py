@@ -18,7 +18,7 @@ from holdfast.interfaces.agents import AGENTS
 from tests.interfaces.agent_setup.trusting import trust, trust_codex_project
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
-from tests.interfaces.hooks.hook_process import call_hook, recorded
+from tests.support.hook_process import call_hook, recorded
 
 pytestmark = pytest.mark.requirement("HK-6")
 

@@ -13,8 +13,8 @@ import pytest
 from holdfast.interfaces.agent_setup.protection import protections
 from holdfast.interfaces.agents.qwen_code import AGENT
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import call_hook, recorded
-from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.hook_process import call_hook, recorded
+from tests.support.workspace_state import state_of
 
 SETTINGS = ".qwen/settings.json"
 TEXT = """Command: make

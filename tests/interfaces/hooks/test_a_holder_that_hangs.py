@@ -16,9 +16,9 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import told, tool_call
-from tests.interfaces.hooks.hook_process import call_hook
+from tests.support.daemon_calls import told, tool_call
 from tests.support.daemons import daemon_here
+from tests.support.hook_process import call_hook
 
 HOLD = """
 import sys

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import tool_call
-from tests.interfaces.hooks.hook_process import HookAnswer, call_hook
+from tests.support.daemon_calls import tool_call
+from tests.support.hook_process import HookAnswer, call_hook
 
 pytestmark = pytest.mark.requirement("CP-16")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import tool_call
-from tests.interfaces.hooks.hook_process import call_hook
+from tests.support.daemon_calls import tool_call
 from tests.support.daemons import daemon_here
+from tests.support.hook_process import call_hook
 
 pytestmark = pytest.mark.requirement("ST-6", "HK-7")
 

@@ -15,7 +15,7 @@ from holdfast.domain.agent_events import EventKind
 from holdfast.interfaces.agents import AGENTS, agent_named
 from holdfast.interfaces.hooks.automation import problem_log
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded
+from tests.support.hook_process import HookAnswer, call_hook, recorded
 
 pytestmark = pytest.mark.requirement("HK-2")
 

@@ -20,8 +20,8 @@ from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.hooks.automation import problem_log
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import call_hook, recorded
 from tests.support.daemons import daemon_here, runtime_directory
+from tests.support.hook_process import call_hook, recorded
 
 pytestmark = pytest.mark.requirement("HK-2")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine, command
-from tests.interfaces.hooks.daemon_calls import tool_call as _before
-from tests.interfaces.hooks.hook_process import call_hook
+from tests.support.daemon_calls import tool_call as _before
+from tests.support.hook_process import call_hook
 
 
 def _send(project: Path, event: dict[str, Any]) -> None:

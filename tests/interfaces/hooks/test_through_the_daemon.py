@@ -15,11 +15,11 @@ from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.daemon.hook_client import ask_about
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import after, send, told, tool_call
-from tests.interfaces.hooks.hook_process import call_hook, recorded
-from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.composition import configure
+from tests.support.daemon_calls import after, send, told, tool_call
 from tests.support.daemons import daemon_here
+from tests.support.hook_process import call_hook, recorded
+from tests.support.workspace_state import state_of
 
 pytestmark = [pytest.mark.requirement("HK-3"), pytest.mark.usefixtures("runtime", "patience")]
 

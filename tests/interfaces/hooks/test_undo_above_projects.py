@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import tool_call
-from tests.interfaces.hooks.hook_process import call_hook
+from tests.support.daemon_calls import tool_call
+from tests.support.hook_process import call_hook
 
 pytestmark = pytest.mark.requirement("RB-11", "CP-16")
 

@@ -16,11 +16,11 @@ from holdfast.interfaces.daemon import hook_client
 from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.daemon.hook_client import NoAnswer, ask_about
 from tests.interfaces.cli.command_line import CommandLine, command
-from tests.interfaces.hooks.daemon_calls import send, told, tool_call
-from tests.interfaces.hooks.hook_process import call_hook
 from tests.support.composition import configure
+from tests.support.daemon_calls import send, told, tool_call
 from tests.support.daemons import daemon_here, wait_for
 from tests.support.failing_daemon import POINTS, dying_daemon
+from tests.support.hook_process import call_hook
 from tests.support.real_mounts import can_mount
 
 pytestmark = [pytest.mark.requirement("HK-3"), pytest.mark.usefixtures("runtime")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import after, send, tool_call
+from tests.support.daemon_calls import after, send, tool_call
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("RB-11", "CL-8")

@@ -13,11 +13,11 @@ import pytest
 
 from holdfast.adapters.local.watching.inotify import InotifyWatcher
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import send, tool_call
-from tests.interfaces.hooks.hook_process import call_hook
-from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.daemon_calls import send, tool_call
 from tests.support.daemons import daemon_here
+from tests.support.hook_process import call_hook
 from tests.support.real_mounts import can_mount, mounted
+from tests.support.workspace_state import state_of
 
 pytestmark = [pytest.mark.requirement("HK-2", "AU-6"), pytest.mark.usefixtures("runtime")]
 

@@ -24,11 +24,11 @@ from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.tools.handlers import TOOLS
-from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.clocks import pass_days
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era, stdio_client
+from tests.support.workspace_state import state_of
 
 
 def call(sessions: ServedSessions, name: str, **arguments: Any) -> CallToolResult:

@@ -25,9 +25,8 @@ from holdfast.domain.wording import iso, iso_from_ns
 if TYPE_CHECKING:
     from holdfast.api.automation import Problem as HookProblem
     from holdfast.api.automation import WatchStatus
-    from holdfast.api.health import LastAction, LastCleanup, WorkspaceStatus
+    from holdfast.api.health import Degraded, LastAction, LastCleanup, WorkspaceStatus
     from holdfast.api.stores import StoreWithoutWorkspace
-    from holdfast.api.upkeep import Degraded
     from holdfast.domain.repair_plan import Problem, Symptom
 
 

@@ -119,7 +119,7 @@ def _degraded(context: ToolContext) -> list[DegradedPart]:
     head = context.session.head
     if head is None:
         return []
-    found = context.workspace.upkeep.degraded_components(context.resolve(head))
+    found = context.workspace.health.degraded(context.resolve(head))
     return [
         DegradedPart(one.name, said(one.reason), one.failures, _moment(one.left_alone_until_ns))
         for one in found

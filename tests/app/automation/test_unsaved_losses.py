@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.automation.test_first_captured import Agent
+from tests.app.automation.test_named_files import snapshot
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
-from tests.interfaces.hooks.test_first_captured import Agent
-from tests.interfaces.hooks.test_named_files import snapshot
 
 pytestmark = pytest.mark.requirement("RB-11", "RB-14")
 

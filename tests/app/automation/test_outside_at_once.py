@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import after, send, tool_call
+from tests.support.daemon_calls import after, send, tool_call
 
 pytestmark = pytest.mark.requirement("CP-13", "RB-10")
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine, command
-from tests.interfaces.hooks.hook_process import call_hook, recorded
 from tests.support.daemons import daemon_here
+from tests.support.hook_process import call_hook, recorded
 
 
 def _send(project: Path, event: dict[str, Any]) -> None:

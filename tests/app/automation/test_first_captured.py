@@ -9,11 +9,11 @@ import pytest
 
 from holdfast.engine.restore.journal import decode_journal, encode_journal
 from holdfast.testing.faulty_filesystem import Killed
+from tests.app.automation.test_named_files import execute, snapshot
 from tests.engine.test_unfinished_restores import DyingFilesystem
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import call_hook
-from tests.interfaces.hooks.test_named_files import execute, snapshot
 from tests.support.composition import composed
+from tests.support.hook_process import call_hook
 
 pytestmark = pytest.mark.requirement("RB-11", "CP-13")
 

@@ -16,11 +16,11 @@ import pytest
 
 from holdfast.app.automation.auto_restore import CheckNotRun, run_check
 from tests.interfaces.cli.command_line import CommandLine, command
-from tests.interfaces.hooks.daemon_calls import after, tool_call
-from tests.interfaces.hooks.hook_process import call_hook
-from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.composition import configure
+from tests.support.daemon_calls import after, tool_call
 from tests.support.daemons import daemon_here, runtime_directory
+from tests.support.hook_process import call_hook
+from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.requirement("AU-5")
 

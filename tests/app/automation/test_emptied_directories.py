@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.automation.test_named_files import announce, execute, snapshot
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.test_named_files import announce, execute, snapshot
 
 pytestmark = pytest.mark.requirement("CP-13", "RB-11")
 

@@ -16,8 +16,8 @@ from holdfast.app.automation.notices import NAME
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded
 from tests.support.daemons import runtime_directory
+from tests.support.hook_process import HookAnswer, call_hook, recorded
 
 pytestmark = pytest.mark.requirement("HK-7")
 

@@ -13,10 +13,10 @@ import pytest
 
 from holdfast.app.automation.problem_log import NAME
 from tests.interfaces.cli.command_line import CommandLine, command
-from tests.interfaces.hooks.daemon_calls import tool_call
-from tests.interfaces.hooks.hook_process import call_hook
+from tests.support.daemon_calls import tool_call
 from tests.support.daemons import daemon_here
 from tests.support.failing_daemon import AFTER_THE_ANSWER, POINTS, dying_daemon
+from tests.support.hook_process import call_hook
 
 pytestmark = [
     pytest.mark.requirement("RB-10", "HK-2"),

@@ -18,7 +18,7 @@ from holdfast.domain.triggers import TriggerRules
 from holdfast.interfaces.hooks.automation import event_handler
 from tests.components.git.repositories import commit, git
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import after, send, told, tool_call
+from tests.support.daemon_calls import after, send, told, tool_call
 from tests.support.daemons import daemon_here
 
 pytestmark = pytest.mark.requirement("AU-4")

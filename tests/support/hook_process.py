@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.interfaces.cli.command_line import command
 
-SESSIONS = Path(__file__).resolve().parents[2] / "fixtures" / "agent_sessions"
+SESSIONS = Path(__file__).resolve().parents[1] / "fixtures" / "agent_sessions"
 # What the agent that runs these tests may have set.
 _HOSTS = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import after, tool_call
-from tests.interfaces.hooks.hook_process import call_hook
 from tests.support.composition import configure
+from tests.support.daemon_calls import after, tool_call
 from tests.support.daemons import daemon_here, runtime_directory
+from tests.support.hook_process import call_hook
 
 pytestmark = pytest.mark.requirement("CP-13")
 

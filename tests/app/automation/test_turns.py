@@ -11,8 +11,8 @@ import pytest
 
 from holdfast.interfaces.agents import AGENTS
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import call_hook, recorded
-from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.hook_process import call_hook, recorded
+from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.requirement("RB-11")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import call_hook, recorded
-from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.hook_process import call_hook, recorded
+from tests.support.workspace_state import state_of
 
 
 def _send(project: Path, event: dict[str, Any], agent: str = "claude-code") -> Any:
