@@ -18,24 +18,16 @@ import os
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
 MOST_WAITING = 256
-
-T = TypeVar("T", contravariant=True)
-
-
-class Stream(Protocol[T]):
-    """A stream that the protocol library sends through."""
-
-    async def send(self, item: T, /) -> None: ...
-
-    async def aclose(self) -> None: ...
+LONGEST_LINE = 4 * 1024 * 1024
+_PIECE_BYTES = 64 * 1024
+_TOO_LONG = b'{"jsonrpc": "2.0", "error": "the line is longer than a request may be"}\n'
 
 
 class AnswerQueue:
@@ -81,14 +73,14 @@ class AnswerQueue:
             self._freed = None
 
 
-class CountedStream(Generic[T]):
+class CountedStream:
     """A stream whose waiting messages a queue counts."""
 
-    def __init__(self, inner: Stream[T], queue: AnswerQueue) -> None:
+    def __init__(self, inner: Any, queue: AnswerQueue) -> None:
         self._inner = inner
         self._queue = queue
 
-    async def send(self, item: T) -> None:
+    async def send(self, item: Any) -> None:
         self._queue.entered()
         try:
             await self._inner.send(item)
@@ -98,21 +90,11 @@ class CountedStream(Generic[T]):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def __aenter__(self) -> CountedStream[T]:
+    async def __aenter__(self) -> CountedStream:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.aclose()
-
-
-LONGEST_LINE = 4 * 1024 * 1024
-_PIECE_BYTES = 64 * 1024
-_TOO_LONG = b'{"jsonrpc": "2.0", "error": "the line is longer than a request may be"}\n'
 
 
 class IncomingLines:

@@ -9,22 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.tools.tool import LONGEST_TEXT, MOST_ITEMS, Parameter, Tool
+from holdfast.interfaces.tools.tool import LONGEST_TEXT, MOST_ITEMS, Parameter, ParameterType, Tool
 
 _LONGEST_JSON = 4_000_000
 _LONGEST_SHOWN = 60
-_KINDS = {
-    "string": "a text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "strings": "a list of texts",
-    "object": "an object",
-}
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -56,7 +48,7 @@ def parse_arguments(tool: Tool, arguments: object) -> dict[str, Any]:
             values[parameter.name] = parameter.default
             continue
         try:
-            values[parameter.name] = _value(parameter, value)
+            values[parameter.name] = _READERS[parameter.type](parameter, value)
         except ValueError as error:
             raise BadArguments(
                 f"{parameter.name} of {tool.name} {error}", hint=_example(tool, parameter)
@@ -98,20 +90,6 @@ def _object(tool: Tool, arguments: object) -> Mapping[str, Any]:
     return arguments
 
 
-def _value(parameter: Parameter, value: Any) -> Any:
-    match parameter.type:
-        case "string":
-            return _text(parameter, value)
-        case "integer" | "number":
-            return _number(parameter, value)
-        case "boolean":
-            return _truth(value)
-        case "strings":
-            return _texts(value)
-        case "object":
-            return _mapping(value)
-
-
 def _text(parameter: Parameter, value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"is {_kind_of(value)}, not a text")
@@ -125,7 +103,7 @@ def _text(parameter: Parameter, value: Any) -> str:
 
 def _number(parameter: Parameter, value: Any) -> int | float:
     whole = parameter.type == "integer"
-    wanted = _KINDS[parameter.type]
+    wanted = "a whole number" if whole else "a number"
     if isinstance(value, str) and len(value) <= _LONGEST_SHOWN:
         try:
             value = float(value)
@@ -146,7 +124,7 @@ def _number(parameter: Parameter, value: Any) -> int | float:
     return int(number) if whole else number
 
 
-def _truth(value: Any) -> bool:
+def _truth(parameter: Parameter, value: Any) -> bool:
     if isinstance(value, str) and value.lower() in _TRUTHS:
         return _TRUTHS[value.lower()]
     if not isinstance(value, bool):
@@ -154,7 +132,7 @@ def _truth(value: Any) -> bool:
     return value
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _texts(parameter: Parameter, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = _list_in_text(value)
     if not isinstance(value, list | tuple):
@@ -179,7 +157,7 @@ def _list_in_text(value: str) -> Any:
     return [value] if value.strip() else []
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _mapping(parameter: Parameter, value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -190,6 +168,16 @@ def _mapping(value: Any) -> dict[str, Any]:
     if len(value) > MOST_ITEMS or not all(isinstance(key, str) for key in value):
         raise ValueError("is not an object with a few named values")
     return dict(value)
+
+
+_READERS: Mapping[ParameterType, Callable[[Parameter, Any], Any]] = {
+    "string": _text,
+    "integer": _number,
+    "number": _number,
+    "boolean": _truth,
+    "strings": _texts,
+    "object": _mapping,
+}
 
 
 def _kind_of(value: object) -> str:

@@ -7,7 +7,7 @@ trace.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -52,37 +52,17 @@ TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
 ToolFormat = Literal["openai", "anthropic", "mcp"]
 
 _NUMBERS = ("integer", "number")
+_LONGEST_REASON = 300
 
 
 def definitions(format: ToolFormat = "openai") -> list[dict[str, Any]]:  # noqa: A002 - CP-10's word
     """Every tool, ready to be passed on: OpenAI's `tools`, Anthropic's `tools`, MCP's list."""
-    match format:
-        case "openai":
-            return [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": input_schema(tool),
-                    },
-                }
-                for tool in TOOLS.values()
-            ]
-        case "anthropic":
-            return [
-                {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "input_schema": input_schema(tool),
-                }
-                for tool in TOOLS.values()
-            ]
-        case "mcp":
-            return [_mcp(tool) for tool in TOOLS.values()]
-    raise UsageError(
-        f"there is no tool format {format!r}", hint="formats are: openai, anthropic, mcp"
-    )
+    shape = _FORMATS.get(format)
+    if shape is None:
+        raise UsageError(
+            f"there is no tool format {format!r}", hint="formats are: openai, anthropic, mcp"
+        )
+    return [shape(tool) for tool in TOOLS.values()]
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:
@@ -93,6 +73,16 @@ def input_schema(tool: Tool) -> dict[str, Any]:
         "required": [parameter.name for parameter in tool.parameters if parameter.required],
         "additionalProperties": False,
     }
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description}
+    return {"type": "function", "function": function | {"parameters": input_schema(tool)}}
+
+
+def _anthropic(tool: Tool) -> dict[str, Any]:
+    schema = input_schema(tool)
+    return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 
 def _mcp(tool: Tool) -> dict[str, Any]:
@@ -111,6 +101,13 @@ def _mcp(tool: Tool) -> dict[str, Any]:
     }
 
 
+_FORMATS: Mapping[str, Callable[[Tool], dict[str, Any]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "mcp": _mcp,
+}
+
+
 def _schema(parameter: Parameter) -> dict[str, Any]:
     schema: dict[str, Any] = {"description": parameter.description}
     if parameter.type == "strings":
@@ -125,9 +122,6 @@ def _schema(parameter: Parameter) -> dict[str, Any]:
     if isinstance(parameter.default, bool | int | str):
         schema["default"] = parameter.default
     return schema
-
-
-_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from holdfast.api.views.tool_values import CheckpointInfo, checkpoint_info
@@ -237,14 +236,6 @@ def _within_an_answer(
     return fitting, None
 
 
-def _nothing_listed(workspace: Path, session_id: str) -> Answer:
-    return Answer(NOTHING_SAVED, Listed([], None))
-
-
-def _no_history(workspace: Path, session_id: str) -> Answer:
-    return Answer(NOTHING_SAVED, LineOfWork([], True))
-
-
 LIST = Tool(
     "checkpoint_list",
     "List checkpoints",
@@ -276,7 +267,7 @@ LIST = Tool(
     "read",
     handler=list_checkpoints,
     result=Listed,
-    without_store=_nothing_listed,
+    without_store=lambda workspace, session: Answer(NOTHING_SAVED, Listed([], None)),
     read_only=True,
     idempotent=True,
 )
@@ -291,7 +282,7 @@ HISTORY = Tool(
     "read",
     handler=history,
     result=LineOfWork,
-    without_store=_no_history,
+    without_store=lambda workspace, session: Answer(NOTHING_SAVED, LineOfWork([], True)),
     read_only=True,
     idempotent=True,
 )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.api.views.tool_values import GitDriftInfo, GitNow, git_drift_info
-from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.restore.plan import (
     FAILED,
+    Blocked,
     ComponentOutcome,
     ComponentStep,
+    Kept,
+    Missing,
     RestorePlan,
-    Step,
     count_steps,
 )
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
@@ -112,27 +114,40 @@ def _state(entry: Entry | None) -> tuple[object, ...]:
     return () if entry is None else ("symlink", entry.target)
 
 
-def planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> Restored:
-    counts = count_steps(plan.steps)
+def _restored(found: RestorePlan | RestoreOutcome, **more: Any) -> Restored:
+    """What a preview and a restore that was carried out have in common."""
+    counts = count_steps(found.steps)
+    steps = found.steps[:MOST_LISTED]
     return Restored(
-        done=False,
-        target=request.target.id,
-        steps=_steps(plan.steps),
-        total_steps=len(plan.steps),
+        steps=[StepInfo(step.type.value, path_text(step.path)) for step in steps],
+        total_steps=len(found.steps),
         created=counts.created,
         rewritten=counts.restored,
         deleted=counts.deleted,
-        blocked=notes((b.path, b.reason) for b in plan.blocked[:MOST_LISTED]),
-        kept=notes((k.path, k.reason) for k in plan.kept[:MOST_LISTED]),
+        kept=_path_notes(found.kept),
+        missing=_path_notes(found.missing),
+        warnings=[said(warning) for warning in found.warnings],
+        remarks=remarks_in(map(said, found.warnings)),
+        git=git_drift_info(found.git),
+        **more,
+    )
+
+
+def _path_notes(found: Sequence[Blocked | Kept | Missing | PathProblem]) -> list[PathNote]:
+    return notes((one.path, one.reason) for one in found[:MOST_LISTED])
+
+
+def planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> Restored:
+    return _restored(
+        plan,
+        done=False,
+        target=request.target.id,
+        blocked=_path_notes(plan.blocked),
         conflicts=[],
-        warnings=[said(warning) for warning in plan.warnings],
-        remarks=remarks_in(map(said, plan.warnings)),
         confirm_token=token,
         plan_id=fingerprint(plan).hex()[:16],
         safety_checkpoint=None,
         components=_planned_components(plan.components),
-        git=git_drift_info(plan.git),
-        missing=notes((m.path, m.reason) for m in plan.missing[:MOST_LISTED]),
     )
 
 
@@ -159,28 +174,18 @@ def done(
     context: ToolContext, request: RestoreRequest, outcome: RestoreOutcome, way_back: str
 ) -> Answer:
     place = context.workspace.restores.git_now(outcome)
-    counts = count_steps(outcome.steps)
-    data = Restored(
+    data = _restored(
+        outcome,
         done=True,
         target=outcome.restored_to,
-        steps=_steps(outcome.steps),
-        total_steps=len(outcome.steps),
-        created=counts.created,
-        rewritten=counts.restored,
-        deleted=counts.deleted,
-        blocked=notes((p.path, p.reason) for p in outcome.skipped[:MOST_LISTED]),
-        kept=notes((k.path, k.reason) for k in outcome.kept[:MOST_LISTED]),
-        conflicts=notes((p.path, p.reason) for p in outcome.conflicts[:MOST_LISTED]),
-        warnings=[said(warning) for warning in outcome.warnings],
-        remarks=remarks_in(map(said, outcome.warnings)),
+        blocked=_path_notes(outcome.skipped),
+        conflicts=_path_notes(outcome.conflicts),
         git_now=None if place is None else git_now(place),
         confirm_token=None,
         plan_id=None,
         safety_checkpoint=outcome.safety if outcome.recorded else None,
         components=_restored_components(outcome.components),
         verified=outcome.verified,
-        git=git_drift_info(outcome.git),
-        missing=notes((m.path, m.reason) for m in outcome.missing[:MOST_LISTED]),
     )
     if not outcome.recorded:
         said_so = f"The workspace already was {label(request.target)}; nothing changed."
@@ -204,10 +209,6 @@ def done(
         "Files you have read may have changed: read them again before you edit them.",
     ]
     return Answer("\n".join(lines), data, outcome.record)
-
-
-def _steps(steps: Sequence[Step]) -> list[StepInfo]:
-    return [StepInfo(step.type.value, path_text(step.path)) for step in steps[:MOST_LISTED]]
 
 
 def _summary(data: Restored) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from holdfast.api.views.tool_values import CheckpointInfo, checkpoint_info
@@ -88,10 +87,6 @@ def _hit(hit: Hit, head: str | None) -> SearchHit:
     )
 
 
-def _nothing_found(workspace: Path, session_id: str) -> Answer:
-    return Answer(NOTHING_SAVED, Found([], True, []))
-
-
 SEARCH = Tool(
     "checkpoint_search",
     "Search",
@@ -113,7 +108,7 @@ SEARCH = Tool(
     "read",
     handler=search,
     result=Found,
-    without_store=_nothing_found,
+    without_store=lambda workspace, session: Answer(NOTHING_SAVED, Found([], True, [])),
     read_only=True,
     idempotent=True,
 )
