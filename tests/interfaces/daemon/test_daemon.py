@@ -21,7 +21,8 @@ from holdfast.bootstrap.settings import trust_settings
 from holdfast.interfaces.daemon import frames, workspaces
 from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask, connect
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
-from holdfast.interfaces.daemon.server import MOST_CONNECTIONS, Daemon, is_newer
+from holdfast.interfaces.daemon.instance import is_newer
+from holdfast.interfaces.daemon.server import MOST_CONNECTIONS, Daemon
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here, kill_daemon, wait_for

@@ -19,9 +19,9 @@ def test_the_log_of_a_daemon_that_began_by_itself_is_bounded(runtime: Path, tmp_
     place = tmp_path / "daemon.log"
     program = (
         "import sys\n"
-        "from holdfast.interfaces.daemon import server\n"
-        "if sys.argv[1] == 'bounded': server.bound_log(5_000)\n"
-        "for number in range(1_000): server.log(f'trouble {number} of many')\n"
+        "from holdfast.interfaces.daemon import instance\n"
+        "if sys.argv[1] == 'bounded': instance.bound_log(5_000)\n"
+        "for number in range(1_000): instance.log(f'trouble {number} of many')\n"
     )
     sizes = {}
     for how in ("bounded", "of somebody else"):

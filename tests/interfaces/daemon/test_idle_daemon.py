@@ -80,7 +80,7 @@ def test_idle_means_asleep(runtime: Path, workspace: Path, monkeypatch: pytest.M
     monkeypatch.setattr(server, "_QUIET_S", 300.0)
     with daemon_here(idle_s=1800) as daemon:
         _save(workspace)
-        assert daemon._until_due_s() is None
+        assert daemon.workspaces.until_due_s() is None
         assert daemon._next_look_s() > 60
         watcher = daemon.workspaces._watcher
         before = (daemon.wakeups, watcher.wakeups)  # type: ignore[attr-defined]

@@ -82,7 +82,7 @@ def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         "idle_limit_s": daemon.idle_s,
         "connections": daemon.connections,
         "requests": daemon.requests,
-        "wakeups": daemon.wakeups,
+        "wakeups": daemon.wakeups + daemon.workspaces.wakeups,
         "workspaces": [
             described(workspace)
             for workspace in daemon.workspaces.all()

@@ -6,6 +6,8 @@ replaced. The lock file itself is never removed: two processes could then hold d
 An outdated daemon makes room for a new one. An installer replaces all files, even those of the same
 version, so one file is looked at with each request. In an editable installation one file changes
 alone, so all are looked at, every few seconds at most.
+
+Also the log of its process.
 """
 
 from __future__ import annotations
@@ -14,14 +16,20 @@ import contextlib
 import fcntl
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 import holdfast
 from holdfast.interfaces.daemon.address import NoPlace, candidates, require_private
 
 _BACKLOG = 128
+_BETWEEN_LOOKS_S = 5.0
+
+Stamp = tuple[str, int, int, int]
+_log_limits: list[int] = []
 
 
 class AlreadyRunning(Exception):
@@ -113,11 +121,6 @@ def _identity(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-_BETWEEN_LOOKS_S = 5.0
-
-Stamp = tuple[str, int, int, int]
-
-
 class CodeOnDisk:
     """As it was when this was made: what this process has loaded, or would load next."""
 
@@ -157,3 +160,26 @@ def _stamp(path: str) -> Stamp | None:
     except OSError:
         return None
     return path, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def is_newer(one: str, other: str) -> bool:
+    """Whether a version is later; one that cannot be read is not."""
+    try:
+        return [int(part) for part in one.split(".")] > [int(part) for part in other.split(".")]
+    except ValueError:
+        return False
+
+
+def bound_log(most_bytes: int = 1 << 20) -> None:
+    """Standard error is a log of our own from here on: a full one begins anew, since a daemon may
+    live for months."""
+    _log_limits[:] = [most_bytes]
+
+
+def log(text: str) -> None:
+    """A line for whoever looks into why something was not done; never file content."""
+    with contextlib.suppress(OSError, ValueError):
+        if _log_limits and os.fstat(2).st_size > _log_limits[0]:
+            os.ftruncate(2, 0)  # it is opened to append
+        moment = datetime.now().astimezone().isoformat(timespec="seconds")
+        print(f"{moment} {text.rstrip()}", file=sys.stderr, flush=True)

@@ -20,7 +20,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,19 +31,18 @@ from holdfast.interfaces.daemon import frames, hook_client
 from holdfast.interfaces.daemon.address import surroundings
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
 from holdfast.interfaces.daemon.hook_events import NotHere
-from holdfast.interfaces.daemon.instance import CodeOnDisk, Listener
+from holdfast.interfaces.daemon.instance import CodeOnDisk, Listener, is_newer, log
 from holdfast.interfaces.daemon.workspaces import Workspaces
 from holdfast.interfaces.hooks.automation import event_handler
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
 
 if TYPE_CHECKING:
-    from holdfast.api.automation import WatchedWorkspace, Watcher
+    from holdfast.api.automation import Watcher
 
 MOST_CONNECTIONS = 64
 _CONNECTION_IDLE_S = 30.0
 _ANSWER_TAKEN_S = 10.0
 _FINISH_S = 30.0
-_DEBOUNCE_S = 1.0
 _TAKE_AGAIN_S = 0.2
 _STILL_THERE_S = 300.0
 _QUIET_S = 5.0
@@ -69,12 +67,9 @@ class Daemon:
         self.connections = 0
         self.requests = 0
         self.wakeups = 0
+        self.automation = event_handler(environment)
         self.workspaces = Workspaces(
-            watcher,
-            environment,
-            self.triggers_changed,
-            last_work=self._finish,
-            later=self.go_on,
+            watcher, environment, self.automation.problems, later=self.go_on
         )
         self._listener = listener
         self._environment = environment
@@ -84,12 +79,10 @@ class Daemon:
         self._started = self._last_used = time.monotonic()
         self._ended = threading.Event()
         self._wake_read, self._wake_write = os.pipe()
-        self._changed = threading.Condition()
         self._lock = threading.Lock()
         self._nobody = threading.Condition(self._lock)
         self._waiting: set[socket.socket] = set()
         self._code = CodeOnDisk()
-        self.automation = event_handler(environment)
 
     def uptime_s(self) -> float:
         return round(time.monotonic() - self._started, 3)
@@ -97,18 +90,18 @@ class Daemon:
     def end(self) -> None:
         """Finish what is being done, then end."""
         self._ended.set()
-        self.triggers_changed()
+        self.workspaces.wake_timer()
         with contextlib.suppress(OSError):
             os.write(self._wake_write, b".")
 
-    def triggers_changed(self) -> None:
-        """Something happened in a workspace: what the timer knows is out of date."""
-        with self._changed:
-            self._changed.notify()
-
     def run(self) -> None:
         """Until `end`, or until nobody has needed it for long enough."""
-        timer = threading.Thread(target=self._watch_triggers, name="holdfast timer", daemon=True)
+        timer = threading.Thread(
+            target=self.workspaces.watch_triggers,
+            args=(self._ended,),
+            name="holdfast timer",
+            daemon=True,
+        )
         timer.start()
         poll = select.poll()
         poll.register(self._listener.socket, select.POLLIN)
@@ -143,8 +136,6 @@ class Daemon:
                     connection.shutdown(socket.SHUT_RD)
             self._nobody.wait_for(lambda: self.connections == 0, timeout=_FINISH_S)
         timer.join(_FINISH_S)
-        for workspace in self.workspaces.all():
-            self._finish(workspace)
         self.workspaces.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
@@ -218,13 +209,10 @@ class Daemon:
             if hook_client.peer_user(connection) != os.geteuid():
                 connection.close()
                 continue
-            with self._lock:
-                taken = self.connections < MOST_CONNECTIONS
-                self.connections += taken
-            if not taken:
+            if self._one_more():
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            else:
                 _refuse(connection, "too many connections at once")
-                continue
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -265,10 +253,7 @@ class Daemon:
 
     def go_on(self, work: Callable[[], None]) -> None:
         """Do something that nobody waits for; ending waits for it as for a request."""
-        with self._lock:
-            taken = self.connections < MOST_CONNECTIONS
-            self.connections += taken
-        if not taken:
+        if not self._one_more():
             work()
             return
 
@@ -281,6 +266,12 @@ class Daemon:
                 self._one_less()
 
         threading.Thread(target=run, daemon=True).start()
+
+    def _one_more(self) -> bool:
+        with self._lock:
+            has_room = self.connections < MOST_CONNECTIONS
+            self.connections += has_room
+        return has_room
 
     def _one_less(self) -> None:
         with self._nobody:
@@ -334,54 +325,6 @@ class Daemon:
         self.end()
         return {"refused": reason, "retired": True}
 
-    def _watch_triggers(self) -> None:
-        while not self._ended.is_set():
-            with self._changed:
-                self._changed.wait(self._until_due_s())
-            self.wakeups += 1
-            for workspace in self.workspaces.all():
-                if not self._ended.is_set():
-                    self._consider(workspace)
-            self._ended.wait(_DEBOUNCE_S)
-
-    def _until_due_s(self) -> float | None:
-        local = datetime.now().astimezone()
-        waits = [workspace.wait_ns(local) for workspace in self.workspaces.all()]
-        known = [wait for wait in waits if wait is not None]
-        return min(known) / 1e9 if known else None
-
-    def _consider(self, workspace: WatchedWorkspace) -> None:
-        with self.workspaces.if_free(workspace) as free:
-            if not free:
-                return
-            try:
-                workspace.consider(datetime.now().astimezone())
-            except HoldfastError as error:
-                self._missed(workspace, error)
-            except Exception:
-                log(traceback.format_exc())
-
-    def _finish(self, workspace: WatchedWorkspace) -> None:
-        """Save what no checkpoint has, because nobody will look at it here from now on."""
-        try:
-            workspace.finish()
-        except Exception as error:  # others are finished all the same
-            self._missed(workspace, error)
-
-    def _missed(self, workspace: WatchedWorkspace, error: Exception) -> None:
-        """Nobody waited for it, so that the log and `status` have to tell."""
-        log(f"{workspace.workspace}: no automatic checkpoint: {error}")
-        problems = self.automation.problems
-        problems.note_missed(workspace.workspace, workspace.session or "", error)
-
-
-def is_newer(one: str, other: str) -> bool:
-    """Whether a version is later; one that cannot be read is not."""
-    try:
-        return [int(part) for part in one.split(".")] > [int(part) for part in other.split(".")]
-    except ValueError:
-        return False
-
 
 def _peer_process(connection: socket.socket) -> int:
     """The number of the process at the other end; 0 where the system does not tell."""
@@ -394,21 +337,3 @@ def _peer_process(connection: socket.socket) -> int:
 def _refuse(connection: socket.socket, reason: str) -> None:
     with connection, contextlib.suppress(OSError):
         frames.send(connection, {"refused": reason}, 1.0)
-
-
-_log_limits: list[int] = []
-
-
-def bound_log(most_bytes: int = 1 << 20) -> None:
-    """Standard error is a log of our own from here on: a full one begins anew, since a daemon may
-    live for months."""
-    _log_limits[:] = [most_bytes]
-
-
-def log(text: str) -> None:
-    """A line for whoever looks into why something was not done; never file content."""
-    with contextlib.suppress(OSError, ValueError):
-        if _log_limits and os.fstat(2).st_size > _log_limits[0]:
-            os.ftruncate(2, 0)  # it is opened to append
-        moment = datetime.now().astimezone().isoformat(timespec="seconds")
-        print(f"{moment} {text.rstrip()}", file=sys.stderr, flush=True)

@@ -1,22 +1,30 @@
-"""The workspaces that the daemon keeps open, each used by one request at a time."""
+"""The workspaces that the daemon keeps open, each used by one request at a time.
+
+A timer thread sleeps until a trigger of some workspace can be due, or something happened, and makes
+the automatic checkpoints.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.api.automation import watch_workspace
 from holdfast.domain.errors import HoldfastError, Refused, StoreDamaged
+from holdfast.interfaces.daemon.instance import log
 
 if TYPE_CHECKING:
-    from holdfast.api.automation import WatchedWorkspace, Watcher
+    from holdfast.api.automation import ProblemLog, WatchedWorkspace, Watcher
 
 MOST_OPEN = 32
+_DEBOUNCE_S = 1.0
 
 T = TypeVar("T")
 
@@ -32,23 +40,23 @@ class _Place:
 
 
 class Workspaces:
-    """Opened when first asked for; the one not used for longest goes when there are too many.
-    `last_work` is called with it before, in a thread of `later`."""
+    """Opened when first asked for; the one not used for longest is closed when there are too many,
+    in a thread of `later`."""
 
     def __init__(
         self,
         watcher: Watcher,
         environment: Mapping[str, str],
-        listener: Callable[[], None],
+        problems: ProblemLog,
         *,
-        last_work: Callable[[WatchedWorkspace], None],
         later: Callable[[Callable[[], None]], None],
     ) -> None:
         self._watcher = watcher
         self._environment = environment
-        self._listener = listener
-        self._last_work = last_work
+        self._problems = problems
         self._later = later
+        self._changed = threading.Condition()
+        self.wakeups = 0
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
 
@@ -70,7 +78,7 @@ class Workspaces:
         try:
             with self.use(path) as workspace:
                 answer = work(workspace)
-                self._listener()
+                self.wake_timer()
                 return answer
         except (Refused, StoreDamaged):
             if os.path.realpath(path) not in known:
@@ -99,7 +107,7 @@ class Workspaces:
                 raise
             self._close(place)
         place.workspace = watch_workspace(
-            Path(key), self._watcher, self._environment, listener=self._listener
+            Path(key), self._watcher, self._environment, listener=self.wake_timer
         )
         place.workspace.session = session
         return place.workspace
@@ -139,7 +147,7 @@ class Workspaces:
         if oldest is not None and oldest.lock.acquire(blocking=False):
             try:
                 if oldest.workspace is not None:
-                    self._last_work(oldest.workspace)
+                    self._finish(oldest.workspace)
                 self._close(oldest)
             finally:
                 oldest.lock.release()
@@ -152,7 +160,54 @@ class Workspaces:
             with contextlib.suppress(HoldfastError, OSError):
                 workspace.close()
 
+    def wake_timer(self) -> None:
+        """Something happened in a workspace: what the timer knows is out of date."""
+        with self._changed:
+            self._changed.notify()
+
+    def watch_triggers(self, ended: threading.Event) -> None:
+        """Make the checkpoints that are due, until the daemon has ended."""
+        while not ended.is_set():
+            with self._changed:
+                self._changed.wait(self.until_due_s())
+            self.wakeups += 1
+            for workspace in self.all():
+                if not ended.is_set():
+                    self._consider(workspace)
+            ended.wait(_DEBOUNCE_S)
+
+    def until_due_s(self) -> float | None:
+        local = datetime.now().astimezone()
+        waits = [workspace.wait_ns(local) for workspace in self.all()]
+        known = [wait for wait in waits if wait is not None]
+        return min(known) / 1e9 if known else None
+
+    def _consider(self, workspace: WatchedWorkspace) -> None:
+        with self.if_free(workspace) as free:
+            if not free:
+                return
+            try:
+                workspace.consider(datetime.now().astimezone())
+            except HoldfastError as error:
+                self._note_missed(workspace, error)
+            except Exception:
+                log(traceback.format_exc())
+
+    def _finish(self, workspace: WatchedWorkspace) -> None:
+        """Save what no checkpoint has, because it is not watched from now on."""
+        try:
+            workspace.finish()
+        except Exception as error:  # others are finished anyway
+            self._note_missed(workspace, error)
+
+    def _note_missed(self, workspace: WatchedWorkspace, error: Exception) -> None:
+        """No request waited for it, so that the log and `status` have to tell."""
+        log(f"{workspace.workspace}: no automatic checkpoint: {error}")
+        self._problems.note_missed(workspace.workspace, workspace.session or "", error)
+
     def close(self) -> None:
+        for workspace in self.all():
+            self._finish(workspace)
         with self._lock:
             places = list(self._places.values())
         for place in places:

@@ -38,8 +38,8 @@ def run(invocation: Invocation) -> int:
     invocation.at_most(0)
     from holdfast.api.automation import open_watcher
     from holdfast.interfaces.daemon.address import NoPlace
-    from holdfast.interfaces.daemon.instance import AlreadyRunning, listen
-    from holdfast.interfaces.daemon.server import Daemon, bound_log
+    from holdfast.interfaces.daemon.instance import AlreadyRunning, bound_log, listen
+    from holdfast.interfaces.daemon.server import Daemon
 
     options = invocation.options
     ready = None if options.detached is None else _number("--detached", options.detached)
