@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.agent_setup import file_changes as changes
-from holdfast.interfaces.agent_setup import installation
+from holdfast.interfaces.agent_setup import install_plan, installation
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hook_process import recorded
@@ -64,7 +63,7 @@ def test_an_edit_while_it_is_planned_is_not_overwritten(
             settings.write_bytes(mine)
         return found
 
-    monkeypatch.setattr(changes, "read_settings", read)
+    monkeypatch.setattr(install_plan, "read_settings", read)
     answer = cli("--json", verb, "claude-code")
     assert answer.status == REFUSED, answer
     assert settings.read_bytes() == mine

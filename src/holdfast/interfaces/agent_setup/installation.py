@@ -1,5 +1,4 @@
-"""Installing the hooks of an agent, and our MCP server where that is wanted; taking them out, and
-looking whether the server is in order."""
+"""Installing the hooks of an agent, and our MCP server where that is wanted; and removing them."""
 
 from __future__ import annotations
 
@@ -14,23 +13,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.api.stores import why_no_project
-from holdfast.domain.errors import HoldfastError, Refused, UsageError, WorkspaceRefused
-from holdfast.interfaces.agent_setup.file_changes import (
-    FileChange,
-    apply_changes,
+from holdfast.domain.errors import Refused, UsageError, WorkspaceRefused
+from holdfast.interfaces.agent_setup.holdfast_command import (
+    NAME,
+    agents_environment,
+    our_program,
+)
+from holdfast.interfaces.agent_setup.install_plan import (
     has_server,
     may_be_installed,
     plan_install,
     plan_uninstall,
-    server_program,
 )
-from holdfast.interfaces.agent_setup.holdfast_command import (
-    NAME,
-    agents_environment,
-    not_found,
-    our_program,
+from holdfast.interfaces.agent_setup.protection import (
+    forget_removed,
+    locations,
+    note_removed,
+    server_files,
 )
-from holdfast.interfaces.agent_setup.protection import forget_removed, note_removed
+from holdfast.interfaces.agent_setup.settings_file import FileChange, apply_changes
 from holdfast.interfaces.agent_setup.shipped_files import skill_files
 from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
 from holdfast.interfaces.agents.agent import SCOPES, Agent, Locations, SettingsFile, Withheld
@@ -52,17 +53,6 @@ class Installation:
     withheld: Withheld | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """How the MCP server of one agent is found: `cure` is None when it is in order."""
-
-    agent: str
-    scope: str
-    path: Path
-    finding: str
-    cure: str | None = None
-
-
 def require_agent(words: Sequence[str]) -> str:
     """The name of an agent, also as people spell it: in capitals, in two words, by its program."""
     every = f"agents are: {', '.join(AGENTS)}"
@@ -77,10 +67,6 @@ def require_agent(words: Sequence[str]) -> str:
     near = [name for name in AGENTS if distance(said, name, _FARTHEST_SPELLING) is not None]
     hint = f"did you mean {near[0]}? {every}" if near else every
     raise UsageError(f"there is no agent {words[0]!r}", hint=hint)
-
-
-def locations(workspace: Path) -> Locations:
-    return Locations(workspace.resolve(), Path.home(), os.environ)
 
 
 def install(
@@ -146,14 +132,6 @@ def _joined(places: Sequence[SettingsFile], servers: Sequence[SettingsFile]) -> 
     return joined + [place for place in servers if place.path in own]
 
 
-def server_files(agent: Agent, scope: str, at: Locations, program: str) -> list[SettingsFile]:
-    """The files in which the agent may keep its MCP servers, with the entry of ours."""
-    server = agent.server(program)
-    return [
-        SettingsFile(path, hooks=False, server=server) for path in agent.server_files(scope, at)
-    ]
-
-
 def _server_file(agent: Agent, scope: str, at: Locations, program: str) -> SettingsFile:
     """The file that has our server, else one that is there, else the usual one."""
     places = server_files(agent, scope, at, program)
@@ -171,31 +149,6 @@ def _way_out(change: FileChange) -> str:
         f"{change.path} is left as it is: {change.kept}. "
         f"Take out by hand what you do not want, or remove it: rm {shlex.quote(str(change.path))}"
     )
-
-
-def examine_servers(workspace: Path) -> Iterator[Finding]:
-    """Every agent that has our MCP server in its settings, and whether it is as we write it."""
-    at = locations(workspace)
-    for agent, scope in ((agent, scope) for agent in every_agent() for scope in SCOPES):
-        for place in server_files(agent, scope, at, NAME):
-            try:
-                whose = has_server(place)
-                if whose is False:
-                    continue
-                program = server_program(place) if whose else NAME
-                own = place._replace(server=agent.server(program))
-                stale = whose and plan_install(agent, [own], program)[0].differs
-                missing = not_found(program) if whose else None
-            except HoldfastError as error:
-                yield Finding(agent.name, scope, place.path, error.message, error.hint)
-                continue
-            told = f"MCP server in {place.path}" + ("" if whose else ", set up by hand")
-            if stale:
-                told = f"{place.path} has the MCP server not as this version writes it"
-            if missing:
-                told = f"the MCP server in {place.path} cannot start: {missing}"
-            cure = f"holdfast install {agent.name} --{scope} --mcp" if stale or missing else None
-            yield Finding(agent.name, scope, place.path, told, cure)
 
 
 def _require_project(agent: Agent, workspace: Path) -> None:
@@ -258,23 +211,13 @@ def try_hook(agent: str, program: str, workspace: Path) -> int:
     that asks for nothing; how many milliseconds it took. `Refused` when it does not answer."""
     event = {"hook_event_name": "Notification", "session_id": "installation"}
     began = time.monotonic()
-    said = ""
+    answer, said = _run(["sh", "-c", f"{program} hook {agent}"], json.dumps(event), workspace)
     try:
-        tried = subprocess.run(
-            ["sh", "-c", f"{program} hook {agent}"],
-            input=json.dumps(event).encode(),
-            capture_output=True,
-            cwd=workspace,
-            env=agents_environment(os.environ),
-            timeout=_TRY_SECONDS,
-            check=False,
-        )
-        answer = tried.stdout.decode("utf-8", "replace").strip()
-        said = tried.stderr.decode("utf-8", "replace").strip()[-_MOST_SAID:]
-        sound = tried.returncode == 0 and isinstance(json.loads(answer or "{}"), dict)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        sound = answer is not None and isinstance(json.loads(answer.strip() or "{}"), dict)
+    except ValueError:
         sound = False
     if not sound:
+        said = said.strip()[-_MOST_SAID:]
         raise Refused(
             f"the command {program!r} does not answer as a hook{f': {said}' if said else ''}; "
             "nothing was changed",
@@ -287,21 +230,28 @@ def _try_server(program: str) -> None:
     """Start the server once as the agent does, for a directory of nothing; it ends with its
     input."""
     with tempfile.TemporaryDirectory(prefix="holdfast-") as nothing:
-        try:
-            tried = subprocess.run(
-                [*shlex.split(program), "mcp", nothing],
-                input=b"",
-                capture_output=True,
-                cwd=nothing,
-                env=agents_environment(os.environ),
-                timeout=_TRY_SECONDS,
-                check=False,
-            )
-            sound = tried.returncode == 0
-        except (OSError, subprocess.TimeoutExpired):
-            sound = False
-    if not sound:
+        answer, _ = _run([*shlex.split(program), "mcp", nothing], "", Path(nothing))
+    if answer is None:
         raise Refused(
             f"the command '{program} mcp' does not start; nothing was changed",
             hint="it needs the extra mcp: pip install 'holdfast[mcp]'",
         )
+
+
+def _run(command: Sequence[str], given: str, directory: Path) -> tuple[str | None, str]:
+    """What a program prints, and what it complains, in an environment such as agents have; None
+    when it fails."""
+    try:
+        tried = subprocess.run(
+            command,
+            input=given.encode(),
+            capture_output=True,
+            cwd=directory,
+            env=agents_environment(os.environ),
+            timeout=_TRY_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None, ""
+    answer, said = (text.decode("utf-8", "replace") for text in (tried.stdout, tried.stderr))
+    return answer if tried.returncode == 0 else None, said

@@ -1,4 +1,5 @@
-"""Whether the hooks of agents would run: for each agent that has any, in what state they are.
+"""Whether the hooks and MCP servers of agents would run: in what state they are, for each agent
+that has any.
 
     in its settings? → as this version writes them? → the program there? → does the agent run them?
 
@@ -17,12 +18,14 @@ from pathlib import Path
 
 from holdfast.api.stores import holdfast_home
 from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.agent_setup.file_changes import (
+from holdfast.interfaces.agent_setup.holdfast_command import NAME, not_found
+from holdfast.interfaces.agent_setup.install_plan import (
+    has_server,
     installed_program,
     is_installed,
     plan_install,
+    server_program,
 )
-from holdfast.interfaces.agent_setup.holdfast_command import not_found
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
 from holdfast.interfaces.agents.agent import SCOPES, Agent, Locations, SettingsFile
@@ -34,10 +37,10 @@ _REMOVED = "removed-hooks"
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """The hooks of one agent in one place. `protected`: they would run. `cure` is what a person
-    has to do, also where they run and are out of date; `last_event` is when a checkpoint was last
-    made for the agent in this workspace; `program` is how the hooks call us. `removed_by_user`:
-    with `holdfast uninstall`, so that nobody has to be warned."""
+    """The hooks, or the MCP server, of one agent in one place. `protected`: they would run. `cure`
+    is what a person has to do, also where they run and are out of date; `last_event` is when a
+    checkpoint was last made for the agent in this workspace; `program` is how the hooks call us.
+    `removed_by_user`: with `holdfast uninstall`, so no warning is needed."""
 
     agent: str
     scope: str
@@ -50,6 +53,10 @@ class Protection:
     removed_by_user: bool = False
 
 
+def locations(workspace: Path) -> Locations:
+    return Locations(workspace.resolve(), Path.home(), os.environ)
+
+
 def protections(
     workspace: Path,
     last_events: Mapping[str, datetime] | None = None,
@@ -57,7 +64,7 @@ def protections(
     now: datetime | None = None,
 ) -> list[Protection]:
     """Every agent that has hooks of ours here or for the user, or that had some a few days ago."""
-    at = Locations(workspace.resolve(), Path.home(), os.environ)
+    at = locations(workspace)
     seen = last_events or {}
     found = [
         replace(one, last_event=seen.get(one.agent))
@@ -105,7 +112,7 @@ def _of(agent: Agent, at: Locations) -> Iterator[Protection]:
 
 
 def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
-    places = agent.hook_files(scope, at, "holdfast")
+    places = agent.hook_files(scope, at, NAME)
     name, path = agent.name, places[0].path
     again = f"holdfast install {name} --{scope}"
     try:
@@ -149,6 +156,39 @@ def _plugin_of(agent: Agent, at: Locations) -> Path | None:
     except HoldfastError:
         return None
     return path if text is not None and '"holdfast@' in text else None
+
+
+def examine_servers(workspace: Path) -> Iterator[Protection]:
+    """Every agent that has our MCP server in its settings, and whether it is as we write it."""
+    at = locations(workspace)
+    for agent, scope in ((agent, scope) for agent in every_agent() for scope in SCOPES):
+        for place in server_files(agent, scope, at, NAME):
+            try:
+                whose = has_server(place)
+                if whose is False:
+                    continue
+                program = server_program(place) if whose else NAME
+                own = place._replace(server=agent.server(program))
+                stale = whose and plan_install(agent, [own], program)[0].differs
+                missing = not_found(program) if whose else None
+            except HoldfastError as error:
+                yield Protection(agent.name, scope, place.path, False, error.message, error.hint)
+                continue
+            told = f"MCP server in {place.path}" + ("" if whose else ", set up by hand")
+            if stale:
+                told = f"{place.path} has the MCP server not as this version writes it"
+            if missing:
+                told = f"the MCP server in {place.path} cannot start: {missing}"
+            cure = f"holdfast install {agent.name} --{scope} --mcp" if stale or missing else None
+            yield Protection(agent.name, scope, place.path, cure is None, told, cure)
+
+
+def server_files(agent: Agent, scope: str, at: Locations, program: str) -> list[SettingsFile]:
+    """The files in which the agent may keep its MCP servers, with the entry of ours."""
+    server = agent.server(program)
+    return [
+        SettingsFile(path, hooks=False, server=server) for path in agent.server_files(scope, at)
+    ]
 
 
 def note_removed(agent: str, scope: str, workspace: Path) -> None:

@@ -1,16 +1,26 @@
-"""Settings files of agents as they are read: text, or what the text says, or why there is none."""
+"""Settings files of agents: read as text or as data, and changed.
+
+    refuse what cannot be written → read each file again → write it atomically
+
+Guarantees: nothing is written when any file cannot be; a file keeps its mode and its owner, and a
+link stays a link (what it leads to is edited); a file that changed since it was read is not
+overwritten. Not guaranteed: that nobody changes it in the instant between the last look and the
+exchange.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.domain.wording import size_words
 from holdfast.interfaces.agent_setup.json_text import NotJson, load
+from holdfast.values.classes import dataclass
 
 _LARGEST = 50 << 20
 """Some agents keep the history of all projects in their settings."""
@@ -29,6 +39,50 @@ def load_toml(text: str) -> dict[str, Any]:
         raise NotToml(str(error)) from None
     except RecursionError:
         raise NotToml("nested too deeply") from None
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file before and after; None means that it is not there. `target` is where it really
+    lies, `owner` the user and the group that it belongs to. `remodelled`: the content is
+    right, and nobody could run it. `kept`: why something of ours stays in it. `shared`: the file
+    is not ours alone."""
+
+    path: Path
+    target: Path
+    before: str | None
+    after: str | None
+    mode: int
+    owner: tuple[int, int] | None
+    remodelled: bool = False
+    kept: str | None = None
+    shared: bool = False
+
+    @property
+    def differs(self) -> bool:
+        return self.before != self.after or (self.remodelled and self.kept is None)
+
+    @property
+    def word(self) -> str:
+        if self.kept is not None:
+            return "kept"
+        if self.before == self.after:
+            return "changed" if self.remodelled else "unchanged"
+        if self.before is None:
+            return "created"
+        return "removed" if self.after is None else "changed"
+
+    @property
+    def diff(self) -> str:
+        import difflib  # no other look at settings needs it
+
+        lines = difflib.unified_diff(
+            (self.before or "").splitlines(keepends=True),
+            (self.after or "").splitlines(keepends=True),
+            os.devnull if self.before is None else str(self.path),
+            os.devnull if self.after is None else str(self.path),
+        )
+        return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
 def read_settings(path: Path) -> tuple[str | None, os.stat_result | None]:
@@ -102,3 +156,84 @@ def folder_rule(folders: Mapping[str, Any], workspace: Path) -> object:
         if workspace.is_relative_to(place):
             rules[len(place.parts)] = rule
     return rules[max(rules)] if rules else None
+
+
+def apply_changes(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
+    """Write what differs. Everything that can be refused is, before the first byte. Directories
+    that are left empty go too, but never one of `keep`, or above it."""
+    pending = [change for change in changes if change.differs]
+    for change in pending:
+        _require_writable(change)
+    for change in pending:
+        try:
+            _write(change, keep)
+        except OSError as error:
+            raise Refused(
+                f"{change.path} cannot be written: {error.strerror}",
+                hint="check its owner, its permissions and the free space",
+            ) from None
+
+
+def _require_writable(change: FileChange) -> None:
+    place = change.target
+    if change.before is not None and not _may(place, os.W_OK):
+        raise Refused(
+            f"{change.path} is read-only",
+            hint=f"allow it, then try again: chmod u+w {shlex.quote(str(place))}",
+        )
+    directory = place.parent
+    while not directory.exists():
+        directory = directory.parent
+    if not directory.is_dir() or not _may(directory, os.W_OK | os.X_OK):
+        raise Refused(
+            f"{change.path} cannot be written: no permission for {directory}",
+            hint="check its owner and permissions",
+        )
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _write(change: FileChange, keep: Sequence[Path]) -> None:
+    place = change.target
+    if read_settings(place)[0] != change.before:
+        raise Refused(f"{change.path} was changed meanwhile", hint="run the command again")
+    if change.after is None:
+        place.unlink()
+        if change.path.is_symlink():
+            change.path.unlink()  # it would lead nowhere
+        _remove_empty(change.path.parent, keep)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    fresh = place.with_name(f".{place.name}.holdfast-{os.getpid()}")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(change.after.encode("utf-8"))
+            file.flush()
+            _give_to_owner(file.fileno(), change)
+            os.fchmod(file.fileno(), change.mode)
+            os.fsync(file.fileno())
+        os.replace(fresh, place)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _give_to_owner(fd: int, change: FileChange) -> None:
+    """What belongs to another user or group goes on doing so. A group that we cannot give it to
+    would keep out who may read it now: that is refused."""
+    made = os.fstat(fd)
+    if change.owner is not None and change.owner != (made.st_uid, made.st_gid):
+        os.fchown(fd, *change.owner)
+
+
+def _remove_empty(directory: Path, keep: Sequence[Path]) -> None:
+    """Directories that hold nothing any more, up to those that stay."""
+    while any(directory.is_relative_to(root) and directory != root for root in keep):
+        try:
+            directory.rmdir()
+        except OSError:
+            return
+        directory = directory.parent

@@ -41,8 +41,7 @@ example:
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent whose hooks are installed, and one for what they could not save."""
     from holdfast.domain.repair_plan import Gravity, Symptom
-    from holdfast.interfaces.agent_setup.installation import examine_servers
-    from holdfast.interfaces.agent_setup.protection import protections
+    from holdfast.interfaces.agent_setup.protection import examine_servers, protections
     from holdfast.interfaces.hooks.automation import problem_log
 
     workspace = _workspace(invocation.directory.absolute())

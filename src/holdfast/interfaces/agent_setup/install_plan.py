@@ -1,19 +1,13 @@
-"""What an installation changes: planned as data, then applied.
-
-    read every file once → plan the new text of each, or refuse as a whole
-    refuse what cannot be written → read each file again → write it atomically
+"""What an installation changes, planned as data: read every file once, then plan the new text of
+each, or refuse as a whole.
 
 Guarantees: a file that is invalid or somebody else's is refused. A file of ours, or a command, that
 somebody has edited is theirs, too: what can be told apart is, and the rest is left and named.
-Nothing is written when any file cannot be; a file keeps its mode and its owner, and a link stays a
-link (what it leads to is edited); a file that changed since it was read is not overwritten. Not
-guaranteed: that nobody changes it in the instant between the last look and the exchange.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -35,56 +29,12 @@ from holdfast.interfaces.agent_setup.mcp_server_edit import (
     with_server,
     without_server,
 )
-from holdfast.interfaces.agent_setup.settings_file import NotToml, read_settings
+from holdfast.interfaces.agent_setup.settings_file import FileChange, NotToml, read_settings
 from holdfast.interfaces.agent_setup.shipped_files import is_untouched, names_us
 from holdfast.interfaces.agents.agent import Agent, SettingsFile
-from holdfast.values.classes import dataclass, replace
+from holdfast.values.classes import replace
 
 _EDITED = "it was edited since it was written, and what is whose cannot be told apart"
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """One file before and after; None means that it is not there. `target` is where it really
-    lies, `owner` the user and the group that it belongs to. `remodelled`: the content is
-    right, and nobody could run it. `kept`: why something of ours stays in it. `shared`: the file
-    is not ours alone."""
-
-    path: Path
-    target: Path
-    before: str | None
-    after: str | None
-    mode: int
-    owner: tuple[int, int] | None
-    remodelled: bool = False
-    kept: str | None = None
-    shared: bool = False
-
-    @property
-    def differs(self) -> bool:
-        return self.before != self.after or (self.remodelled and self.kept is None)
-
-    @property
-    def word(self) -> str:
-        if self.kept is not None:
-            return "kept"
-        if self.before == self.after:
-            return "changed" if self.remodelled else "unchanged"
-        if self.before is None:
-            return "created"
-        return "removed" if self.after is None else "changed"
-
-    @property
-    def diff(self) -> str:
-        import difflib  # no other look at settings needs it
-
-        lines = difflib.unified_diff(
-            (self.before or "").splitlines(keepends=True),
-            (self.after or "").splitlines(keepends=True),
-            os.devnull if self.before is None else str(self.path),
-            os.devnull if self.after is None else str(self.path),
-        )
-        return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
 def plan_install(agent: Agent, places: Iterable[SettingsFile], program: str) -> list[FileChange]:
@@ -275,84 +225,3 @@ def _invalid(place: SettingsFile, error: NotJson | NotToml) -> Refused:
     return Refused(
         f"{place.path} is not valid: {error}", hint="correct the file first; nothing was changed"
     )
-
-
-def apply_changes(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
-    """Write what differs. Everything that can be refused is, before the first byte. Directories
-    that are left empty go too, but never one of `keep`, or above it."""
-    pending = [change for change in changes if change.differs]
-    for change in pending:
-        _require_writable(change)
-    for change in pending:
-        try:
-            _write(change, keep)
-        except OSError as error:
-            raise Refused(
-                f"{change.path} cannot be written: {error.strerror}",
-                hint="check its owner, its permissions and the free space",
-            ) from None
-
-
-def _require_writable(change: FileChange) -> None:
-    place = change.target
-    if change.before is not None and not _may(place, os.W_OK):
-        raise Refused(
-            f"{change.path} is read-only",
-            hint=f"allow it, then try again: chmod u+w {shlex.quote(str(place))}",
-        )
-    directory = place.parent
-    while not directory.exists():
-        directory = directory.parent
-    if not directory.is_dir() or not _may(directory, os.W_OK | os.X_OK):
-        raise Refused(
-            f"{change.path} cannot be written: no permission for {directory}",
-            hint="check its owner and permissions",
-        )
-
-
-def _may(path: Path, mode: int) -> bool:
-    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _write(change: FileChange, keep: Sequence[Path]) -> None:
-    place = change.target
-    if read_settings(place)[0] != change.before:
-        raise Refused(f"{change.path} was changed meanwhile", hint="run the command again")
-    if change.after is None:
-        place.unlink()
-        if change.path.is_symlink():
-            change.path.unlink()  # it would lead nowhere
-        _remove_empty(change.path.parent, keep)
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    fresh = place.with_name(f".{place.name}.holdfast-{os.getpid()}")
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(change.after.encode("utf-8"))
-            file.flush()
-            _give_to_owner(file.fileno(), change)
-            os.fchmod(file.fileno(), change.mode)
-            os.fsync(file.fileno())
-        os.replace(fresh, place)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-
-
-def _give_to_owner(fd: int, change: FileChange) -> None:
-    """What belongs to another user or group goes on doing so. A group that we cannot give it to
-    would keep out who may read it now: that is refused."""
-    made = os.fstat(fd)
-    if change.owner is not None and change.owner != (made.st_uid, made.st_gid):
-        os.fchown(fd, *change.owner)
-
-
-def _remove_empty(directory: Path, keep: Sequence[Path]) -> None:
-    """Directories that hold nothing any more, up to those that stay."""
-    while any(directory.is_relative_to(root) and directory != root for root in keep):
-        try:
-            directory.rmdir()
-        except OSError:
-            return
-        directory = directory.parent
