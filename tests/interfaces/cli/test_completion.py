@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.interfaces.cli.arguments import make_parser
-from holdfast.interfaces.cli.completion.grammar import SHELLS, WORDS, Kind, verbs
+from holdfast.interfaces.cli.completion.scripts import SHELLS, WORDS, Kind, verbs
 from holdfast.interfaces.cli.verbs import VERBS
 from tests.interfaces.cli.command_line import CommandLine, run
 
@@ -136,6 +136,26 @@ def test_every_script_knows_every_command_and_option(shell: str) -> None:
                 as_fish = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
                 about = [line for line in script.splitlines() if verb in line]
                 assert any(name in line or as_fish in line for line in about), (verb, name)
+
+
+@pytest.mark.requirement("CL-1")
+@pytest.mark.parametrize("verb", ["config", "key", "sessions"])
+def test_zsh_and_fish_say_what_each_action_does(verb: str) -> None:
+    actions = import_module(f"holdfast.interfaces.cli.commands.{verb}").ACTIONS
+    zsh, fish = run("completion", "zsh").out, run("completion", "fish").out
+    [offered] = [
+        line.partition("found=(")[2]
+        for line in zsh.partition("_holdfast_actions() {")[2].splitlines()
+        if line.strip().startswith(f"{verb})")
+    ][:1]
+    assert shlex.split(offered.removesuffix(") ;;")) == [
+        f"{action}:{said}" for action, said in actions.items()
+    ]
+    assert "_describe action found" in zsh
+    begin = f"complete -c holdfast -n '__holdfast_word {verb} 0' -a"
+    for action, said in actions.items():
+        escaped = said.replace("'", "\\'")
+        assert f"{begin} {action} -d '{escaped}'" in fish
 
 
 def test_every_kind_of_word_is_known_to_completion() -> None:

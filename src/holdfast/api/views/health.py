@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
 from holdfast.api.views.changes import ChangeView, change_view
 from holdfast.api.views.checkpoints import (
@@ -23,6 +23,8 @@ from holdfast.domain.trees.changes import ChangeType
 from holdfast.domain.wording import iso, iso_from_ns
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.api.automation import Problem as HookProblem
     from holdfast.api.automation import WatchStatus
     from holdfast.api.health import Degraded, LastAction, LastCleanup, WorkspaceStatus
@@ -119,6 +121,23 @@ class AgentView(TypedDict):
     finding: str
     cure: str | None
     last_event: str | None
+
+
+class AgentProtection(Protocol):
+    """The hooks of an agent, as its set-up describes them."""
+
+    @property
+    def agent(self) -> str: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def protected(self) -> bool: ...
+    @property
+    def finding(self) -> str: ...
+    @property
+    def cure(self) -> str | None: ...
+    @property
+    def last_event(self) -> "datetime | None": ...
 
 
 class CleanupNoteView(TypedDict):
@@ -260,7 +279,7 @@ def status_view(
     *,
     watch: dict[str, Any] | None,
     hook_problems: HookProblemsView,
-    agents: list[AgentView],
+    agents: "Iterable[AgentProtection]",
     next_step: str,
     skipped: bool,
 ) -> StatusView:
@@ -289,7 +308,7 @@ def status_view(
         "git": found.git,
         "last": _last(found.last),
         "redo": found.redo,
-        "agents": agents,
+        "agents": [_agent(one) for one in agents],
         "next": next_step,
         "skipped_counts": dict(Counter(skip.reason.value for skip in found.skipped)),
         "warnings": [gap.finding for gap in found.gaps],
@@ -300,6 +319,17 @@ def status_view(
     if skipped:
         view["skipped"] = skipped_view(found.skipped)
     return view
+
+
+def _agent(one: AgentProtection) -> AgentView:
+    return {
+        "agent": one.agent,
+        "scope": one.scope,
+        "protected": one.protected,
+        "finding": one.finding,
+        "cure": one.cure,
+        "last_event": None if one.last_event is None else iso(one.last_event),
+    }
 
 
 def _cleanup(last: "LastCleanup | None") -> CleanupNoteView | None:

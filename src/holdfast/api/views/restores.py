@@ -4,14 +4,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from holdfast.api.views.changes import NumberedHunkView
+from holdfast.api.views.changes import NumberedHunkView, numbered_hunk_view
 from holdfast.api.views.git import GitDriftView, GitNowView, git_drift_view, git_now_view
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import count_steps
 from holdfast.domain.wording import iso, remarks_in
 
 if TYPE_CHECKING:
+    from holdfast.api.sessions import ResetOutcome
     from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.diff.hunk_choice import NumberedHunk
     from holdfast.domain.git.drift import PresentGit
     from holdfast.domain.outcomes import PathProblem, RestoreOutcome
     from holdfast.domain.restore.plan import (
@@ -99,11 +101,15 @@ def restored_view(
     elapsed_ms: float,
     git_now: "PresentGit | None",
     working: Sequence[str] = (),
+    *,
+    reset: "ResetOutcome | None" = None,
+    undone: UndoneView | None = None,
+    hunks: "Sequence[NumberedHunk]" = (),
 ) -> RestoreView:
     """`working` warns of agents that were at work when it began."""
     counts = count_steps(outcome.steps)
     warnings = [*working, *outcome.warnings]
-    return {
+    view: RestoreView = {
         "restored_to": outcome.restored_to,
         "safety_checkpoint": outcome.safety if outcome.recorded else None,
         "operations": _steps(outcome.steps),
@@ -124,6 +130,15 @@ def restored_view(
         "git_now": git_now_view(git_now),
         "dry_run": False,
     }
+    _add_choice(view, undone, hunks)
+    if reset is None:
+        return view
+    return {
+        "reset_to": reset.reset_to,
+        "new_session": reset.new_round,
+        "abandoned": reset.abandoned,
+        **view,
+    }
 
 
 def planned_view(
@@ -133,11 +148,14 @@ def planned_view(
     git_now: "PresentGit | None",
     *,
     best_effort: bool,
+    abandoned: str | None = None,
+    undone: UndoneView | None = None,
+    hunks: "Sequence[NumberedHunk]" = (),
 ) -> RestoreView:
-    """The same for a restore that did not happen."""
+    """The same for a restore that did not happen; `abandoned` is the round that a reset ends."""
     counts = count_steps(plan.steps)
     blocked = _reasons(plan.blocked)
-    return {
+    view: RestoreView = {
         "restored_to": target.id,
         "safety_checkpoint": None,
         "operations": _steps(plan.steps),
@@ -158,6 +176,19 @@ def planned_view(
         "git_now": git_now_view(git_now),
         "dry_run": True,
     }
+    if abandoned is not None:
+        view["abandoned"] = abandoned
+    _add_choice(view, undone, hunks)
+    return view
+
+
+def _add_choice(
+    view: RestoreView, undone: UndoneView | None, hunks: "Sequence[NumberedHunk]"
+) -> None:
+    if undone is not None:
+        view["undone"] = undone
+    if hunks:
+        view["hunks"] = [numbered_hunk_view(hunk) for hunk in hunks]
 
 
 def undone_view(step: "UndoStep", words: str, when: datetime | None) -> UndoneView:

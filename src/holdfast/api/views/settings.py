@@ -21,6 +21,13 @@ class TrustedSettingsView(TypedDict):
     applied: dict[str, Any]
 
 
+class EditedSettingsView(TypedDict, total=False):
+    """The settings file that was edited, or the settings of the store that were changed."""
+
+    edited: str
+    changed: list[str]
+
+
 def setting_view(key: str, value: Any, origin: str, warning: str | None = None) -> SettingView:
     view: SettingView = {"key": key, "value": plain_value(key, value), "origin": origin}
     if warning is not None:

@@ -21,9 +21,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.api.views.changes import change_view
+from holdfast.api.views.setup import DemoStepView
 from holdfast.api.workspace import Workspace, open_workspace
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.intent import make_intent
@@ -126,9 +127,9 @@ class Step:
     said: str
     verified: bool | None = None
     changes: tuple[Change, ...] = ()
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: DemoStepView = field(default_factory=DemoStepView)
 
-    def to_dict(self) -> dict[str, Any]:
+    def view(self) -> DemoStepView:
         return {
             "title": self.title,
             "commands": list(self.commands),
@@ -198,7 +199,7 @@ class Story:
             f"as {'before' if to_good else 'after'} the wreck" if same else "not as it should be"
         )
         said = f"{summary(outcome.steps)}; tree hash {found[:10]}, {words}"
-        facts = {"tree_hash": found, "expected_tree_hash": wanted}
+        facts = DemoStepView(tree_hash=found, expected_tree_hash=wanted)
         commands = (f"holdfast {command} --yes",)
         return Step(title, commands, ms, said, same and outcome.verified, facts=facts)
 
@@ -224,7 +225,9 @@ def _save(opened: Workspace, title: str, name: str) -> Step:
     made = outcome.checkpoint
     said = f"saved {short(made.id)}: {files_words(made)}, {change_words(made.changed)}"
     commands = (f'holdfast checkpoint "…" --name {name}',)
-    return Step(title, commands, ms, said, not outcome.failures, facts={"checkpoint": made.id})
+    return Step(
+        title, commands, ms, said, not outcome.failures, facts=DemoStepView(checkpoint=made.id)
+    )
 
 
 def _changes_words(changes: Sequence[Change]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.diff.hunk_choice import NumberedHunk
@@ -36,6 +36,7 @@ from holdfast.interfaces.cli.terminal import DIM, Terminal, visible
 
 if TYPE_CHECKING:
     from holdfast.api.restores import RestoreRequest
+    from holdfast.api.views.restores import UndoneView
     from holdfast.api.workspace import Workspace
 
 PARTIAL = 3
@@ -50,14 +51,13 @@ def restore_and_report(
     hunks: Sequence[NumberedHunk] = (),
     *,
     what: str | None = None,
-    also: Mapping[str, Any] | None = None,
+    undone: UndoneView | None = None,
     steps_back: int = 1,
 ) -> int:
-    """Carry out a request, or only show it; returns the exit status. `what` it undoes, in words;
-    `also` is told besides as JSON; `steps_back` of undo or redo lead back."""
-    besides = dict(also or {})
+    """Carry out a request, or only show it; returns the exit status. `what` it undoes, in words,
+    and `undone`, as data; `steps_back` of undo or redo lead back."""
     if invocation.options.dry_run:
-        return _preview(invocation, opened, request, hunks, what, besides)
+        return _preview(invocation, opened, request, hunks, what, undone)
     working: tuple[str, ...] = ()
     shown = None
     if invocation.options.yes:
@@ -70,37 +70,28 @@ def restore_and_report(
     with invocation.busy("restoring", opened), _answering_ctrl_c(invocation):
         outcome = opened.restores.restore(request)
     invocation.so_far = RESTORE_DONE if outcome.recorded else NOTHING_CHANGED
-    rounds = _rounds(opened, request, outcome)
+    reset = None
+    if request.kind is OperationKind.RESET:
+        reset = opened.rounds.reset_outcome(request.session_id, outcome)
     if invocation.json:
         from holdfast.api.views.restores import restored_view
 
-        git = opened.restores.git_now(outcome)
-        view = restored_view(outcome, invocation.elapsed_ms, git, working)
-        invocation.emit({**rounds, **view, **_hunks_as_json(hunks), **besides})
+        git, took_ms = opened.restores.git_now(outcome), invocation.elapsed_ms
+        invocation.emit(
+            restored_view(outcome, took_ms, git, working, reset=reset, undone=undone, hunks=hunks)
+        )
     else:
         _show(invocation, opened, request, outcome, shown, what, steps_back)
         _tell_of_head(invocation.terminal, opened, request, outcome)
         show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
         if shown is None:
             _tell_of_git(invocation.terminal, opened, request, outcome)
-        if rounds and rounds["abandoned"] is not None:
-            ended, begun = map(round_title, (rounds["abandoned"], rounds["new_session"]))
+        if reset is not None and reset.abandoned is not None:
+            ended, begun = round_title(reset.abandoned), round_title(reset.new_round)
             line = f"  {ended} is abandoned; {begun} begins"
             invocation.terminal.sentence(invocation.terminal.paint(line, DIM))
     failed = any(component.status == FAILED for component in outcome.components)
     return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
-
-
-def _rounds(opened: Workspace, request: RestoreRequest, outcome: RestoreOutcome) -> dict[str, Any]:
-    """What a reset says besides; nothing for other restores."""
-    if request.kind is not OperationKind.RESET:
-        return {}
-    ended = opened.rounds.reset_outcome(request.session_id, outcome)
-    return {
-        "reset_to": ended.reset_to,
-        "new_session": ended.new_round,
-        "abandoned": ended.abandoned,
-    }
 
 
 def _show(
@@ -192,21 +183,13 @@ def _saved_elsewhere(
     return [(path, saved) for path, saved in found if saved is not None]
 
 
-def _hunks_as_json(hunks: Sequence[NumberedHunk]) -> dict[str, Any]:
-    if not hunks:
-        return {}
-    from holdfast.api.views.changes import numbered_hunk_view
-
-    return {"hunks": [numbered_hunk_view(hunk) for hunk in hunks]}
-
-
 def _preview(
     invocation: Invocation,
     opened: Workspace,
     request: RestoreRequest,
     hunks: Sequence[NumberedHunk],
     what: str | None,
-    besides: dict[str, Any],
+    undone: UndoneView | None,
 ) -> int:
     with invocation.busy("planning", opened):
         plan = opened.restores.plan(request)
@@ -214,13 +197,17 @@ def _preview(
     if invocation.json:
         from holdfast.api.views.restores import planned_view
 
-        git = opened.restores.git_now()
         view = planned_view(
-            request.target, plan, invocation.elapsed_ms, git, best_effort=request.best_effort
+            request.target,
+            plan,
+            invocation.elapsed_ms,
+            opened.restores.git_now(),
+            best_effort=request.best_effort,
+            abandoned=abandoned,
+            undone=undone,
+            hunks=hunks,
         )
-        if abandoned is not None:
-            view["abandoned"] = abandoned
-        invocation.emit({**view, **_hunks_as_json(hunks), **besides})
+        invocation.emit(view)
         return 0
     show_plan(invocation.terminal, request, plan, abandoned, what)
     show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))

@@ -77,17 +77,7 @@ def status_data(status: Status, now: datetime, *, listed: bool) -> StatusView:
         status.found,
         watch=status.watch,
         hook_problems=hook_problems_view(status.problems),
-        agents=[
-            {
-                "agent": one.agent,
-                "scope": one.scope,
-                "protected": one.protected,
-                "finding": one.finding,
-                "cure": one.cure,
-                "last_event": None if one.last_event is None else iso(one.last_event),
-            }
-            for one in status.agents
-        ],
+        agents=status.agents,
         next_step=next_words(status, now),
         skipped=listed,
     )

@@ -5,5 +5,5 @@ and returns the exit status. Everything else is imported when it runs. A module 
 
     ANSWERS = True          its output is the answer to a question, which --quiet does not hide
     AGENT_WARNING = False   no warning after it about agents that are not protected
-    ACTIONS                 the first words that it takes, for completion
+    ACTIONS                 the first words that it takes, each with what it does, for completion
 """

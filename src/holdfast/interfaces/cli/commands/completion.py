@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib import import_module
 
 from holdfast.api.workspace import Workspace
 from holdfast.domain.checkpoints import Checkpoint
@@ -39,7 +38,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.completion.grammar import SHELLS, Kind, verbs
+    from holdfast.interfaces.cli.completion.scripts import SHELLS, Kind, script
 
     words = invocation.all_words
     if words and words[0] in (Kind.CHECKPOINT, Kind.SESSION, Kind.PATH):
@@ -51,38 +50,41 @@ def run(invocation: Invocation) -> int:
         raise UsageError(
             f"there is no completion for {words[0]!r}", hint=f"there is for: {', '.join(SHELLS)}"
         )
-    script = import_module(f"holdfast.interfaces.cli.completion.{words[0]}").script(verbs())
     if invocation.json:
-        invocation.emit({"shell": words[0], "script": script})
+        from holdfast.api.views.setup import CompletionScriptView
+
+        invocation.emit(CompletionScriptView(shell=words[0], script=script(words[0])))
     else:
-        invocation.terminal.write(script)
+        invocation.terminal.write(script(words[0]))
     return 0
 
 
 def _list_candidates(invocation: Invocation, kind: str, words: list[str]) -> int:
-    """What the scripts ask while somebody types; there is nobody to read an error."""
-    from holdfast.interfaces.cli.commands import completion as candidates
-    from holdfast.interfaces.cli.completion.grammar import Kind
+    """What the scripts ask while somebody types: one candidate a line, then a tab and what it is.
+    Nothing is changed and nothing is waited for. After an error there are no candidates."""
+    from holdfast.interfaces.cli.completion.scripts import Kind
 
     try:
         with invocation.open(passive=True) as opened:
             if kind == Kind.PATH:
-                found = list(candidates.paths(invocation, opened, words[0] if words else ""))
+                found = list(_paths(invocation, opened, words[0] if words else ""))
             elif kind == Kind.SESSION:
-                found = list(candidates.sessions(invocation, opened))
+                found = list(_sessions(opened))
             else:
-                found = list(candidates.checkpoints(invocation, opened))
+                found = list(_checkpoints(invocation, opened))
     except HoldfastError:
         return 0
     if invocation.json:
-        invocation.emit([{"value": value, "description": said} for value, said in found])
+        from holdfast.api.views.setup import CandidateView
+
+        invocation.emit([CandidateView(value=value, description=said) for value, said in found])
         return 0
     for value, said in found:
         invocation.terminal.line(f"{value}\t{said}")
     return 0
 
 
-def checkpoints(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
+def _checkpoints(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
     """Ways to write HEAD first, then names, then ids, each newest first."""
     scope = invocation.scope(opened)
     found = opened.history.checkpoints(scope, limit=_MOST)
@@ -96,14 +98,14 @@ def checkpoints(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str
     yield from ((short(one.id), _describe(invocation, one)) for one in found)
 
 
-def sessions(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
-    sessions = opened.sessions
-    for session in reversed(sessions.listed()):
-        yield str(session.id), visible(session.title or sessions.status(session).value)
+def _sessions(opened: Workspace) -> Iterator[tuple[str, str]]:
+    for session in reversed(opened.sessions.listed()):
+        said = session.title or opened.sessions.status(session).value
+        yield str(session.id), visible(said)
 
 
-def paths(invocation: Invocation, opened: Workspace, typed: str) -> Iterator[tuple[str, str]]:
-    """What the checkpoint that the work stands on has there: also what is gone from the disk."""
+def _paths(invocation: Invocation, opened: Workspace, typed: str) -> Iterator[tuple[str, str]]:
+    """What HEAD has there, even if it is gone from the disk."""
     head = opened.head(invocation.scope(opened))
     directory, begun = os.path.split(typed)
     if head is None:

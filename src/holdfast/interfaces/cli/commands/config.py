@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.api.views.settings import (
+    EditedSettingsView,
     TrustedSettingsView,
     plain_value,
     setting_view,
@@ -22,13 +23,14 @@ from holdfast.interfaces.cli.wording import size
 
 ANSWERS = True
 ACTIONS = {
-    "list": "",
-    "get": " KEY",
-    "set": " KEY VALUE",
-    "unset": " KEY",
-    "edit": " [--user | --project]",
-    "trust": "",
+    "list": "show every setting",
+    "get": "show one setting",
+    "set": "change a setting",
+    "unset": "remove the value of the store",
+    "edit": "open the settings in your editor",
+    "trust": "apply the project's file as it is now",
 }
+_WORDS = {"get": " KEY", "set": " KEY VALUE", "unset": " KEY", "edit": " [--user | --project]"}
 
 
 def configure(parser: Parser) -> None:
@@ -66,7 +68,7 @@ def run(invocation: Invocation) -> int:
     if action not in ACTIONS:
         raise UsageError(
             f"config does not know {action!r}",
-            hint="use: " + ", ".join(f"config {name}{form}" for name, form in ACTIONS.items()),
+            hint="use: " + ", ".join(f"config {name}{_WORDS.get(name, '')}" for name in ACTIONS),
         )
     _require_words(action, words)
     options = invocation.options
@@ -91,14 +93,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _require_words(action: str, words: list[str]) -> None:
-    least = ACTIONS[action].count(" ") if action != "edit" else 0
+    form = _WORDS.get(action, "")
+    least = form.count(" ") if action != "edit" else 0
     if len(words) >= least and (len(words) == least or action == "set"):
         return
-    missing = ACTIONS[action].split()[len(words) :]
+    missing = form.split()[len(words) :]
     wrong = f"{' and '.join(missing)} missing" if missing else f"unexpected {words[least]!r}"
-    raise UsageError(
-        f"config {action}: {wrong}", hint=f"use: holdfast config {action}{ACTIONS[action]}"
-    )
+    raise UsageError(f"config {action}: {wrong}", hint=f"use: holdfast config {action}{form}")
 
 
 def _edit(invocation: Invocation) -> int:
@@ -113,14 +114,14 @@ def _edit(invocation: Invocation) -> int:
         edit_file(invocation, file)
         if options.project:  # who has just written it agrees with it
             trust_settings(file.parent.parent, os.environ)
-        told: dict[str, Any] = {"edited": str(file)}
+        view = EditedSettingsView(edited=str(file))
         said = f"Edited {visible(str(file))}"
     else:
         changed = edit_store(invocation, lambda key, value: _toml(plain_value(key, value)))
-        told = {"changed": changed}
+        view = EditedSettingsView(changed=changed)
         said = f"Changed {', '.join(changed)}" if changed else "Nothing was changed"
     if invocation.json:
-        invocation.emit(told)
+        invocation.emit(view)
     else:
         invocation.terminal.line(said)
     return 0

@@ -49,9 +49,11 @@ def run(invocation: Invocation) -> int:
                 _show(terminal, len(told), step)
     checks = [step.verified for step in told if step.verified is not None]
     if invocation.json:
-        described = [step.to_dict() for step in told]
-        took_ms = invocation.elapsed_ms
-        invocation.emit({"ok": all(checks), "steps": described, "elapsed_ms": took_ms})
+        from holdfast.api.views.setup import DemoView
+
+        steps = [step.view() for step in told]
+        view = DemoView(ok=all(checks), steps=steps, elapsed_ms=invocation.elapsed_ms)
+        invocation.emit(view)
     else:
         _conclude(invocation, checks)
     return 0 if all(checks) else _FAILED

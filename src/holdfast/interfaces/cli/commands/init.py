@@ -92,8 +92,12 @@ def run(invocation: Invocation) -> int:
         encrypted = opened.is_encrypted
     created = known != workspace
     if invocation.json:
-        said = {"workspace": str(workspace), "store": str(store), "created": created}
-        invocation.emit(said | {"encrypted": encrypted})
+        from holdfast.api.views.setup import StoreView
+
+        view = StoreView(
+            workspace=str(workspace), store=str(store), created=created, encrypted=encrypted
+        )
+        invocation.emit(view)
         return 0
     terminal = invocation.terminal
     word = "protects" if created else "already protects"

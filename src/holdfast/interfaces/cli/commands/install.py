@@ -17,6 +17,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
 
 if TYPE_CHECKING:
+    from holdfast.api.views.setup import InstallationView
     from holdfast.interfaces.agent_setup.installation import Installation
 
 AGENT_WARNING = False
@@ -142,20 +143,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
     changed = [change for change in done.changes if change.word != "unchanged"]
     kept = any(change.kept for change in changed)
     if invocation.json:
-        invocation.emit(
-            {
-                "agent": agent,
-                "scope": chosen_scope(invocation),
-                "files": [
-                    {"path": str(c.path), "change": c.word, "diff": c.diff} for c in done.changes
-                ],
-                "dry_run": dry_run,
-                "verified": None if done.test_event_ms is None else True,
-                "test_event_ms": done.test_event_ms,
-                "withheld": None if done.withheld is None else done.withheld._asdict(),
-                "notes": list(done.notes),
-            }
-        )
+        invocation.emit(_view(agent, chosen_scope(invocation), done, dry_run=dry_run))
         return _LEFT if kept else 0
     terminal = invocation.terminal
     if dry_run:
@@ -193,6 +181,25 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
     return _LEFT if kept else 0
 
 
+def _view(agent: str, scope: str, done: Installation, *, dry_run: bool) -> InstallationView:
+    from holdfast.api.views.setup import FileChangeView, InstallationView, WithheldView
+
+    held = done.withheld
+    return InstallationView(
+        agent=agent,
+        scope=scope,
+        files=[
+            FileChangeView(path=str(one.path), change=one.word, diff=one.diff)
+            for one in done.changes
+        ],
+        dry_run=dry_run,
+        verified=None if done.test_event_ms is None else True,
+        test_event_ms=done.test_event_ms,
+        withheld=None if held is None else WithheldView(reason=held.reason, cure=held.cure),
+        notes=list(done.notes),
+    )
+
+
 def _show_remains(invocation: Invocation) -> None:
     """What is left of Holdfast in this workspace, and how to remove that too."""
     from holdfast.domain.paths import MARKER_DIRECTORY
@@ -220,9 +227,12 @@ def _plugin(invocation: Invocation, agent: str) -> int:
     target = invocation.directory / Path(invocation.options.plugin).expanduser()
     written = write_plugin(target, dry_run=invocation.options.dry_run)
     if invocation.json:
+        from holdfast.api.views.setup import PluginView
+
         paths = [str(path) for path in written]
         dry_run = invocation.options.dry_run
-        invocation.emit({"agent": agent, "plugin": str(target), "files": paths, "dry_run": dry_run})
+        view = PluginView(agent=agent, plugin=str(target), files=paths, dry_run=dry_run)
+        invocation.emit(view)
         return 0
     for path in written:
         invocation.terminal.sentence(f"  {visible(str(path))}")

@@ -17,7 +17,12 @@ from holdfast.interfaces.cli.terminal import DIM, visible
 if TYPE_CHECKING:
     from holdfast.api.stores import Secret
 ANSWERS = True
-ACTIONS = {"list": 0, "add": 0, "change": 0, "remove": 1}
+ACTIONS = {
+    "list": "list the keys",
+    "add": "add one more key",
+    "change": "replace the key that was used",
+    "remove": "remove a key",
+}
 
 
 def configure(parser: Parser) -> None:
@@ -46,7 +51,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     action, *words = invocation.all_words or ["list"]
-    if action not in ACTIONS or len(words) != ACTIONS[action]:
+    if action not in ACTIONS or len(words) != (action == "remove"):
         raise UsageError(
             f"key does not take {' '.join([action, *words])!r}",
             hint="use: key list, key add, key change, key remove ID",
@@ -66,9 +71,10 @@ def run(invocation: Invocation) -> int:
         elif action == "remove":
             keys.remove(words[0])
         slots = keys.all()
-    listed = [{"id": slot.id, "kind": slot.kind, "used": slot.id == used} for slot in slots]
     if invocation.json:
-        invocation.emit({"keys": listed})
+        from holdfast.api.views.setup import keys_view
+
+        invocation.emit(keys_view(slots, used))
         return 0
     terminal = invocation.terminal
     if action != "list":

@@ -154,8 +154,10 @@ def _require_package() -> None:
 
 def _tell(invocation: Invocation, address: str, token_file: Path | None) -> None:
     if invocation.json:
+        from holdfast.api.views.setup import McpServerView
+
         token = None if token_file is None else str(token_file)
-        invocation.emit({"url": address, "token_file": token})
+        invocation.emit(McpServerView(url=address, token_file=token))
     else:
         invocation.terminal.line(f"Serving on {address}")
         if token_file is not None:

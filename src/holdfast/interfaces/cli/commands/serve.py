@@ -64,7 +64,9 @@ def run(invocation: Invocation) -> int:
         bound_log()
         _detach(int(ready))
     elif invocation.json:
-        invocation.emit({"socket": listener.path, "pid": os.getpid()})
+        from holdfast.api.views.setup import DaemonView
+
+        invocation.emit(DaemonView(socket=str(listener.path), pid=os.getpid()))
     else:
         invocation.terminal.line(f"Listening on {listener.path}. Ctrl-C ends it.")
     invocation.terminal.flush()

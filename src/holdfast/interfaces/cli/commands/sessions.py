@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
 
 ANSWERS = True
-ACTIONS = {"rename": 2, "end": 1, "archive": 1, "delete": 1}
+ACTIONS = {
+    "rename": "give a session a title",
+    "end": "say that a session is over",
+    "archive": "close a session for good",
+    "delete": "delete a session with its checkpoints",
+}
 _DONE = {"rename": "Renamed", "end": "Ended", "archive": "Archived", "delete": "Deleted"}
 _NAMES = (" ", "title", "agent", "status", "checkpoints", "unapproved", "last activity", "id")
 _LONGEST_TITLE = 48
@@ -59,7 +64,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     words = invocation.all_words
-    if words and (words[0] not in ACTIONS or len(words) != 1 + ACTIONS[words[0]]):
+    if words and (words[0] not in ACTIONS or len(words) != (3 if words[0] == "rename" else 2)):
         raise UsageError(
             f"sessions does not take {' '.join(words)!r}",
             hint="use: sessions, sessions rename S TITLE, sessions end S, sessions archive S, "

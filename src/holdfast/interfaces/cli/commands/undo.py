@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError, NotFound, NothingToUndo, Refused, UsageError
 from holdfast.domain.ids import short
@@ -19,6 +18,7 @@ from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.api.restores import RestoreRequest, UndoStep
+    from holdfast.api.views.restores import UndoneView
     from holdfast.api.workspace import Workspace
 _MOST_BELOW = 5
 
@@ -127,14 +127,14 @@ def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -
         invocation.terminal.warn(f"not restored: {visible(line)}")
     when = step.at
     told = words if when is None else f"{words} ({ago(when, invocation.now)})"
-    also = None
+    undone = None
     if invocation.json:
         from holdfast.api.views.restores import undone_view
 
-        also = {"undone": undone_view(step, words, when)}
+        undone = undone_view(step, words, when)
     if step.undone is None:  # the plan shows files outside too, and one question is for all of it
-        return restore_and_report(invocation, opened, request, what=told, also=also)
-    return undo_or_redo(invocation, opened, request, told, also, steps_back=step.steps)
+        return restore_and_report(invocation, opened, request, what=told, undone=undone)
+    return undo_or_redo(invocation, opened, request, told, undone, steps_back=step.steps)
 
 
 def undo_or_redo(
@@ -142,13 +142,12 @@ def undo_or_redo(
     opened: Workspace,
     request: RestoreRequest,
     what: str | None = None,
-    also: Mapping[str, Any] | None = None,
+    undone: UndoneView | None = None,
     *,
     steps_back: int = 1,
 ) -> int:
     """With those files outside the workspace that were agreed to, if it is about any. `what` is
-    undone or redone, in words; `also` is told besides as JSON; `steps_back` of undo or redo lead
-    back."""
+    undone or redone, in words, and `undone`, as data; `steps_back` of undo or redo lead back."""
     from holdfast.interfaces.cli.restore_choices import EXTERNAL, choose_external
     from holdfast.interfaces.cli.restore_dialog import PARTIAL, restore_and_report
 
@@ -156,7 +155,7 @@ def undo_or_redo(
     if any(name == EXTERNAL for name, _ in request.components):
         request, incomplete = choose_external(invocation, opened, request)
     status = restore_and_report(
-        invocation, opened, request, what=what, also=also, steps_back=steps_back
+        invocation, opened, request, what=what, undone=undone, steps_back=steps_back
     )
     return status or (PARTIAL * incomplete)
 

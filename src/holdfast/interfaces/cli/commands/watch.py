@@ -19,12 +19,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import Busy, NoSpace, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
+from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
     from holdfast.api.automation import WatchedWorkspace
@@ -206,8 +207,7 @@ def _say_how(invocation: Invocation, workspace: WatchedWorkspace) -> None:
     elif status.unproven:
         how = "Watching, and looking once a minute, at every file"
     else:
-        number = status.directories
-        how = f"Watching {number:,} {'directory' if number == 1 else 'directories'}"
+        how = f"Watching {count(status.directories, 'directory', 'directories')}"
     invocation.terminal.line(f"{how} of {name}. Ctrl-C ends it.")
     invocation.terminal.flush()
 
@@ -234,15 +234,8 @@ def _note(invocation: Invocation, made: list[SaveOutcome], outcome: SaveOutcome 
 
 def _sum_up(invocation: Invocation, workspace: WatchedWorkspace, made: list[SaveOutcome]) -> None:
     if invocation.json:
-        from holdfast.api.views.checkpoints import checkpoint_view
+        from holdfast.api.views.setup import watched_view
 
-        answer: dict[str, Any] = {
-            "workspace": str(workspace.workspace),
-            "session_id": workspace.session,
-            "checkpoints": [checkpoint_view(each.checkpoint) for each in made],
-        }
-        invocation.emit(answer)
+        invocation.emit(watched_view(workspace.workspace, workspace.session, made))
         return
-    number = len(made)
-    words = "1 checkpoint" if number == 1 else f"{number} checkpoints"
-    invocation.terminal.line(f"Ended: {words} made.")
+    invocation.terminal.line(f"Ended: {count(len(made), 'checkpoint')} made.")

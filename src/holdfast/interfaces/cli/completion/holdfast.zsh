@@ -1,20 +1,4 @@
-"""The script for zsh; to be sourced, or put as `_holdfast` into a directory of `fpath`."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-
-from holdfast.domain.settings.schema import HELP
-from holdfast.interfaces.agents import AGENTS
-from holdfast.interfaces.cli.completion.grammar import (
-    SHELLS,
-    Verb,
-    action_branches,
-    value_branches,
-    word_branches,
-)
-
-_SCRIPT = r"""#compdef holdfast
+#compdef holdfast
 # holdfast: completion for zsh. Made by: holdfast completion zsh
 
 # Asks holdfast what there is, in the workspace and session of the command line.
@@ -89,7 +73,9 @@ _holdfast() {
 @VERBS@
             )
             _describe -t commands command found ;;
-        action) compadd $(_holdfast_actions "$verb") ;;
+        action)
+            _holdfast_actions "$verb"
+            _describe action found ;;
         setting)
             found=(
 @SETTINGS@
@@ -128,33 +114,3 @@ if [[ ${funcstack[1]} == _holdfast ]]; then
 else
     compdef _holdfast holdfast
 fi
-"""
-
-
-def script(verbs: Sequence[Verb]) -> str:
-    filled = _SCRIPT
-    for mark, text in {
-        "@VALUES@": "\n".join(value_branches(verbs)),
-        "@WORDS@": "\n".join(word_branches(verbs)),
-        "@ACTIONS@": "\n".join(action_branches(verbs)),
-        "@OPTIONS@": "\n".join(_options(verbs)),
-        "@VERBS@": "\n".join(f"                {_pair(v.name, v.help)}" for v in verbs),
-        "@SETTINGS@": "\n".join(f"                {_pair(k, HELP[k])}" for k in HELP),
-        "@SHELLS@": " ".join(SHELLS),
-        "@AGENTS@": " ".join(AGENTS),
-    }.items():
-        filled = filled.replace(mark, text)
-    return filled
-
-
-def _pair(word: str, said: str) -> str:
-    pair = f"{word}:{said}".replace("'", "'\\''")
-    return f"'{pair}'"
-
-
-def _options(verbs: Sequence[Verb]) -> Iterator[str]:
-    for verb in verbs:
-        pairs = [_pair(name, option.help) for option in verb.options for name in option.names]
-        yield f"        {verb.name}) found=(" + " ".join(pairs) + ") ;;"
-    found = "'-C:work on a directory' '--session:use a session' --json --version --help"
-    yield f"        '') found=({found}) ;;"

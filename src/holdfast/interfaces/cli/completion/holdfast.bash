@@ -1,20 +1,4 @@
-"""The script for bash, 3.2 or later; it needs no other package."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-
-from holdfast.domain.settings.schema import KEYS
-from holdfast.interfaces.agents import AGENTS
-from holdfast.interfaces.cli.completion.grammar import (
-    SHELLS,
-    Verb,
-    action_branches,
-    value_branches,
-    word_branches,
-)
-
-_SCRIPT = r"""# holdfast: completion for bash. Made by: holdfast completion bash
+# holdfast: completion for bash. Made by: holdfast completion bash
 
 # Asks holdfast what there is, in the workspace and session of the command line.
 _holdfast_list() {
@@ -122,27 +106,3 @@ _holdfast() {
 }
 
 complete -o nosort -F _holdfast holdfast 2>/dev/null || complete -F _holdfast holdfast
-"""
-
-
-def script(verbs: Sequence[Verb]) -> str:
-    filled = _SCRIPT
-    for mark, text in {
-        "@VALUES@": "\n".join(value_branches(verbs)),
-        "@WORDS@": "\n".join(word_branches(verbs)),
-        "@OPTIONS@": "\n".join(_options(verbs)),
-        "@VERBS@": " ".join(verb.name for verb in verbs),
-        "@ACTIONS@": "\n".join(action_branches(verbs)),
-        "@SETTINGS@": " ".join(KEYS),
-        "@SHELLS@": " ".join(SHELLS),
-        "@AGENTS@": " ".join(AGENTS),
-    }.items():
-        filled = filled.replace(mark, text)
-    return filled
-
-
-def _options(verbs: Sequence[Verb]) -> Iterator[str]:
-    for verb in verbs:
-        names = " ".join(name for option in verb.options for name in option.names)
-        yield f"        {verb.name}) echo '{names}' ;;"
-    yield "        '') echo '-C --session --json --force -h --help --version' ;;"
