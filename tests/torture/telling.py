@@ -21,7 +21,6 @@ from holdfast.engine.conversation.conversation import add_message, messages
 from holdfast.engine.conversation.notices import LAST_NOTICE, take_notices
 from holdfast.engine.history.annotations import annotate
 from holdfast.engine.history.references import resolve
-from holdfast.engine.repair.check import check_story
 from holdfast.engine.vault import Vault
 from holdfast.ports.story import Story
 from tests.torture.scenes import SESSION, opened
@@ -122,7 +121,7 @@ def story_problems(project: Path, home: Path, allowed: Iterable[Told]) -> list[s
     with opened(project, home) as work:
         work.engine.recover()
         vault = work.engine.vault
-        wrong = [f"check: {problem.problem}" for problem in check_story(vault)]
+        wrong = [f"check: {problem}" for problem in vault.story.check()]
         if wrong:
             return wrong
         found = told_in(vault)
@@ -131,7 +130,7 @@ def story_problems(project: Path, home: Path, allowed: Iterable[Told]) -> list[s
         add_message(vault, SESSION, "user", _AFTER)
         if told_in(vault) != found.and_then(_AFTER):
             wrong.append("the next message is not where it belongs")
-        return wrong + [f"check: {problem.problem}" for problem in check_story(vault)]
+        return wrong + [f"check: {problem}" for problem in vault.story.check()]
 
 
 def taken_back(work: OpenWorkspace) -> list[int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from holdfast.domain.bundles.rows import BundledCheckpoint, Origin
@@ -67,14 +68,10 @@ def import_bundle(
 ) -> ImportOutcome:
     """Called without the lock: verifying can take long, and others may go on meanwhile."""
     progress = progress or NoProgress()
-
-    def accept(origin: Origin) -> None:
-        _require_home(vault.workspace_id, origin, foreign=request.foreign)
-
     with verified_bundle(
         vault.fs,
         request.path,
-        accept=accept,
+        accept=partial(_require_home, vault.workspace_id, request),
         most_bytes=vault.settings.budget * MOST_TIMES_THE_BUDGET,
         progress=progress,
     ) as bundle:
@@ -106,14 +103,10 @@ def verify_for_new_store(
 ) -> ImportOutcome:
     """What an import into a workspace without a store would add; made so that a file which is
     refused does not leave an empty store behind."""
-
-    def accept(origin: Origin) -> None:
-        _require_home(None, origin, foreign=request.foreign)
-
     with verified_bundle(
         fs,
         request.path,
-        accept=accept,
+        accept=partial(_require_home, None, request),
         most_bytes=budget_bytes * MOST_TIMES_THE_BUDGET,
         progress=progress,
     ) as bundle:
@@ -127,8 +120,8 @@ def verify_for_new_store(
         )
 
 
-def _require_home(home: WorkspaceId | None, origin: Origin, *, foreign: bool) -> None:
-    if foreign or origin.workspace_id == home:
+def _require_home(home: WorkspaceId | None, request: ImportRequest, origin: Origin) -> None:
+    if request.foreign or origin.workspace_id == home:
         return
     raise ForeignBundle(
         f"the bundle comes from another workspace, {origin.workspace} ({origin.workspace_id})",
@@ -149,9 +142,9 @@ def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> 
     """Make every object durable; nobody names any of it yet."""
 
     def items() -> Iterator[Item]:
-        for number, found in enumerate(bundle.objects()):
+        for number, item in enumerate(bundle.objects()):
             progress.advance("importing", number, bundle.origin.objects)
-            yield found.digest, found.data, found.similar_to
+            yield item
 
     try:
         return store_chained(vault.objects, items(), limit_bytes=_room(vault))

@@ -44,6 +44,7 @@ from holdfast.engine.bundles.frames import (
     refused,
 )
 from holdfast.engine.bundles.objects import ObjectDecoder, require_bounded
+from holdfast.engine.stored_objects import Item
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import Progress
 
@@ -53,37 +54,17 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class BundledObject:
-    """An object on its way into a store, with an earlier one that it resembles."""
-
-    role: Role
-    digest: Digest
-    data: bytes
-    similar_to: Digest | None
-
-
 class VerifiedBundle:
     """A bundle in which everything was found right; its file is open."""
 
-    def __init__(
-        self,
-        reader: FrameReader,
-        origin: Origin,
-        sessions: tuple[Session, ...],
-        rows: tuple[bytes, ...],
-        inventory: Inventory,
-        told_bytes: int,
-        rounds: Mapping[SessionId, tuple[Round, ...]],
-        most_bytes: int,
-    ) -> None:
-        self._reader = reader
-        self._most_bytes = most_bytes
-        self._rows = rows
-        self._inventory = inventory
-        self.origin = origin
-        self.sessions = sessions
-        self.told_bytes = told_bytes
-        self.rounds = rounds
+    _reader: FrameReader
+    _most_bytes: int
+    _rows: tuple[bytes, ...]
+    _inventory: Inventory
+    origin: Origin
+    sessions: tuple[Session, ...]
+    rounds: Mapping[SessionId, tuple[Round, ...]]
+    told_bytes: int
 
     @property
     def file_bytes(self) -> int:
@@ -104,8 +85,9 @@ class VerifiedBundle:
         """Of every object, in no order."""
         return self._inventory.digests()
 
-    def objects(self) -> Iterator[BundledObject]:
-        """Every object again. A file that changed since it was verified is refused."""
+    def objects(self) -> Iterator[Item]:
+        """Every object again, with an earlier one that it resembles. A file that changed since it
+        was verified is refused."""
         place_of = self._inventory.place_of
         decoder = ObjectDecoder(self._reader, place_of, most_bytes=self._most_bytes)
         found = 0
@@ -116,7 +98,7 @@ class VerifiedBundle:
             if place_of(role, record.digest) != frame.offset:
                 raise refused("it changed while it was read")
             found += 1
-            yield BundledObject(role, record.digest, data, record.base)
+            yield record.digest, data, record.base
         if found != len(self._inventory):
             raise refused("it changed while it was read")
 
@@ -196,13 +178,13 @@ def _verify(
         _verify_whole(decoder, whole, pieces)
     return VerifiedBundle(
         reader,
-        origin,
-        tuple(manifest.sessions.values()),
+        most_bytes,
         tuple(manifest.rows),
         inventory,
-        told_bytes,
+        origin,
+        tuple(manifest.sessions.values()),
         manifest.rounds,
-        most_bytes,
+        told_bytes,
     )
 
 

@@ -118,10 +118,7 @@ def compare_content(
         documents = [None if side is None else _whole(side) for side in (old, new)]
         notebook = compare_notebooks(*documents, context=context)
         if notebook is not None:
-            cells, metadata_changed = notebook.cells, notebook.metadata_changed
-            return ContentDiff(
-                "notebook", old_size, new_size, cells, metadata_changed, None, source or _no_hunks
-            )
+            return ContentDiff("notebook", old_size, new_size, *notebook, None, source or _no_hunks)
     if source is None:
         return ContentDiff("too_large", old_size, new_size, first_difference=first_difference)
     return ContentDiff("text", old_size, new_size, source=source)

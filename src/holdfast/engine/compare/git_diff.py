@@ -165,24 +165,10 @@ def _write(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def _arguments(executable: str, context: int) -> list[str]:
-    return [
-        executable,
-        "--no-pager",
-        "-c",
-        f"core.attributesFile={os.devnull}",
-        "diff",
-        "--no-index",
-        "--histogram",
-        "--indent-heuristic",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--text",
-        f"--unified={context}",
-        "--",
-        "old",
-        "new",
-    ]
+    before = ["--no-pager", "-c", f"core.attributesFile={os.devnull}"]
+    options = "--histogram --indent-heuristic --no-color --no-ext-diff --no-textconv --text".split()
+    compare = ["diff", "--no-index", *options, f"--unified={context}", "--", "old", "new"]
+    return [executable, *before, *compare]
 
 
 def _environment(directory: Path) -> dict[str, str]:

@@ -33,10 +33,16 @@ _MARGIN_BYTES = 80
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Every change between two sequences, in order, and what finding them cost."""
+    """Every change between two sequences, in order, the equal lines, and what the search cost."""
 
     changes: tuple[Change, ...]
+    partners: Sequence[int]
+    """For each old line the new one that it is, or -1."""
     steps: int
+
+    @property
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        return ((i, j) for i, j in enumerate(self.partners) if j >= 0)
 
 
 def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> Alignment:
@@ -47,7 +53,7 @@ def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> Alignment:
         [numbers.setdefault(line, len(numbers)) for line in new],
     )
     search.run()
-    return Alignment(tuple(search.changes()), search.steps)
+    return Alignment(tuple(search.changes()), search.partners, search.steps)
 
 
 def line_hunks(
@@ -95,7 +101,7 @@ class _Search:
     def __init__(self, old: list[int], new: list[int]) -> None:
         self._old = old
         self._new = new
-        self._partner = [-1] * len(old)
+        self.partners = [-1] * len(old)
         self._allowance = _SEARCH_STEPS
         self.steps = 0
 
@@ -111,7 +117,7 @@ class _Search:
                 self._search_greedily(low, high, left, right)
                 continue
             for i, j in anchors:
-                self._partner[i] = j
+                self.partners[i] = j
                 if low < i and left < j:
                     pending.append((low, i, left, j, rounds + 1))
                 low, left = i + 1, j + 1
@@ -119,7 +125,7 @@ class _Search:
 
     def changes(self) -> Iterator[Change]:
         i = j = 0
-        for position, partner in enumerate(chain(self._partner, [len(self._new)])):
+        for position, partner in enumerate(chain(self.partners, [len(self._new)])):
             if partner < 0:
                 continue
             if position > i or partner > j:
@@ -132,11 +138,11 @@ class _Search:
         old, new = self._old, self._new
         before = low - high
         while low < high and left < right and old[low] == new[left]:
-            self._partner[low] = left
+            self.partners[low] = left
             low, left = low + 1, left + 1
         while low < high and left < right and old[high - 1] == new[right - 1]:
             high, right = high - 1, right - 1
-            self._partner[high] = right
+            self.partners[high] = right
         self.steps += low - high - before + 1
         return low, high, left, right
 
@@ -177,7 +183,7 @@ class _Search:
             self.steps += window.steps
             self._allowance = max(0, self._allowance - window.steps)
             for row, column in window.pairs(i, j):
-                self._partner[rows[row]] = columns[column]
+                self.partners[rows[row]] = columns[column]
 
 
 class _Window:

@@ -50,14 +50,6 @@ class CellChange:
 
 
 @dataclass(frozen=True, slots=True)
-class NotebookDiff:
-    """The changed cells in the order of the new notebook, removed ones where they stood."""
-
-    cells: tuple[CellChange, ...]
-    metadata_changed: bool
-
-
-@dataclass(frozen=True, slots=True)
 class _Cell:
     """A cell as far as comparing it needs: the source itself, and digests of the rest."""
 
@@ -68,26 +60,24 @@ class _Cell:
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Notebook:
-    """A notebook, taken apart."""
-
-    cells: tuple[_Cell, ...]
-    metadata: bytes
+_Notebook = tuple[tuple[_Cell, ...], bytes]
+"""The cells, and a digest of the rest."""
 
 
-def compare_notebooks(old: bytes | None, new: bytes | None, *, context: int) -> NotebookDiff | None:
-    """Compare two documents, of which one may be absent; `None` where that has to be as text."""
-    before = None if old is None else _read_notebook(old)
-    after = None if new is None else _read_notebook(new)
-    if (before is None) != (old is None) or (after is None) != (new is None):
+def compare_notebooks(
+    old: bytes | None, new: bytes | None, *, context: int
+) -> tuple[tuple[CellChange, ...], bool] | None:
+    """The changed cells of two documents, of which one may be absent, and whether the metadata of
+    the notebook changed; `None` where they have to be compared as text.
+
+    Cells come in the order of the new notebook, removed ones where they stood.
+    """
+    before = ((), b"") if old is None else _read_notebook(old)
+    after = ((), b"") if new is None else _read_notebook(new)
+    if before is None or after is None:
         return None
-    metadata_changed = (
-        before is not None and after is not None and before.metadata != after.metadata
-    )
-    old_cells = before.cells if before is not None else ()
-    new_cells = after.cells if after is not None else ()
-    return NotebookDiff(tuple(_changes(old_cells, new_cells, context)), metadata_changed)
+    metadata_changed = old is not None and new is not None and before[1] != after[1]
+    return tuple(_changes(before[0], after[0], context)), metadata_changed
 
 
 def _changes(old: Sequence[_Cell], new: Sequence[_Cell], context: int) -> Iterator[CellChange]:
@@ -119,16 +109,15 @@ def _read_notebook(raw: bytes) -> _Notebook | None:
 def _notebook(document: object) -> _Notebook | None:
     if not isinstance(document, dict):
         return None
-    cells = document.pop("cells")
-    version = document["nbformat"]
-    if not isinstance(cells, list) or not isinstance(version, int) or version < _FORMAT:
+    cells, version = document.pop("cells"), document["nbformat"]
+    if not isinstance(version, int) or version < _FORMAT:
         return None
-    if len(cells) > _CELLS:
+    if not isinstance(cells, list) or len(cells) > _CELLS:
         return None
     read = tuple(_cell(cell) for cell in cells)
     if sum(len(cell.source) for cell in read) > _SOURCE_BYTES:
         return None
-    return _Notebook(read, _digest(document))
+    return read, _digest(document)
 
 
 def _cell(cell: object) -> _Cell:
@@ -154,14 +143,11 @@ def _digest(value: object) -> bytes:
 
 
 def _kind(old: _Cell, new: _Cell) -> CellChangeKind | None:
-    outputs, metadata = old.outputs != new.outputs, old.metadata != new.metadata
     if (old.cell_type, old.source) != (new.cell_type, new.source):
         return "modified"
-    if outputs and metadata:
-        return "outputs_and_metadata"
-    if outputs:
-        return "outputs"
-    return "metadata" if metadata else None
+    if old.outputs == new.outputs:
+        return "metadata" if old.metadata != new.metadata else None
+    return "outputs" if old.metadata == new.metadata else "outputs_and_metadata"
 
 
 def _pairs(old: Sequence[_Cell], new: Sequence[_Cell]) -> list[tuple[int, int]]:
@@ -174,7 +160,10 @@ def _pairs(old: Sequence[_Cell], new: Sequence[_Cell]) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
     for key in rounds:
         for gap in list(_gaps(pairs, len(old), len(new))):
-            pairs += _equal(old, new, gap, key)
+            rows = [key(cell) for cell in old[gap.old_start : gap.old_end]]
+            columns = [key(cell) for cell in new[gap.new_start : gap.new_end]]
+            equal = align(rows, columns).pairs
+            pairs += [(gap.old_start + i, gap.new_start + j) for i, j in equal]
         pairs.sort()
     # Where any id lived on, ids are kept by whoever wrote these, and another id is another cell.
     ids_last = not {cell.cell_id for cell in old}.isdisjoint(
@@ -191,19 +180,6 @@ def _gaps(pairs: list[tuple[int, int]], old_count: int, new_count: int) -> Itera
         if i < pair_old and j < pair_new:
             yield Change(i, pair_old, j, pair_new)
         i, j = pair_old + 1, pair_new + 1
-
-
-def _equal(
-    old: Sequence[_Cell], new: Sequence[_Cell], gap: Change, key: Callable[[_Cell], Hashable]
-) -> Iterator[tuple[int, int]]:
-    i, old_end, j, new_end = gap
-    changes = align(
-        [key(cell) for cell in old[i:old_end]], [key(cell) for cell in new[j:new_end]]
-    ).changes
-    for change in [*changes, Change(old_end - i, old_end - i, new_end - j, new_end - j)]:
-        start_old, start_new = gap.old_start + change.old_start, gap.new_start + change.new_start
-        yield from zip(range(i, start_old), range(j, start_new), strict=True)
-        i, j = gap.old_start + change.old_end, gap.new_start + change.new_end
 
 
 def _similar(

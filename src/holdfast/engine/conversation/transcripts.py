@@ -30,7 +30,7 @@ import os
 import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,7 @@ class TranscriptPosition:
     in_long_line: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "offset": self.offset,
-            "head": self.head,
-            "tail": self.tail,
-            "in_long_line": self.in_long_line,
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TranscriptPosition:

@@ -15,10 +15,10 @@ from holdfast.domain.story import MOST_ANNOTATION_BYTES, Annotation
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.history.references import resolve
 from holdfast.engine.search.index_update import reindex
+from holdfast.engine.sessions.lifecycle import require_label
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
-_LONGEST_AUTHOR = 200
 _LARGEST_NUMBER = 1_000_000_000
 
 
@@ -32,7 +32,7 @@ def annotate(
     number: int | None = None,
 ) -> Annotation:
     """A new annotation, or with `number` a new revision of that one; durable when it returns."""
-    text, author = _text(text), _author(author)
+    text, author = _text(text), require_label("author", author)
     _require_number(number)
     checkpoint = resolve(vault, session_id, reference)
     require_room(vault)
@@ -79,22 +79,6 @@ def _require_number(number: int | None) -> None:
             f"the annotation {number!r:.40} is not a number from 1 on",
             hint="see the numbers there are: holdfast show REF",
         )
-
-
-def _author(author: str | None) -> str | None:
-    if author is None:
-        return None
-    if not isinstance(author, str) or not author.strip() or not author.isprintable():
-        raise UsageError(
-            f"the author {author!r:.80} is empty or holds control characters",
-            hint="leave it out, or give a name in one line",
-        )
-    if len(author) > _LONGEST_AUTHOR:
-        raise UsageError(
-            f"the author has {len(author)} characters; at most {_LONGEST_AUTHOR} fit",
-            hint="shorten it",
-        )
-    return author
 
 
 def name_checkpoint(

@@ -15,7 +15,6 @@ import heapq
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 from holdfast.domain.events import (
     Event,
@@ -29,13 +28,11 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import mark_of
-from holdfast.domain.sessions import Session
-from holdfast.domain.story import Activity, ActivityKind, ActivityStatus
+from holdfast.domain.story import ActivityKind, ActivityStatus
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.vault import Vault
 from holdfast.ports.event_log import EventCursors, EventsLost
-from holdfast.ports.story import StoryReader
 
 _AT_ONCE = 1_000
 _TRIES = 3
@@ -110,18 +107,19 @@ class _Batch:
     def _of_story(self) -> Iterator[list[NewEvent]]:
         generation = "".join(self._told(lambda story: (story.generation(),)))
         if generation != self._known.story:
-            again = replace(self._known, message=0, annotation=0, activity=0, open_edits=())
-            self._known = again  # rows may have other numbers now; what was told is not repeated
-            self.cursors = replace(
-                self.cursors, story=generation, message=0, annotation=0, activity=0, open_edits=()
-            )
+            # Rows may have other numbers now; what was told is not repeated.
+            self._known = replace(self._known, message=0, annotation=0, activity=0, open_edits=())
+            self.cursors = replace(self.cursors, story=generation)
         known = self._known
         messages = self._told(lambda story: story.messages_after(known.message, _AT_ONCE))
         notes = self._told(lambda story: story.annotations_after(known.annotation, _AT_ONCE))
         begun = self._told(lambda story: story.activities_after(known.activity, _AT_ONCE))
         for found in (messages, notes, begun):
             self._reached(found)
-        edits = [*self._opened_before(known), *begun]
+        opened_before = self._told(
+            lambda story: [story.activity(number) for number in known.open_edits]
+        )
+        edits = [edit for edit in opened_before if edit is not None] + [*begun]
         edits = [edit for edit in edits if edit.kind is ActivityKind.EDIT]
         still_open = tuple(edit.number for edit in edits if edit.status is ActivityStatus.OPEN)
         self.cursors = replace(
@@ -136,25 +134,22 @@ class _Batch:
         ended = [edit for edit in edits if edit.status is not ActivityStatus.OPEN]
         yield [of_edit(edit) for edit in sorted(ended, key=lambda edit: edit.ended_at_ns or 0)]
 
-    def _opened_before(self, known: EventCursors) -> Iterator[Activity]:
-        for number in known.open_edits:
-            yield from self._told(partial(_activity, number))
-
     def _statuses(self) -> list[NewEvent]:
         sessions = {str(session.id): session for session in self._vault.catalog.sessions()}
         now = {str(key): session.status.value for key, session in sessions.items()}
         before = self._known.sessions
         self.cursors = replace(self.cursors, sessions=now)
         changed = [
-            of_status(SessionId(key), status, self._began(sessions[key], is_new=key not in before))
+            of_status(
+                SessionId(key),
+                status,
+                self._now_ns if key in before else sessions[key].created_at_ns,
+            )
             for key, status in now.items()
             if before.get(key) != status
         ]
         gone = [key for key in before if key not in sessions]
         return [*changed, *(of_status(SessionId(key), _DELETED, self._now_ns) for key in gone)]
-
-    def _began(self, session: Session, *, is_new: bool) -> int:
-        return session.created_at_ns if is_new else self._now_ns
 
     def _settings(self) -> list[NewEvent]:
         values = self._vault.catalog.settings()
@@ -166,11 +161,6 @@ class _Batch:
 
     def _reached(self, found: Sequence[object]) -> None:
         self.is_last = self.is_last and len(found) < _AT_ONCE
-
-
-def _activity(number: int, story: StoryReader) -> Sequence[Activity]:
-    found = story.activity(number)
-    return () if found is None else (found,)
 
 
 def _in_their_order(

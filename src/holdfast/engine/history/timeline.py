@@ -227,8 +227,7 @@ def _next(vault: Vault, strand: _Strand, messages: bool) -> str | None:
         return strand.page.next
     if not strand.taken:
         return strand.place
-    told = _page(vault, strand.session_id, strand.taken, strand.place, messages=messages)
-    return told.next
+    return _page(vault, strand.session_id, strand.taken, strand.place, messages=messages).next
 
 
 def _decoded(text: str) -> dict[SessionId, str]:

@@ -6,7 +6,7 @@ any other it is only known that it has the same bytes. Each tree and manifest is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -32,6 +32,19 @@ from holdfast.ports.progress import NoProgress
 T = TypeVar("T")
 
 
+def files_below(load: TreeLoader, tops: Iterable[Entry], seen: set[Digest]) -> Iterator[FileEntry]:
+    """The files of some entries and of all below them; directories in `seen` are not entered."""
+    pending = list(tops)
+    while pending:
+        at = pending.pop()
+        if isinstance(at, FileEntry):
+            yield at
+        elif isinstance(at, DirectoryEntry) and at.digest not in seen:
+            seen.add(at.digest)
+            tree = load(at.digest)
+            pending += [*tree.files, *tree.directories]
+
+
 class Contents:
     """Looks into trees, each distinct one once."""
 
@@ -51,17 +64,10 @@ class Contents:
             self._pieces[entry.chunks] = frozenset(piece.digest for piece in listed)
         return self._pieces[entry.chunks]
 
-    def below(self, entry: Entry, found: set[Digest], seen: set[Digest]) -> None:
-        """Add the contents of an entry and all below it to `found`."""
-        pending = [entry]
-        while pending:
-            at = pending.pop()
-            if isinstance(at, FileEntry):
-                found |= self.of_file(at)
-            elif isinstance(at, DirectoryEntry) and at.digest not in seen:
-                seen.add(at.digest)
-                tree = self._load(at.digest)
-                pending += [*tree.files, *tree.directories]
+    def below(self, tops: Iterable[Entry], found: set[Digest], seen: set[Digest]) -> None:
+        """Add the contents of some entries and all below them to `found`."""
+        for file in files_below(self._load, tops, seen):
+            found |= self.of_file(file)
 
     def places(
         self, root: Digest, wanted: AbstractSet[Digest], known: dict[Digest, tuple[bytes, ...]]

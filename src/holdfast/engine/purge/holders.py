@@ -11,17 +11,17 @@ changed on the way, as a git filter does, is found by its path only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.purges import Holder, Purged
 from holdfast.domain.trees.changes import TreeLoader
-from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.domain.wording import count_words
 from holdfast.engine.components.guard import Refusal, guarded
-from holdfast.engine.purge.contents import is_absolute
+from holdfast.engine.purge.contents import files_below, is_absolute
 from holdfast.engine.stored_objects import entry_at, read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import SearchableComponent
@@ -49,10 +49,11 @@ def purged_content(
     found: dict[Digest, FileEntry] = {}
     seen: set[Digest] = set()
     for checkpoint in roots:
-        tops: Iterable[Entry | None] = (entry_at(load, checkpoint.tree, path) for path in inside)
+        at_paths = (entry_at(load, checkpoint.tree, path) for path in inside)
+        tops = [entry for entry in at_paths if entry is not None]
         if not paths:
-            tops = load(checkpoint.tree).by_name.values()
-        for entry in _files(load, tops, seen):
+            tops = list(load(checkpoint.tree).by_name.values())
+        for entry in files_below(load, tops, seen):
             if paths or entry.digest in gone or entry.chunks in gone:
                 found[entry.digest] = entry
     ids: set[str] = set()
@@ -65,20 +66,6 @@ def purged_content(
             hashed += 1
     whole = hashed == sum(1 for entry in found.values() if entry.size)
     return Purged(inside, frozenset(ids), is_whole=whole)
-
-
-def _files(
-    load: TreeLoader, tops: Iterable[Entry | None], seen: set[Digest]
-) -> Iterator[FileEntry]:
-    pending = [entry for entry in tops if entry is not None]
-    while pending:
-        at = pending.pop()
-        if isinstance(at, FileEntry):
-            yield at
-        elif isinstance(at, DirectoryEntry) and at.digest not in seen:
-            seen.add(at.digest)
-            tree = load(at.digest)
-            pending += [*tree.files, *tree.directories]
 
 
 def _git_ids(vault: Vault, entry: FileEntry) -> set[str]:

@@ -193,9 +193,9 @@ class _Planner:
             also = f"the component {', '.join(sorted(unnamed))} has the same content"
             refusals, hint = [*refusals, also], _UNNAMED_HINT
         changed = [row for row in rows if removals[row.id]]
-        plan = self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
-        plan = replace(plan, story_parts=story_parts(self.vault, plan.gone_contents))
-        return self._with_purged(plan, roots, rows)
+        plan = self._plan(roots, (), rows, changed, roots, wanted, refusals, hint, paths)
+        parts = story_parts(self.vault, plan.gone_contents)
+        return replace(plan, stays_elsewhere=elsewhere, story_parts=parts)
 
     def _present(self, checkpoint: Checkpoint, paths: Iterable[bytes]) -> tuple[bytes, ...]:
         return tuple(
@@ -222,8 +222,7 @@ class _Planner:
             found |= self.files.contents(checkpoint.components, outside)
             for path in paths:
                 entry = None if is_absolute(path) else entry_at(self.load, checkpoint.tree, path)
-                if entry is not None:
-                    contents.below(entry, found, seen)
+                contents.below([entry] if entry is not None else (), found, seen)
         return found
 
     def _rewritten(
@@ -344,45 +343,39 @@ class _Planner:
         seen: set[Digest] = set()
         for checkpoint in removed.values():
             wanted |= self.files.contents(checkpoint.components, None)
-            for entry in self.load(checkpoint.tree).by_name.values():
-                contents.below(entry, wanted, seen)
-        plan = self._plan(
-            tuple(removed.values()), changed, roots, rows, (), wanted, (), refusals, hint
-        )
-        return self._with_purged(plan, tuple(removed.values()), rows)
-
-    def _with_purged(
-        self, plan: PurgePlan, losing: Sequence[Checkpoint], rows: Sequence[Checkpoint]
-    ) -> PurgePlan:
-        names = {name for c in rows for name in self.files.unsearched(c.components)}
-        gone = plan.gone | plan.gone_contents
-        purged = purged_content(self.vault, self.load, losing, plan.paths, gone)
-        return replace(plan, components=tuple(sorted(names)), purged=purged)
+            contents.below(self.load(checkpoint.tree).by_name.values(), wanted, seen)
+        going = tuple(removed.values())
+        return self._plan(roots, going, rows, changed, going, wanted, refusals, hint)
 
     def _plan(
         self,
+        roots: Sequence[Checkpoint],
         removed: tuple[Checkpoint, ...],
-        changed: list[Checkpoint],
-        roots: list[Checkpoint],
-        rows: list[Checkpoint],
-        paths: tuple[bytes, ...],
+        rows: Sequence[Checkpoint],
+        changed: Sequence[Checkpoint],
+        losing: Sequence[Checkpoint],
         contents: set[Digest],
-        elsewhere: tuple[bytes, ...],
-        refusals: list[str],
+        refusals: Sequence[str],
         hint: str,
+        paths: tuple[bytes, ...] = (),
     ) -> PurgePlan:
+        """From `roots` to `rows`, of which `changed` are others than before; `losing` are those
+        that have some of the `contents` now."""
         before, after = self.reachable(roots), self.reachable(rows)
+        gone, gone_contents = frozenset(before - after), frozenset(contents - after)
+        names = {name for c in rows for name in self.files.unsearched(c.components)}
         return PurgePlan(
             removed,
             tuple(changed),
             {d: data for d, data in self.new_objects.items() if d in after},
             paths,
-            frozenset(before - after),
-            frozenset(contents - after),
-            elsewhere,
-            tuple(refusals),
-            hint,
-            self.similar,
+            gone,
+            gone_contents,
+            refusals=tuple(refusals),
+            hint=hint,
+            similar=self.similar,
+            components=tuple(sorted(names)),
+            purged=purged_content(self.vault, self.load, losing, paths, gone | gone_contents),
         )
 
 

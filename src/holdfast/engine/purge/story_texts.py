@@ -13,17 +13,20 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import NAME_MAX_LENGTH, TAG_MAX_LENGTH, SnapshotIntent
-from holdfast.domain.operations import OperationKind
+from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.purges import PURGED_MARK, TextReplacement
 from holdfast.domain.tool_calls import names_secret
 from holdfast.engine.edits.diff import repacked_diff, unpacked_diff
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import CatalogTransaction, NewOperation
+
+T = TypeVar("T")
 
 _BATCH = 1000
 _MOST_OBJECTS = 200
@@ -91,35 +94,37 @@ def _said(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterabl
         yield "checkpoints", list(_strings(checkpoint.intent.to_dict()))
     for session in vault.catalog.sessions():
         yield "titles", [session.title or ""]
-    last = 0
-    while operations := vault.catalog.operations_after(last, _BATCH):
-        for operation in operations:
-            yield "notes", [operation.note or ""]
-        last = operations[-1].sequence
+    for operation in _operations(vault):
+        yield "notes", [operation.note or ""]
 
 
 def _told(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterable[str]]]:
+    for _, message in _paged(vault.story.messages_after, lambda row: row[0]):
+        calls = _strings([c if isinstance(c, str) else dict(c) for c in message.tool_calls])
+        yield "messages", [message.content, *calls]
+    for note in _paged(vault.story.annotations_after, lambda note: note.sequence):
+        yield "annotations", [note.text, note.author or ""]
+    for activity in _paged(vault.story.activities_after, lambda activity: activity.number):
+        if any(is_within(path, gone) for path in activity.paths for gone in without):
+            continue
+        diff = vault.story.diff_of(activity.number)
+        paths = [to_text(path) for path in activity.paths]
+        shown = "" if diff is None else unpacked_diff(diff)
+        yield "edits", [activity.reason, activity.outcome or "", shown, *paths]
+
+
+def _operations(vault: Vault) -> Iterator[Operation]:
+    return _paged(vault.catalog.operations_after, lambda operation: operation.sequence)
+
+
+def _paged(
+    page_after: Callable[[int, int], Sequence[T]], number_of: Callable[[T], int]
+) -> Iterator[T]:
+    """Every row of a table, some at a time."""
     last = 0
-    while messages := vault.story.messages_after(last, _BATCH):
-        for _, message in messages:
-            calls = _strings([c if isinstance(c, str) else dict(c) for c in message.tool_calls])
-            yield "messages", [message.content, *calls]
-        last = messages[-1][0]
-    last = 0
-    while annotations := vault.story.annotations_after(last, _BATCH):
-        for annotation in annotations:
-            yield "annotations", [annotation.text, annotation.author or ""]
-        last = annotations[-1].sequence
-    last = 0
-    while activities := vault.story.activities_after(last, _BATCH):
-        for activity in activities:
-            if any(is_within(path, gone) for path in activity.paths for gone in without):
-                continue
-            diff = vault.story.diff_of(activity.number)
-            paths = [to_text(path) for path in activity.paths]
-            shown = "" if diff is None else unpacked_diff(diff)
-            yield "edits", [activity.reason, activity.outcome or "", shown, *paths]
-        last = activities[-1].number
+    while page := page_after(last, _BATCH):
+        yield from page
+        last = number_of(page[-1])
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -160,21 +165,13 @@ def _replace_in_catalog(vault: Vault, replacement: TextReplacement) -> Mapping[s
                 transaction.set_session_title(session.id, replacement.text(session.title))
                 found["titles"] += 1
                 touched.add(session.id)
-        for sequence, session_id, note in list(_notes(vault, replacement)):
-            transaction.set_operation_note(sequence, replacement.text(note))
+        said = (one for one in _operations(vault) if one.note and replacement.is_in(one.note))
+        for one in list(said):
+            transaction.set_operation_note(one.sequence, replacement.text(one.note or ""))
             found["notes"] += 1
-            touched.add(session_id)
+            touched.add(one.session_id)
         _log(vault, transaction, touched)
     return found
-
-
-def _notes(vault: Vault, replacement: TextReplacement) -> Iterator[tuple[int, SessionId, str]]:
-    last = 0
-    while operations := vault.catalog.operations_after(last, _BATCH):
-        for one in operations:
-            if one.note is not None and replacement.is_in(one.note):
-                yield one.sequence, one.session_id, one.note
-        last = operations[-1].sequence
 
 
 def _log(vault: Vault, transaction: CatalogTransaction, touched: set[SessionId]) -> None:

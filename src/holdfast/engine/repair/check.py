@@ -1,4 +1,4 @@
-"""Verifying a store, one function per invariant; nothing is changed.
+"""Verifying a store, invariant by invariant; nothing is changed.
 
 The quick check looks at structure: databases, rows, packs, that everything a checkpoint names is
 there. With `data` every byte of every object is read and compared with its name.
@@ -197,39 +197,25 @@ _OBJECT = "object "
 
 def run_checks(vault: Vault, *, data: bool, progress: Progress) -> Iterator[Problem]:
     """Every problem there is; a store without any gives none."""
-    yield from check_place(vault)
+    # The store is described as it was, and has everything that it acknowledged.
+    yield from (Problem("I3", "store", text) for text in vault.files.problems())
+    # I1 and I2: packs are whole, and (with `data`) bytes match their names.
     unreadable: set[Digest] = set()
-    for problem in check_objects(vault, data=data, progress=progress):
-        if problem.subject.startswith(_OBJECT):
-            unreadable.add(Digest(bytes.fromhex(problem.subject.removeprefix(_OBJECT))))
-        yield problem
-    yield from check_catalog(vault)
-    yield from check_reachability(vault, unreadable, progress)
-    yield from check_journal(vault)
-    yield from check_story(vault)
-
-
-def check_place(vault: Vault) -> Iterator[Problem]:
-    """The store is described as it was, and has everything that it acknowledged."""
-    for text in vault.files.problems():
-        yield Problem("I3", "store", text)
-
-
-def check_objects(
-    vault: Vault, *, data: bool, progress: Progress | None = None
-) -> Iterator[Problem]:
-    """I1 and I2: packs are whole, and (with `data`) bytes match their names."""
     for found in vault.objects.check(data=data, progress=progress):
+        if found.subject.startswith(_OBJECT):
+            unreadable.add(Digest(bytes.fromhex(found.subject.removeprefix(_OBJECT))))
         yield Problem(found.invariant, found.subject, found.problem)
+    # I3: rows are as they were written, and those that belong together are there together.
+    yield from (Problem("I3", "catalog", text) for text in vault.catalog.check())
+    yield from _check_reachability(vault, unreadable, progress)
+    # I4: an unfinished restore can be finished.
+    if (problem := journal_problem(vault)) is not None:
+        yield Problem("I4", "journal", problem)
+    # I3 for what was said and done around the checkpoints.
+    yield from (Problem("I3", "story", text) for text in vault.story.check())
 
 
-def check_catalog(vault: Vault) -> Iterator[Problem]:
-    """I3: rows are as they were written, and those that belong together are there together."""
-    for text in vault.catalog.check():
-        yield Problem("I3", "catalog", text)
-
-
-def check_reachability(
+def _check_reachability(
     vault: Vault, unreadable: set[Digest], progress: Progress
 ) -> Iterator[Problem]:
     """I1: everything that a checkpoint names exists. Shared directories are looked at once."""
@@ -259,22 +245,6 @@ def check_reachability(
 
 def _place(path: bytes) -> str:
     return to_text(path) or "at the top"
-
-
-def check_journal(vault: Vault) -> Iterator[Problem]:
-    """I4: an unfinished restore can be finished."""
-    try:
-        problem = journal_problem(vault)
-    except StoreDamaged as error:
-        problem = error.message
-    if problem is not None:
-        yield Problem("I4", "journal", problem)
-
-
-def check_story(vault: Vault) -> Iterator[Problem]:
-    """I3 for what was said and done around the checkpoints."""
-    for text in vault.story.check():
-        yield Problem("I3", "story", text)
 
 
 def journal_problem(vault: Vault) -> str | None:

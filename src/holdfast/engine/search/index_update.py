@@ -35,11 +35,8 @@ MOST_PATHS = 2_000
 """Changed paths of one checkpoint that can be found."""
 
 
-def checkpoint_text(
-    vault: Vault,
-    checkpoint: Checkpoint,
-    notes: Sequence[Annotation],
-    approved: bool,
+def _checkpoint_text(
+    vault: Vault, checkpoint: Checkpoint, notes: Sequence[Annotation], approved: bool
 ) -> CheckpointText:
     states = [
         state
@@ -81,7 +78,7 @@ def fields_of(checkpoint: Checkpoint, notes: Sequence[Annotation]) -> dict[Field
     }
 
 
-def message_text(sequence: int, message: Message) -> MessageText:
+def _message_text(sequence: int, message: Message) -> MessageText:
     texts = {
         Field.MESSAGE: [message.content],
         Field.TOOL: [call_text(call) for call in message.tool_calls],
@@ -259,7 +256,7 @@ class _Indexer:
                 annotation=annotations[-1].sequence if annotations else cursors.annotation,
             ),
             checkpoints=self._texts(list(changed.values())),
-            messages=[message_text(sequence, message) for sequence, message in messages],
+            messages=[_message_text(sequence, message) for sequence, message in messages],
             gone=[key for key, checkpoint in found.items() if checkpoint is None],
         )
 
@@ -271,13 +268,8 @@ class _Indexer:
             for operation in catalog.operations(session_id, kinds=(OperationKind.APPROVE,))
         }
         return [
-            checkpoint_text(
-                self._vault,
-                checkpoint,
-                self._notes(checkpoint),
-                checkpoint.id in approved,
-            )
-            for checkpoint in checkpoints
+            _checkpoint_text(self._vault, one, self._notes(one), one.id in approved)
+            for one in checkpoints
         ]
 
     def _notes(self, checkpoint: Checkpoint) -> Sequence[Annotation]:

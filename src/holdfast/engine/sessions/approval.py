@@ -165,12 +165,8 @@ def approve(
     present = _holding(vault, session, saved, components)
     count = _locked_in(vault, session, present)
     base = _base(vault, session)
-    began = (
-        base is not None
-        and base.kind is Kind.INITIAL
-        and base.round == session.round
-        and session.approved is None
-    )
+    first = base is not None and (base.kind, base.round) == (Kind.INITIAL, session.round)
+    began = first and session.approved is None
     same = present is not None or (head is not None and head.components == components.manifest)
     unchanged = same and base is not None and not _differs(vault, base, saved.scan)
     if unchanged and (count == int(began) or session.approved is not None):
@@ -178,10 +174,10 @@ def approve(
             f"nothing to approve: nothing has changed in {title}",
             hint="see where the session stands: holdfast status",
         )
-    note = intent.reasoning if message else None
-    new = None
-    if present is None:
-        new = new_checkpoint(
+    warnings: list[str] = []
+    wanted: Checkpoint | NewCheckpoint | None = present
+    if wanted is None:
+        wanted = new_checkpoint(
             vault,
             saved,
             session_id=session.id,
@@ -193,23 +189,16 @@ def approve(
             identifier=identifier,
             components=components,
         )
-    checkpoint = _lock_in(vault, session, new or present, note=note)
+        warnings += components.troubles
+        if session.status is SessionStatus.ENDED:
+            late = "had ended, and stays so: what was changed since is approved"
+            warnings.append(f"the session {session.id!r} {late}")
+    checkpoint = _lock_in(vault, session, wanted, intent.reasoning if message else None)
     scanner.remember(saved.scan)
+    next_round = round_name(session.round + 1)
     return ApproveOutcome(
-        checkpoint,
-        this_round,
-        round_name(session.round + 1),
-        count - int(began),
-        present is None,
-        (*components.troubles, *_late_work(session)) if present is None else (),
+        checkpoint, this_round, next_round, count - int(began), present is None, tuple(warnings)
     )
-
-
-def _late_work(session: Session) -> tuple[str, ...]:
-    if session.status is not SessionStatus.ENDED:
-        return ()
-    said = f"the session {session.id!r} had ended, and stays so: what was changed since is approved"
-    return (said,)
 
 
 def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> int:
@@ -223,9 +212,8 @@ def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> in
 
 
 def _lock_in(
-    vault: Vault, session: Session, wanted: Checkpoint | NewCheckpoint | None, *, note: str | None
+    vault: Vault, session: Session, wanted: Checkpoint | NewCheckpoint, note: str | None
 ) -> Checkpoint:
-    assert wanted is not None  # found or made just now
     with vault.catalog.transaction() as transaction:
         if isinstance(wanted, NewCheckpoint):
             wanted = add_to_history(transaction, wanted, session.head)
@@ -302,12 +290,10 @@ def _holding(
 ) -> Checkpoint | None:
     """The checkpoint that already is what the workspace holds, files and all else; a record only
     if nothing else is."""
-    held = (saved.scan.tree, components.manifest)
-    for found in (
-        head_checkpoint(vault, session.id),
-        vault.catalog.checkpoint(session.id, session.head),
-    ):
-        if found is not None and (found.tree, found.components) == held:
+    at_head = vault.catalog.checkpoint(session.id, session.head)
+    for found in (head_checkpoint(vault, session.id), at_head):
+        held = found and (found.tree, found.components)
+        if held == (saved.scan.tree, components.manifest):
             return found
     return None
 

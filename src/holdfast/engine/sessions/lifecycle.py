@@ -79,7 +79,7 @@ def start(
 ) -> Session:
     """The session, active, with a checkpoint of how it began. `inside` as in `Engine.save`."""
     vault = engine.vault
-    title, agent = _label("title", title), _label("agent", agent)
+    title, agent = require_label("title", title), require_label("agent", agent)
     engine = engine.having_waited(inside)
     with engine.recovered():
         known = require_open_session(vault, session_id)
@@ -123,7 +123,7 @@ def end(engine: Engine, session_id: SessionId) -> Session:
 
 def rename(engine: Engine, session_id: SessionId, title: str) -> None:
     """Give a session another title; an archived one too."""
-    vault, checked = engine.vault, _label("title", title)
+    vault, checked = engine.vault, require_label("title", title)
     with engine.recovered():
         if vault.catalog.session(session_id) is None:
             raise NotFound(
@@ -159,7 +159,8 @@ def _take(vault: Vault, session_id: SessionId) -> None:
         vault.story.set_fact(session_id, _OWNER, own, expected=held)
 
 
-def _label(what: str, text: str | None) -> str | None:
+def require_label(what: str, text: str | None) -> str | None:
+    """A title, an agent or an author: one line of some length, or nothing."""
     if text is None:
         return None
     if not isinstance(text, str) or not text.strip() or not text.isprintable():

@@ -124,14 +124,6 @@ def _partners(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:
     partner = {line: line for line in range(top)}
     shift = len(old) - len(new)
     partner.update((line, line + shift) for line in range(len(new) - bottom, len(new)))
-    i = j = top
-    changes = align(old[top : len(old) - bottom], new[top : len(new) - bottom]).changes
-    for change in changes:
-        while i < top + change.old_start:
-            partner[j] = i
-            i, j = i + 1, j + 1
-        i, j = top + change.old_end, top + change.new_end
-    while i < len(old) - bottom:
-        partner[j] = i
-        i, j = i + 1, j + 1
+    middle = align(old[top : len(old) - bottom], new[top : len(new) - bottom])
+    partner.update((top + j, top + i) for i, j in middle.pairs)
     return partner
