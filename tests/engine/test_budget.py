@@ -170,7 +170,7 @@ def test_a_large_change_that_fits_is_written_once(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(workspace, budget=100_000_000)
-    monkeypatch.setattr("holdfast.engine.save.save.UNMEASURED_BYTES", 1_000_000)
+    monkeypatch.setattr("holdfast.engine.save.workspace_tree.UNMEASURED_BYTES", 1_000_000)
     with composed(workspace) as opened:
         save(opened, "at first")
         written = Written(monkeypatch)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine.save.save import capture_policy
+from holdfast.engine.save.workspace_tree import capture_policy
 from holdfast.engine.scan.ignore_check import leaves_out
 from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import composed, configure

@@ -26,7 +26,7 @@ from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.settings.schema import make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.restore.hunks import choose_hunks
-from holdfast.engine.save.save import capture_policy
+from holdfast.engine.save.workspace_tree import capture_policy
 from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault

@@ -239,7 +239,7 @@ class Workspace:
 
     def leaves_out(self, directory: bytes) -> bool:
         """Whether a save now would leave the directory out; False where that cannot be read."""
-        from holdfast.engine.save.save import capture_policy
+        from holdfast.engine.save.workspace_tree import capture_policy
         from holdfast.engine.scan.ignore_check import leaves_out
 
         vault = self._opened.engine.vault

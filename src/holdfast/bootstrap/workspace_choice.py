@@ -26,7 +26,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError, NotFound, WorkspaceRefused
 from holdfast.domain.paths import shows_project
 from holdfast.domain.settings.schema import make_settings
-from holdfast.engine.save.save import capture_policy
+from holdfast.engine.save.workspace_tree import capture_policy
 from holdfast.engine.scan.ignore_check import leaves_out
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.repositories import RepositoryKind, repository_kind

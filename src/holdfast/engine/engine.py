@@ -318,8 +318,7 @@ class Engine:
 
     def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
         """What was asked for, if it is still meant; or what is found when it is our turn."""
-        from holdfast.engine.restore.restore import restore
-        from holdfast.engine.restore.revalidation import revalidate
+        from holdfast.engine.restore.restore import restore, revalidate
 
         begun = False
         try:
@@ -359,7 +358,7 @@ class Engine:
 
     def left_out(self) -> list[Skipped]:
         """What a save now would leave out. No file is read for it."""
-        from holdfast.engine.save.dry_scan import left_out
+        from holdfast.engine.save.workspace_tree import left_out
 
         with self.recovered(looking=True):
             return left_out(self.vault, self._scanner, self._file_filter)
@@ -585,6 +584,6 @@ class Engine:
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
     def _look(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
-        from holdfast.engine.save.dry_scan import dry_scan
+        from holdfast.engine.save.workspace_tree import dry_scan
 
         return dry_scan(self.vault, self._scanner, self._file_filter, wanted, rules_of)

@@ -120,7 +120,7 @@ class IgnoredContent:
         )
 
     def _is_left_out(self, path: bytes) -> bool:
-        from holdfast.engine.save.save import capture_policy
+        from holdfast.engine.save.workspace_tree import capture_policy
         from holdfast.engine.scan.ignore_check import IgnoreRules
 
         vault = self._vault

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import WorkspaceId
-from holdfast.engine.save.save import SavedTree, add_report
+from holdfast.engine.save.workspace_tree import SavedTree, add_report
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 

@@ -43,7 +43,7 @@ from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
 from holdfast.engine.restore.staging import leftovers, staging_prefix
 from holdfast.engine.restore.unlock import restore_noted_modes
-from holdfast.engine.save.save import add_report, capture_policy
+from holdfast.engine.save.workspace_tree import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.stored_objects import object_batch
 from holdfast.engine.vault import Vault

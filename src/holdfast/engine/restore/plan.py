@@ -37,7 +37,7 @@ from holdfast.engine.restore.database_files import (
     with_whole_databases,
 )
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
-from holdfast.engine.save.save import capture_policy
+from holdfast.engine.save.workspace_tree import capture_policy
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.scan.target_rules import TargetRules
 from holdfast.engine.stored_objects import entry_at

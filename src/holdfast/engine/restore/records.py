@@ -17,13 +17,8 @@ from holdfast.domain.trees.entries import Entry
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
-from holdfast.engine.save.save import (
-    NOWHERE,
-    SavedTree,
-    conversation_position,
-    new_checkpoint,
-    save_tree,
-)
+from holdfast.engine.save.save import NOWHERE, conversation_position, new_checkpoint
+from holdfast.engine.save.workspace_tree import SavedTree, save_tree
 from holdfast.engine.scan.scanner import RulesOf, Scanner
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault

@@ -25,6 +25,7 @@ from holdfast.domain.paths import basename, parent
 from holdfast.domain.trees.changes import Replacement, tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.engine.components.restore import plan_components, with_component_steps
+from holdfast.engine.restore.carry_out import carry_out, os_error_words
 from holdfast.engine.restore.conflicts import amended_tree, open_staging
 from holdfast.engine.restore.database_groups import groups_of
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
@@ -36,10 +37,9 @@ from holdfast.engine.restore.records import (
     rescue,
     save_present,
 )
-from holdfast.engine.restore.restore import carry_out, os_error_words
 from holdfast.engine.restore.staging import leftovers, remove_contents
 from holdfast.engine.restore.unlock import restore_noted_modes
-from holdfast.engine.save.dry_scan import dry_scan
+from holdfast.engine.save.workspace_tree import dry_scan
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
@@ -207,7 +207,6 @@ def _restore_again(
     scanner.remember(saved.scan)
     carry_out(
         vault,
-        scanner,
         request,
         plan,
         safety,

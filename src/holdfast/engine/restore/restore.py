@@ -1,64 +1,106 @@
 """Restoring a checkpoint.
 
-    lock → scan and save the present state (safety) → plan → stage new content → journal
-    → apply step by step → verify → one catalog transaction → staging and journal gone
+    check that the request still holds → scan and save the present state (safety) → plan
+    → carry the plan out (`carry_out`) → tell where git is
 
-Guarantees: before the first change the plan's inputs and the safety checkpoint are durable (I4);
-after a crash at any point the next operation finishes the restore or takes it back; a failure
-half-way takes back what was done. Nothing that is not in the store is overwritten or deleted.
+A plan may have been on the screen for minutes while others worked: the checkpoint may be deleted
+since, and what an undo was to take back may be taken back already. Such a restore is refused before
+it begins, so that nothing is done twice, or to a state that no checkpoint keeps.
+
+Saving and planning are repeated when unreadable paths could be opened up, and when a database
+transaction that was in the way has ended; the wait is bounded.
 """
 
 from __future__ import annotations
 
 from holdfast.domain.checkpoints import Checkpoint, SkipReason
-from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
+from holdfast.domain.errors import (
+    Refused,
+    RestoreConflict,
+    UnknownReference,
+)
 from holdfast.domain.ids import CheckpointId, short
-from holdfast.domain.operations import OperationKind
+from holdfast.domain.operations import OperationKind, undo_lists
 from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import UNDER_WAY, RestorePlan
-from holdfast.domain.trees.entries import MODE_MASK, SETID_BITS
+from holdfast.domain.trees.changes import NewMode
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.manifests import release_components
 from holdfast.engine.components.restore import (
-    ComponentRestore,
-    ComponentsFailed,
-    blocked_outcomes,
     first_blocked,
     intended_of,
-    mark_idle,
     plan_components,
     with_component_steps,
-    without_blocked,
 )
 from holdfast.engine.conversation.conversation import follow_restore
-from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsaved
-from holdfast.engine.restore.directory_handles import DirectoryHandles
-from holdfast.engine.restore.executor import Executor
-from holdfast.engine.restore.journal import Journal, encode_journal
+from holdfast.engine.history.history import MOVING_KINDS
+from holdfast.engine.restore.carry_out import carry_out, note_truth
+from holdfast.engine.restore.conflicts import amended_tree
+from holdfast.engine.restore.database_files import no_transaction
+from holdfast.engine.restore.plan import make_plan
 from holdfast.engine.restore.preview import with_left_alone
 from holdfast.engine.restore.records import (
     RestoreRequest,
+    Seen,
     add_safety,
-    record_restore,
-    rescue,
-    resulting_tree,
+    save_present,
 )
-from holdfast.engine.restore.safety_checkpoint import save_and_plan
-from holdfast.engine.restore.slot_moves import StepFailed
-from holdfast.engine.restore.staging import Staging, staging_prefix
-from holdfast.engine.restore.unlock import Unlocked
-from holdfast.engine.restore.verifier import verify
-from holdfast.engine.save.save import SavedTree
+from holdfast.engine.restore.unlock import Unlocked, locked_paths
+from holdfast.engine.save.workspace_tree import SavedTree
 from holdfast.engine.scan.scanner import Scanner
-from holdfast.engine.stored_objects import cached_loader, entry_at
-from holdfast.engine.vault import FULL, Vault
+from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
-ROLLED_BACK = "rolled back"
-ROLLED_BACK_LATER = "the next command rolls back what was done"
-"""What is true of a restore that somebody cancelled."""
+_MOST_SINCE = 1_000
+
+
+def revalidate(vault: Vault, request: RestoreRequest) -> RestoreRequest:
+    """The request, with its target as it is now: a purge may have taken something out of it.
+    Called with the store's lock held."""
+    target = request.target
+    if request.kind is OperationKind.RESET:
+        from holdfast.engine.sessions.approval import require_same_base
+
+        require_same_base(vault, request)
+    if request.seen is not None:
+        _require_undisturbed(vault, request.seen, request.kind)
+    elif request.kind in (OperationKind.UNDO, OperationKind.REDO):
+        _require_next(vault, request)
+    now = vault.catalog.checkpoint(target.session_id, target.id)
+    if now is None:
+        raise UnknownReference(
+            f"the checkpoint {target.name or short(target.id)} was deleted meanwhile; nothing was "
+            "restored",
+            hint="see what there is: holdfast log",
+        )
+    return replace(request, target=now)
+
+
+def _require_undisturbed(vault: Vault, seen: Seen, kind: OperationKind) -> None:
+    """An undo is about the last thing that happened. Saves of the same state change nothing."""
+    past = "undone" if kind is OperationKind.UNDO else "redone"
+    for operation in vault.catalog.operations_after(seen.operation, _MOST_SINCE):
+        made = operation.checkpoint and vault.catalog.checkpoint(None, operation.checkpoint)
+        saved = operation.kind is OperationKind.CHECKPOINT and made and made.tree == seen.tree
+        if operation.kind in MOVING_KINDS and not saved:
+            raise Refused(
+                f"The workspace changed in between, so nothing was {past}",
+                hint="see what happened: holdfast log",
+            )
+
+
+def _require_next(vault: Vault, request: RestoreRequest) -> None:
+    lists = undo_lists(vault.catalog.operations(request.session_id))
+    undone = request.kind is OperationKind.UNDO
+    waiting = lists.undoable if undone else lists.redoable
+    if not waiting or waiting[-1].sequence != request.reverses:
+        raise Refused(
+            "another restore, undo or redo came in between; nothing was "
+            + ("undone" if undone else "redone"),
+            hint="see what was done: holdfast log --records",
+        )
 
 
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
@@ -90,7 +132,6 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         token = vault.ids.new_id()
         outcome = carry_out(
             vault,
-            scanner,
             request,
             plan,
             safety,
@@ -102,7 +143,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         return _with_drift(vault, request, outcome)
     except BaseException as error:
         unlocked.put_back()
-        _note_truth(error, NOTHING_CHANGED if outcome is None else RESTORE_DONE)
+        note_truth(error, NOTHING_CHANGED if outcome is None else RESTORE_DONE)
         raise
 
 
@@ -115,12 +156,6 @@ def _with_drift(vault: Vault, request: RestoreRequest, outcome: RestoreOutcome) 
         return outcome
     warnings = (drift.words(),) if drift.matters else ()
     return replace(outcome, git=drift, warnings=(*outcome.warnings, *warnings))
-
-
-def _note_truth(error: BaseException, truth: str) -> None:
-    """A Ctrl-C carries with it what is true of the restore, for whoever reports it."""
-    if isinstance(error, KeyboardInterrupt) and not getattr(error, "__notes__", ()):
-        error.add_note(truth)
 
 
 def _capture(
@@ -184,253 +219,6 @@ def _untouched(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> 
     )
 
 
-def carry_out(
-    vault: Vault,
-    scanner: Scanner,
-    request: RestoreRequest,
-    plan: RestorePlan,
-    safety: Checkpoint,
-    *,
-    token: str,
-    head_before: CheckpointId | None,
-    unlocked: Unlocked | None = None,
-    present: Checkpoint | None = None,
-) -> RestoreOutcome:
-    """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
-    recovery, which captured the components once more: `present`."""
-    journal = _first_journal(request, plan, safety, token, head_before)
-    recovering = vault.journal.read() is not None
-    drop_setid = vault.settings.setuid == "drop"
-    mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
-    load = cached_loader(vault.load_tree)
-    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        name = staging_prefix(vault) + token.encode()
-        staging = Staging(vault.fs, vault.objects, handles, name, drop_setid=drop_setid)
-        executor = Executor(
-            vault.fs,
-            vault.databases,
-            handles,
-            staging,
-            setid_mask=mode_mask,
-            best_effort=request.best_effort,
-            saved=lambda path: entry_at(load, safety.tree, path),
-        )
-        executor.progress = vault.progress
-        _stage(executor, staging, plan)
-        journal = replace(
-            journal,
-            staging=tuple(staging.directories),
-            modes=executor.closed_directories(plan.steps),
-        )
-        _write_first_journal(vault, journal, staging, recovering=recovering)
-        restoring = ComponentRestore(
-            vault,
-            request.target,
-            safety,
-            without_blocked(plan.components),
-            best_effort=request.best_effort,
-            present=present,
-        )
-        try:
-            executor.apply(plan.steps)
-            executor.make_durable()
-            wrong = verify(vault, handles, executor.done.to_be_read_back, mode_mask=mode_mask)
-            if wrong and not request.best_effort:
-                raise StepFailed(wrong[0].path, f"after the restore {wrong[0].reason}")
-            vault.progress.advance("finishing", 0, None)
-            executor.finish_modes()
-            restoring.run()
-            unsaved = find_unsaved(vault, executor.done.displaced)
-            tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
-            left_alone = {kept.path for kept in plan.kept} | {b.path for b in plan.blocked}
-            left_alone |= {problem.path for problem in executor.done.problems}
-            result = resulting_tree(vault, request, safety, left_alone)
-            record, final_safety = record_restore(
-                vault, request, safety, tree, result, token, head_before
-            )
-        except BaseException as error:
-            if vault.catalog.operation_with_token(token) is not None:
-                _note_truth(error, RESTORE_DONE)
-                raise  # recorded: the next command tidies up
-            try:
-                _take_back(vault, journal, safety, executor, staging, restoring)
-            except KeyboardInterrupt as again:
-                _note_truth(again, ROLLED_BACK_LATER)
-                raise
-            if not recovering:  # else what the journal was written for is still to be put right
-                vault.journal.remove()
-            _note_truth(error, ROLLED_BACK)
-            raise _failure(error) from error
-        _tidy(vault, staging, unlocked, plan)
-    return _outcome(request, plan, executor, restoring, (record.id, final_safety), unsaved, wrong)
-
-
-def _tidy(vault: Vault, staging: Staging, unlocked: Unlocked | None, plan: RestorePlan) -> None:
-    """What is left to do once a restore is recorded."""
-    try:
-        if unlocked is not None:
-            unlocked.put_back(but={step.path for step in plan.steps})
-        staging.remove()
-        vault.journal.remove()
-    except KeyboardInterrupt as error:
-        _note_truth(error, RESTORE_DONE)
-        raise
-
-
-def _outcome(
-    request: RestoreRequest,
-    plan: RestorePlan,
-    executor: Executor,
-    restoring: ComponentRestore,
-    recorded: tuple[CheckpointId, CheckpointId],
-    unsaved: Unsaved,
-    wrong: list[PathProblem],
-) -> RestoreOutcome:
-    return RestoreOutcome(
-        restored_to=request.target.id,
-        record=recorded[0],
-        safety=recorded[1],
-        steps=tuple(executor.done.steps),
-        skipped=tuple(
-            executor.done.problems + wrong + [PathProblem(b.path, b.reason) for b in plan.blocked]
-        ),
-        conflicts=tuple(
-            PathProblem(path, "changed while the restore ran; the safety checkpoint has it")
-            for path, entry in sorted(unsaved.items())
-            if entry is not None
-        ),
-        kept=plan.kept,
-        warnings=(*plan.warnings, *executor.done.warnings()),
-        verified=not wrong,
-        components=(
-            *mark_idle(restoring.outcomes, plan.components),
-            *blocked_outcomes(plan.components),
-        ),
-        missing=plan.missing,
-        compared=executor.done.compared_files,
-    )
-
-
-def _first_journal(
-    request: RestoreRequest,
-    plan: RestorePlan,
-    safety: Checkpoint,
-    token: str,
-    head_before: CheckpointId | None,
-) -> Journal:
-    return Journal(
-        token=token,
-        kind=request.kind,
-        session_id=request.session_id,
-        target=request.target.id,
-        safety=safety.id,
-        head_before=head_before,
-        reverses=request.reverses,
-        paths=request.paths,
-        best_effort=request.best_effort,
-        staging=(),
-        slots={number: step.path for number, step in enumerate(plan.steps)},
-        modes={},
-        note=request.note,
-        hunks=request.hunks,
-        tree=request.tree,
-        components=request.components,
-    )
-
-
-def _write_first_journal(
-    vault: Vault, journal: Journal, staging: Staging, *, recovering: bool
-) -> None:
-    """When it fails nothing has changed yet, and nothing must happen later because of a journal
-    that may stand nevertheless; unless one stood before, whose restore is being recovered."""
-    try:
-        vault.journal.write(encode_journal(journal))
-    except BaseException:
-        if not recovering:
-            vault.journal.remove()
-            staging.remove()
-        raise
-
-
-def _stage(executor: Executor, staging: Staging, plan: RestorePlan) -> None:
-    try:
-        executor.stage(plan.steps)
-    except BaseException as error:
-        staging.remove()
-        raise _failure(error) from error
-
-
-def _take_back(
-    vault: Vault,
-    journal: Journal,
-    safety: Checkpoint,
-    executor: Executor,
-    staging: Staging,
-    restoring: ComponentRestore,
-) -> None:
-    """Undo what was done. If even that fails, the journal says which way recovery has to go: a
-    restore that was reported as failed is never finished later."""
-    executor.free_handles()
-    turned = _turn_back(vault, journal)
-    restoring.revert()
-    try:
-        executor.undo_all()
-        rescue(vault, journal, safety)
-    except OSError as error:
-        if not turned:
-            _turn_back(vault, journal)
-        raise RestoreFailed(
-            f"the restore failed, and so did rolling it back: {os_error_words(error)}. Nothing is "
-            f"lost: the state before it is saved as {short(safety.id)}, and the next command rolls "
-            "it back",
-            hint="run: holdfast status; if that does not help: holdfast repair",
-        ) from error
-    staging.remove()
-
-
-def _turn_back(vault: Vault, journal: Journal) -> bool:
-    """Whether the journal says durably that the restore is to be rolled back."""
-    try:
-        vault.journal.write(encode_journal(journal.turned_back()))
-    except OSError:
-        return False
-    return True
-
-
-def os_error_words(error: OSError) -> str:
-    """With the path that stands in the way, if the system named it."""
-    why = error.strerror or str(error)
-    name = error.filename
-    if isinstance(name, bytes):
-        name = to_text(name)
-    return f"{name}: {why}" if isinstance(name, str) else why
-
-
-def _failure(error: BaseException) -> BaseException:
-    if isinstance(error, StepFailed) and error.disk_full:
-        return NoSpace(
-            f"no space left for {error}; everything was put back as it was",
-            hint="free some disk space and try again",
-        )
-    if isinstance(error, (StepFailed, ComponentsFailed)):
-        way = "skip such paths" if isinstance(error, StepFailed) else "go on without it"
-        return RestoreFailed(
-            f"the restore failed at {error}; everything was put back as it was",
-            hint=f"put the cause right and try again, or {way}: --best-effort",
-        )
-    if isinstance(error, OSError) and error.errno in FULL:
-        return NoSpace(
-            "no space left to finish the restore; everything was put back as it was",
-            hint="free some disk space and try again",
-        )
-    if isinstance(error, OSError):
-        return RestoreFailed(
-            f"the restore failed: {error.strerror}; everything was put back as it was",
-            hint="put the cause right and try again",
-        )
-    return error
-
-
 def _blocked(plan: RestorePlan) -> RestoreConflict:
     first = plan.blocked[0]
     if first.reason.startswith(SkipReason.LOST.value):
@@ -449,3 +237,39 @@ def _blocked(plan: RestorePlan) -> RestoreConflict:
         f"{to_text(first.path)} cannot be restored without losing it: {first.reason}{more}",
         hint="move it away and try again, or skip such paths: --best-effort",
     )
+
+
+_WAITS = 5
+"""Each lasts two seconds at most."""
+
+
+def save_and_plan(
+    vault: Vault,
+    scanner: Scanner,
+    request: RestoreRequest,
+    unlocked: Unlocked,
+) -> tuple[SavedTree, RestoreRequest, RestorePlan]:
+    """Called with the store's lock held."""
+    if request.added:
+        tree = amended_tree(vault, request.target.tree, dict(request.added))
+        request = replace(request, tree=tree)
+    saved = save_present(vault, scanner, request)
+    if request.hunks is not None:
+        from holdfast.engine.restore.hunks import store_and_plan_hunks
+
+        return saved, *store_and_plan_hunks(vault, saved.scan, request)
+    plan = make_plan(vault, saved.scan, request)
+    for _ in range(_WAITS):
+        if not plan.under_way:
+            break
+        with no_transaction(vault, plan.under_way) as quiet:
+            if quiet:
+                saved = save_present(vault, scanner, request)
+                plan = make_plan(vault, saved.scan, request)
+    if not plan.blocked or not unlocked.unlock(locked_paths(saved.scan, plan)):
+        return saved, request, plan
+    saved = save_present(vault, scanner, request)
+    modes = {path: NewMode(mode) for path, mode in unlocked.modes.items()}
+    saved = saved.with_tree(amended_tree(vault, saved.scan.tree, modes))
+    plan = make_plan(vault, saved.scan, request)
+    return saved, request, plan

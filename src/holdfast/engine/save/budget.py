@@ -21,14 +21,14 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.paths import to_text
 from holdfast.domain.trees.changes import TreeLoader
 from holdfast.domain.wording import count_words, size_words
-from holdfast.engine.save.save import (
+from holdfast.engine.save.space_limit import SpaceLimit
+from holdfast.engine.save.workspace_tree import (
     SavedTree,
     capture_policy,
     is_known,
     save_beyond_budget,
     save_scan,
 )
-from holdfast.engine.save.space_limit import SpaceLimit
 from holdfast.engine.scan.scan_meter import (
     MeasuringCapture,
     estimate_bytes,

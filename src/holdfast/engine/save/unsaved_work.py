@@ -20,7 +20,8 @@ from holdfast.domain.sessions import Session
 from holdfast.engine.components.captured import capture_components
 from holdfast.engine.history.history import MOVING_KINDS, head_checkpoint
 from holdfast.engine.restore.records import add_safety
-from holdfast.engine.save.save import add_session, save_tree
+from holdfast.engine.save.save import add_session
+from holdfast.engine.save.workspace_tree import save_tree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 

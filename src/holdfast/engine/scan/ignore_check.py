@@ -186,7 +186,7 @@ def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[b
 
 
 def _ignored(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[bytes, str]:
-    from holdfast.engine.save.save import capture_policy
+    from holdfast.engine.save.workspace_tree import capture_policy
 
     found: dict[bytes, str] = {}
     if not candidates:

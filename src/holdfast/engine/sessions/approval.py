@@ -36,14 +36,8 @@ from holdfast.engine.components.selection import choose_components
 from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.restore.records import RestoreRequest
-from holdfast.engine.save.save import (
-    NOWHERE,
-    SavedTree,
-    add_to_history,
-    conversation_position,
-    new_checkpoint,
-    save_tree,
-)
+from holdfast.engine.save.save import NOWHERE, add_to_history, conversation_position, new_checkpoint
+from holdfast.engine.save.workspace_tree import SavedTree, save_tree
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.vault import Vault

@@ -1,0 +1,301 @@
+"""Carrying out a restore whose safety checkpoint is durable.
+
+    stage new content → journal → apply step by step → verify → components
+    → one catalog transaction → staging and journal gone
+
+Guarantees: before the first change the plan's inputs are durable (I4); after a crash at any point
+the next operation finishes the restore or takes it back; a failure half-way takes back what was
+done. Nothing that is not in the store is overwritten or deleted.
+"""
+
+from __future__ import annotations
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import NoSpace, RestoreFailed
+from holdfast.domain.ids import CheckpointId, short
+from holdfast.domain.outcomes import RESTORE_DONE, PathProblem, RestoreOutcome
+from holdfast.domain.paths import to_text
+from holdfast.domain.restore.plan import RestorePlan
+from holdfast.domain.trees.entries import MODE_MASK, SETID_BITS
+from holdfast.engine.components.restore import (
+    ComponentRestore,
+    ComponentsFailed,
+    blocked_outcomes,
+    mark_idle,
+    without_blocked,
+)
+from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsaved
+from holdfast.engine.restore.directory_handles import DirectoryHandles
+from holdfast.engine.restore.executor import Executor
+from holdfast.engine.restore.journal import Journal, encode_journal
+from holdfast.engine.restore.records import (
+    RestoreRequest,
+    record_restore,
+    rescue,
+    resulting_tree,
+)
+from holdfast.engine.restore.slot_moves import StepFailed
+from holdfast.engine.restore.staging import Staging, staging_prefix
+from holdfast.engine.restore.unlock import Unlocked
+from holdfast.engine.restore.verifier import verify
+from holdfast.engine.stored_objects import cached_loader, entry_at
+from holdfast.engine.vault import FULL, Vault
+from holdfast.values.classes import replace
+
+ROLLED_BACK = "rolled back"
+
+
+ROLLED_BACK_LATER = "the next command rolls back what was done"
+"""What is true of a restore that somebody cancelled."""
+
+
+def carry_out(
+    vault: Vault,
+    request: RestoreRequest,
+    plan: RestorePlan,
+    safety: Checkpoint,
+    *,
+    token: str,
+    head_before: CheckpointId | None,
+    unlocked: Unlocked | None = None,
+    present: Checkpoint | None = None,
+) -> RestoreOutcome:
+    """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
+    recovery, which captured the components once more: `present`."""
+    journal = _first_journal(request, plan, safety, token, head_before)
+    recovering = vault.journal.read() is not None
+    drop_setid = vault.settings.setuid == "drop"
+    mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
+    load = cached_loader(vault.load_tree)
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        name = staging_prefix(vault) + token.encode()
+        staging = Staging(vault.fs, vault.objects, handles, name, drop_setid=drop_setid)
+        executor = Executor(
+            vault.fs,
+            vault.databases,
+            handles,
+            staging,
+            setid_mask=mode_mask,
+            best_effort=request.best_effort,
+            saved=lambda path: entry_at(load, safety.tree, path),
+        )
+        executor.progress = vault.progress
+        _stage(executor, staging, plan)
+        journal = replace(
+            journal,
+            staging=tuple(staging.directories),
+            modes=executor.closed_directories(plan.steps),
+        )
+        _write_first_journal(vault, journal, staging, recovering=recovering)
+        restoring = ComponentRestore(
+            vault,
+            request.target,
+            safety,
+            without_blocked(plan.components),
+            best_effort=request.best_effort,
+            present=present,
+        )
+        try:
+            executor.apply(plan.steps)
+            executor.make_durable()
+            wrong = verify(vault, handles, executor.done.to_be_read_back, mode_mask=mode_mask)
+            if wrong and not request.best_effort:
+                raise StepFailed(wrong[0].path, f"after the restore {wrong[0].reason}")
+            vault.progress.advance("finishing", 0, None)
+            executor.finish_modes()
+            restoring.run()
+            unsaved = find_unsaved(vault, executor.done.displaced)
+            tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
+            left_alone = {kept.path for kept in plan.kept} | {b.path for b in plan.blocked}
+            left_alone |= {problem.path for problem in executor.done.problems}
+            result = resulting_tree(vault, request, safety, left_alone)
+            record, final_safety = record_restore(
+                vault, request, safety, tree, result, token, head_before
+            )
+        except BaseException as error:
+            if vault.catalog.operation_with_token(token) is not None:
+                note_truth(error, RESTORE_DONE)
+                raise  # recorded: the next command tidies up
+            try:
+                _take_back(vault, journal, safety, executor, staging, restoring)
+            except KeyboardInterrupt as again:
+                note_truth(again, ROLLED_BACK_LATER)
+                raise
+            if not recovering:  # else what the journal was written for is still to be put right
+                vault.journal.remove()
+            note_truth(error, ROLLED_BACK)
+            raise _failure(error) from error
+        _tidy(vault, staging, unlocked, plan)
+    return _outcome(request, plan, executor, restoring, (record.id, final_safety), unsaved, wrong)
+
+
+def _tidy(vault: Vault, staging: Staging, unlocked: Unlocked | None, plan: RestorePlan) -> None:
+    """What is left to do once a restore is recorded."""
+    try:
+        if unlocked is not None:
+            unlocked.put_back(but={step.path for step in plan.steps})
+        staging.remove()
+        vault.journal.remove()
+    except KeyboardInterrupt as error:
+        note_truth(error, RESTORE_DONE)
+        raise
+
+
+def _outcome(
+    request: RestoreRequest,
+    plan: RestorePlan,
+    executor: Executor,
+    restoring: ComponentRestore,
+    recorded: tuple[CheckpointId, CheckpointId],
+    unsaved: Unsaved,
+    wrong: list[PathProblem],
+) -> RestoreOutcome:
+    return RestoreOutcome(
+        restored_to=request.target.id,
+        record=recorded[0],
+        safety=recorded[1],
+        steps=tuple(executor.done.steps),
+        skipped=tuple(
+            executor.done.problems + wrong + [PathProblem(b.path, b.reason) for b in plan.blocked]
+        ),
+        conflicts=tuple(
+            PathProblem(path, "changed while the restore ran; the safety checkpoint has it")
+            for path, entry in sorted(unsaved.items())
+            if entry is not None
+        ),
+        kept=plan.kept,
+        warnings=(*plan.warnings, *executor.done.warnings()),
+        verified=not wrong,
+        components=(
+            *mark_idle(restoring.outcomes, plan.components),
+            *blocked_outcomes(plan.components),
+        ),
+        missing=plan.missing,
+        compared=executor.done.compared_files,
+    )
+
+
+def _first_journal(
+    request: RestoreRequest,
+    plan: RestorePlan,
+    safety: Checkpoint,
+    token: str,
+    head_before: CheckpointId | None,
+) -> Journal:
+    return Journal(
+        token=token,
+        kind=request.kind,
+        session_id=request.session_id,
+        target=request.target.id,
+        safety=safety.id,
+        head_before=head_before,
+        reverses=request.reverses,
+        paths=request.paths,
+        best_effort=request.best_effort,
+        staging=(),
+        slots={number: step.path for number, step in enumerate(plan.steps)},
+        modes={},
+        note=request.note,
+        hunks=request.hunks,
+        tree=request.tree,
+        components=request.components,
+    )
+
+
+def _write_first_journal(
+    vault: Vault, journal: Journal, staging: Staging, *, recovering: bool
+) -> None:
+    """When it fails nothing has changed yet, and nothing must happen later because of a journal
+    that may stand nevertheless; unless one stood before, whose restore is being recovered."""
+    try:
+        vault.journal.write(encode_journal(journal))
+    except BaseException:
+        if not recovering:
+            vault.journal.remove()
+            staging.remove()
+        raise
+
+
+def _stage(executor: Executor, staging: Staging, plan: RestorePlan) -> None:
+    try:
+        executor.stage(plan.steps)
+    except BaseException as error:
+        staging.remove()
+        raise _failure(error) from error
+
+
+def _take_back(
+    vault: Vault,
+    journal: Journal,
+    safety: Checkpoint,
+    executor: Executor,
+    staging: Staging,
+    restoring: ComponentRestore,
+) -> None:
+    """Undo what was done. If even that fails, the journal says which way recovery has to go: a
+    restore that was reported as failed is never finished later."""
+    executor.free_handles()
+    turned = _turn_back(vault, journal)
+    restoring.revert()
+    try:
+        executor.undo_all()
+        rescue(vault, journal, safety)
+    except OSError as error:
+        if not turned:
+            _turn_back(vault, journal)
+        raise RestoreFailed(
+            f"the restore failed, and so did rolling it back: {os_error_words(error)}. Nothing is "
+            f"lost: the state before it is saved as {short(safety.id)}, and the next command rolls "
+            "it back",
+            hint="run: holdfast status; if that does not help: holdfast repair",
+        ) from error
+    staging.remove()
+
+
+def _turn_back(vault: Vault, journal: Journal) -> bool:
+    """Whether the journal says durably that the restore is to be rolled back."""
+    try:
+        vault.journal.write(encode_journal(journal.turned_back()))
+    except OSError:
+        return False
+    return True
+
+
+def os_error_words(error: OSError) -> str:
+    """With the path that stands in the way, if the system named it."""
+    why = error.strerror or str(error)
+    name = error.filename
+    if isinstance(name, bytes):
+        name = to_text(name)
+    return f"{name}: {why}" if isinstance(name, str) else why
+
+
+def _failure(error: BaseException) -> BaseException:
+    if isinstance(error, StepFailed) and error.disk_full:
+        return NoSpace(
+            f"no space left for {error}; everything was put back as it was",
+            hint="free some disk space and try again",
+        )
+    if isinstance(error, (StepFailed, ComponentsFailed)):
+        way = "skip such paths" if isinstance(error, StepFailed) else "go on without it"
+        return RestoreFailed(
+            f"the restore failed at {error}; everything was put back as it was",
+            hint=f"put the cause right and try again, or {way}: --best-effort",
+        )
+    if isinstance(error, OSError) and error.errno in FULL:
+        return NoSpace(
+            "no space left to finish the restore; everything was put back as it was",
+            hint="free some disk space and try again",
+        )
+    if isinstance(error, OSError):
+        return RestoreFailed(
+            f"the restore failed: {error.strerror}; everything was put back as it was",
+            hint="put the cause right and try again",
+        )
+    return error
+
+
+def note_truth(error: BaseException, truth: str) -> None:
+    """A Ctrl-C carries with it what is true of the restore, for whoever reports it."""
+    if isinstance(error, KeyboardInterrupt) and not getattr(error, "__notes__", ()):
+        error.add_note(truth)

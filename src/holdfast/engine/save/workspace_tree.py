@@ -1,0 +1,254 @@
+"""The workspace as a tree: scanned, with its content made durable, or only looked at.
+
+A save that may not fit into the budget is measured before, or as soon as it turns out to be large.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from holdfast.domain.checkpoints import (
+    Skipped,
+    SkipReason,
+)
+from holdfast.domain.errors import BudgetReached
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import to_text
+from holdfast.domain.settings.schema import Settings
+from holdfast.domain.trees.objects import digest_of
+from holdfast.engine.save.space_limit import MeasuringWriter, SpaceLimit
+from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.repositories import ExemptPaths
+from holdfast.engine.scan.scan_meter import DiscardingWriter
+from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
+from holdfast.engine.vault import Vault
+from holdfast.ports.objects import ObjectWriter, WriteTotals
+from holdfast.values.classes import dataclass, replace
+
+UNMEASURED_BYTES = 64 << 20
+"""Of new content, in a workspace that is known: more than most saves ever add."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTree:
+    """A scan whose content is durable and waits for a row to name it."""
+
+    scan: Scan
+    report: Digest
+    totals: WriteTotals
+    warnings: tuple[str, ...]
+
+    def with_tree(self, tree: Digest) -> SavedTree:
+        """The same save, named as a tree that differs from what the scan saw."""
+        return replace(self, scan=replace(self.scan, tree=tree))
+
+
+def save_tree(
+    vault: Vault,
+    scanner: Scanner,
+    *,
+    wanted: tuple[Digest, ...] = (),
+    file_filter: Callable[[Path], bool] | None = None,
+    beyond_budget: bool = False,
+    rules_of: RulesOf | None = None,
+) -> SavedTree:
+    """Scan and make content durable; the caller names it and then lets the scanner remember.
+
+    A save that may not fit into the budget is measured first; room is made, and what still does
+    not fit is left out, the largest files first (ST-3). What a restore saves first may go beyond
+    the budget: being able to go back ranks higher.
+    """
+    if beyond_budget:
+        return save_beyond_budget(
+            vault, scanner, wanted=wanted, file_filter=file_filter, rules_of=rules_of
+        )
+    limit = SpaceLimit(vault)
+    known = is_known(vault, scanner)
+    if limit.bytes > UNMEASURED_BYTES and (known or _certainly_fits(vault, limit)):
+        with contextlib.suppress(BudgetReached):
+            saved = save_scan(
+                vault, scanner, limit, wanted=wanted, file_filter=file_filter, unmeasured=known
+            )
+            if not has_left_out(saved):
+                return saved
+            from holdfast.engine.save.budget import may_fit_now
+
+            if not may_fit_now(vault, saved, limit):
+                return saved
+    from holdfast.engine.save.budget import save_within_budget  # hardly any save needs it
+
+    return save_within_budget(vault, scanner, wanted=wanted, file_filter=file_filter)
+
+
+def save_beyond_budget(
+    vault: Vault,
+    scanner: Scanner,
+    *,
+    wanted: tuple[Digest, ...],
+    file_filter: Callable[[Path], bool] | None,
+    largest_bytes: int | None = None,
+    rules_of: RulesOf | None = None,
+) -> SavedTree:
+    """Only the disk is a limit."""
+    limit = SpaceLimit(vault, budget=False)
+    try:
+        return save_scan(
+            vault,
+            scanner,
+            limit,
+            wanted=wanted,
+            file_filter=file_filter,
+            largest_bytes=largest_bytes,
+            rules_of=rules_of,
+        )
+    except BudgetReached:
+        raise limit.explanation() from None
+
+
+def is_known(vault: Vault, scanner: Scanner) -> bool:
+    """Whether a scan now would read only what has changed."""
+    with vault.open_root() as root_fd:
+        return scanner.knows_workspace(vault.scan_generation(root_fd))
+
+
+def _certainly_fits(vault: Vault, limit: SpaceLimit) -> bool:
+    from holdfast.engine.scan.scan_meter import certainly_fits  # only a first save needs it
+
+    with vault.open_root() as root_fd:
+        return certainly_fits(vault.fs, root_fd, capture_policy(vault), limit.bytes)
+
+
+def _require_fits(
+    vault: Vault, scanner: Scanner, file_filter: Callable[[Path], bool] | None, limit: SpaceLimit
+) -> None:
+    from holdfast.engine.save.budget import require_fits  # hardly any save needs it
+
+    require_fits(vault, scanner, file_filter, limit)
+
+
+def has_left_out(saved: SavedTree) -> bool:
+    return any(skip.reason is SkipReason.OVER_BUDGET for skip in saved.scan.skipped)
+
+
+def save_scan(
+    vault: Vault,
+    scanner: Scanner,
+    limit: SpaceLimit,
+    *,
+    wanted: tuple[Digest, ...],
+    file_filter: Callable[[Path], bool] | None,
+    unmeasured: bool = False,
+    largest_bytes: int | None = None,
+    rules_of: RulesOf | None = None,
+) -> SavedTree:
+    """One scan whose content is durable when it returns. `BudgetReached`, and nothing is stored,
+    when it has more than the limit allows. One that is `unmeasured` is measured as soon as it turns
+    out to be large."""
+    policy = capture_policy(vault, file_filter)
+    writer = vault.objects.writer(limit_bytes=limit.bytes)
+    taking: ObjectWriter = writer
+    if unmeasured:
+        taking = MeasuringWriter(
+            writer, UNMEASURED_BYTES, lambda: _require_fits(vault, scanner, file_filter, limit)
+        )
+    try:
+        with vault.open_root() as root_fd:
+            scan = scanner.scan(
+                root_fd,
+                policy,
+                taking,
+                generation=vault.scan_generation(root_fd),
+                started_ns=vault.clock.now_ns(),
+                wanted=wanted,
+                rules_of=rules_of,
+                progress=vault.progress,
+                # What a filter decides, nobody else can know.
+                aided_writer=None if policy.has_filter else writer,
+                largest_bytes=largest_bytes,
+            )
+        vault.progress.advance("storing", 0, None)
+        report = add_report(writer, scan.skipped)
+        totals = writer.commit()
+    except BaseException:
+        writer.abandon()
+        raise
+    return SavedTree(scan, report, totals, limit.warnings(totals.stored_bytes))
+
+
+def capture_policy(
+    vault: Vault, file_filter: Callable[[Path], bool] | None = None
+) -> CapturePolicy:
+    """The rules, with the exceptions from them as they are now."""
+    own_data = vault.files.path_inside_workspace()
+    settings = vault.settings
+    if settings.nested_repositories == "auto" and _is_project(vault):
+        settings = replace(settings, nested_repositories="on")
+    if file_filter is None:
+        policy = _plain_policy(settings, vault.workspace, own_data)
+    else:
+        policy = CapturePolicy(settings, vault.workspace, file_filter, own_data=own_data)
+    by_tools = settings.capture_named_ignored == "on"
+    named = vault.files.named_paths() if by_tools else ()
+    return policy.keeping(ExemptPaths(vault.fs, os.fsencode(vault.workspace), named))
+
+
+def _is_project(vault: Vault) -> bool:
+    from holdfast.domain.paths import shows_project  # late: few workspaces need to know
+
+    with vault.open_root() as root_fd:
+        return shows_project(vault.fs.list_names(root_fd))
+
+
+@lru_cache(maxsize=16)
+def _plain_policy(settings: Settings, workspace: Path, own_data: bytes | None) -> CapturePolicy:
+    """Putting rules together takes longer than many a scan, and settings hardly ever change."""
+    return CapturePolicy(settings, workspace, own_data=own_data)
+
+
+def add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
+    """What was left out is content too: equal reports are stored once."""
+    rows = [[to_text(s.path), s.reason.name, s.detail] for s in skipped]
+    data = json.dumps(rows, separators=(",", ":")).encode()
+    digest = digest_of(data)
+    writer.add(digest, data)
+    return digest
+
+
+def dry_scan(
+    vault: Vault,
+    scanner: Scanner,
+    file_filter: Callable[[Path], bool] | None,
+    wanted: tuple[Digest, ...] = (),
+    rules_of: RulesOf | None = None,
+) -> Scan:
+    """Called with the store's lock held."""
+    with vault.open_root() as root_fd:
+        return scanner.scan(
+            root_fd,
+            capture_policy(vault, file_filter),
+            DiscardingWriter(),
+            generation=vault.scan_generation(root_fd),
+            started_ns=vault.clock.now_ns(),
+            wanted=wanted,
+            rules_of=rules_of,
+            keep_trees=True,
+            progress=vault.progress,
+        )
+
+
+def left_out(
+    vault: Vault, scanner: Scanner, file_filter: Callable[[Path], bool] | None
+) -> list[Skipped]:
+    """What a save now would leave out, in path order. Called with the store's lock held."""
+    with vault.open_root() as root_fd:
+        return scanner.left_out(
+            root_fd,
+            capture_policy(vault, file_filter),
+            generation=vault.scan_generation(root_fd),
+            started_ns=vault.clock.now_ns(),
+        )
