@@ -28,7 +28,7 @@ from holdfast.engine.engine import Engine
 from holdfast.engine.restore.hunks import choose_hunks
 from holdfast.engine.save.workspace_tree import capture_policy
 from holdfast.engine.scan.scan_meter import DiscardingWriter
-from holdfast.engine.scan.scanner import Scan, Scanner
+from holdfast.engine.scan.scanner import Scan, Scanner, ScanRequest
 from holdfast.engine.vault import Vault
 from holdfast.ports.system import Clock
 from holdfast.testing.intercepted_filesystem import Disk
@@ -138,10 +138,5 @@ def configure(workspace: Path, **settings: Any) -> None:
 def scan_from_nothing(vault: Vault) -> Scan:
     """What a scan without any memory finds; nothing is stored."""
     with vault.open_root() as root_fd:
-        return Scanner(vault.fs, vault.objects, None).scan(
-            root_fd,
-            capture_policy(vault),
-            DiscardingWriter(),
-            generation="none",
-            started_ns=vault.clock.now_ns(),
-        )
+        request = ScanRequest(capture_policy(vault), DiscardingWriter(), vault.clock.now_ns())
+        return Scanner(vault.fs, vault.objects, None).scan(root_fd, request, generation="none")

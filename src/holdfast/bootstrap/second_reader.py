@@ -25,8 +25,7 @@ from holdfast.engine.scan.aided_walk import BackwardWalker, WalksMet
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.repositories import ExemptPaths
-from holdfast.engine.scan.walker import DIRECTORY_FLAGS
-from holdfast.ports.filesystem import write_all
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, write_all
 
 
 def serve() -> None:

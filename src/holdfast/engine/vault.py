@@ -23,7 +23,7 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.settings.schema import Settings
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.ports.catalog import Catalog
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 from holdfast.ports.objects import ObjectStore
 from holdfast.ports.progress import ProgressRelay
 from holdfast.values.classes import dataclass, field
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from holdfast.ports.store import RestoreJournal, SpaceMeter, StoreFiles, StoreParts, WriterLock
     from holdfast.ports.story import Story
     from holdfast.ports.system import Clock, IdSource, Processes
-
-_ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NoComponents:
@@ -133,7 +131,7 @@ class Vault:
         Neither is it: the path was made free of links when the workspace was opened, so a link
         that stands there now is somebody's doing."""
         try:
-            fd = self.fs.open(os.fsencode(self.workspace), _ROOT_FLAGS)
+            fd = self.fs.open(os.fsencode(self.workspace), DIRECTORY_FLAGS)
         except OSError as error:
             raise WorkspaceRefused(
                 f"the workspace {self.workspace} cannot be opened: {error.strerror}",

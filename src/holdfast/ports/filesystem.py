@@ -18,6 +18,10 @@ FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 """Of everything that Holdfast makes for itself: only the user may read it."""
 
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""For reading in a workspace: no link is followed, and no pipe keeps anybody waiting."""
+
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 SET_ASIDE = b".aside"

@@ -7,7 +7,6 @@ Not guaranteed: that a file of the workspace is still what the scan saw; it is r
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -27,13 +26,13 @@ from holdfast.engine.compare.tree_diff import IgnoredContent
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
+from holdfast.ports.filesystem import FILE_FLAGS
 from holdfast.ports.objects import ObjectReader
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
     pass
 
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PIECE_BYTES = 256 * 1024
 
 
@@ -71,7 +70,7 @@ class WorkspaceContent:
         try:
             with self.vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
                 above = handles.open(parent(self.path))
-                fd = fs.open(basename(self.path), _READ_FLAGS, dir_fd=above)
+                fd = fs.open(basename(self.path), FILE_FLAGS, dir_fd=above)
         except OSError as error:
             raise ContentChanged(
                 f"{self.path.decode('utf-8', 'backslashreplace')} cannot be read: {error.strerror}",

@@ -44,7 +44,7 @@ from holdfast.engine.restore.recovery import put_modes_back
 from holdfast.engine.restore.staging import leftovers, staging_prefix
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.workspace_tree import add_report, capture_policy
-from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.scan.scanner import Scanner, ScanRequest
 from holdfast.engine.stored_objects import object_batch
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
@@ -158,13 +158,9 @@ def _in_workspace(
     collecting = _Collecting(lost, writer)
     try:
         with vault.open_root() as root_fd:
-            scan = Scanner(vault.fs, vault.objects, None, databases=vault.databases).scan(
-                root_fd,
-                capture_policy(vault),
-                collecting,
-                generation="repair",
-                started_ns=vault.clock.now_ns(),
-            )
+            scanner = Scanner(vault.fs, vault.objects, None, databases=vault.databases)
+            request = ScanRequest(capture_policy(vault), collecting, vault.clock.now_ns())
+            scan = scanner.scan(root_fd, request, generation="repair")
         add_report(collecting, scan.skipped)  # often the same as it was then
     except (HoldfastError, OSError):
         return collecting.found  # a workspace that is gone or closed heals nothing

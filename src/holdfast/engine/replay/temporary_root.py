@@ -26,10 +26,10 @@ from types import FrameType
 from holdfast.domain.errors import NoSpace, Refused
 from holdfast.domain.paths import basename, join, parent
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.engine.restore.directory_handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import FULL, Vault
-from holdfast.ports.filesystem import Filesystem, write_all
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem, write_all
 
 PREFIX = b"holdfast-replay-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

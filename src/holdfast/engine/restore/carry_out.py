@@ -34,7 +34,7 @@ from holdfast.engine.restore.records import (
     rescue,
     resulting_tree,
 )
-from holdfast.engine.restore.slot_moves import StepFailed
+from holdfast.engine.restore.slot_moves import RestoreSite, StepFailed
 from holdfast.engine.restore.staging import Staging, staging_prefix
 from holdfast.engine.restore.unlock import Unlocked
 from holdfast.engine.restore.verifier import verify
@@ -64,22 +64,23 @@ def carry_out(
     recovery, which captured the components once more: `present`."""
     journal = _first_journal(request, plan, safety, token, head_before)
     recovering = vault.journal.read() is not None
-    drop_setid = vault.settings.setuid == "drop"
-    mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
+    mode_mask = MODE_MASK & ~SETID_BITS if vault.settings.setuid == "drop" else MODE_MASK
     load = cached_loader(vault.load_tree)
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         name = staging_prefix(vault) + token.encode()
-        staging = Staging(vault.fs, vault.objects, handles, name, drop_setid=drop_setid)
+        staging = Staging(vault.fs, vault.objects, handles, name, mode_mask=mode_mask)
         executor = Executor(
-            vault.fs,
-            vault.databases,
-            handles,
-            staging,
-            setid_mask=mode_mask,
-            best_effort=request.best_effort,
-            saved=lambda path: entry_at(load, safety.tree, path),
+            RestoreSite(
+                vault.fs,
+                vault.databases,
+                handles,
+                staging,
+                saved=lambda path: entry_at(load, safety.tree, path),
+                mode_mask=mode_mask,
+                best_effort=request.best_effort,
+                progress=vault.progress,
+            )
         )
-        executor.progress = vault.progress
         _stage(executor, staging, plan)
         journal = replace(
             journal,

@@ -23,12 +23,9 @@ from holdfast.engine.restore.journal import Journal
 from holdfast.engine.restore.slot_moves import Displaced, return_others
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
-from holdfast.engine.stored_objects import cached_loader, entry_at
+from holdfast.engine.stored_objects import cached_loader, entry_at, object_batch
 from holdfast.engine.vault import Vault
-from holdfast.ports.filesystem import SET_ASIDE
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
+from holdfast.ports.filesystem import FILE_FLAGS, SET_ASIDE
 
 Unsaved: TypeAlias = dict[bytes, FileEntry | SymlinkEntry | None]
 """By path; nothing stands for a log that is part of the database beside it by now."""
@@ -153,7 +150,7 @@ def _is_no_content(vault: Vault, path: bytes, area: int, slot: bytes) -> bool:
     """What processes share that have a database open changes all the time, and is no loss."""
     if not path.endswith(SHARED_MEMORY):
         return False
-    fd = vault.fs.open(slot, _FLAGS, dir_fd=area)
+    fd = vault.fs.open(slot, FILE_FLAGS, dir_fd=area)
     try:
         return is_shared_memory(path, vault.fs.pread(fd, 4, 0))
     finally:
@@ -189,10 +186,9 @@ def _free_path(path: bytes, placed: Unsaved, directories: set[bytes]) -> bytes:
 def _capture(vault: Vault, items: list[Displaced]) -> list[tuple[bytes, FileEntry | None]]:
     if not items:
         return []
-    writer = vault.objects.writer()
-    capture = FileCapture(vault.fs, writer, vault.clock.now_ns())
     captured: list[tuple[bytes, FileEntry | None]] = []
-    try:
+    with object_batch(vault.objects) as writer:
+        capture = FileCapture(vault.fs, writer, vault.clock.now_ns())
         for item in items:
             status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
             with _readable(vault, item.area, item.slot, status):
@@ -209,22 +205,13 @@ def _capture(vault: Vault, items: list[Displaced]) -> list[tuple[bytes, FileEntr
             captured.append((item.path, entry))
             if item.whole:
                 captured += [(item.path + LOG, None), (item.path + JOURNAL, None)]
-        writer.commit()
-    except BaseException:
-        writer.abandon()
-        raise
     return captured
 
 
 def amended_tree(vault: Vault, safety_tree: Digest, changes: Mapping[bytes, Replacement]) -> Digest:
     """The safety tree with these entries in it, durable."""
     digest, encoded = replace_entries(vault.load_tree, safety_tree, changes)
-    writer = vault.objects.writer()
-    try:
+    with object_batch(vault.objects) as writer:
         for tree_digest, data in encoded.items():
             writer.add(tree_digest, data)
-        writer.commit()
-    except BaseException:
-        writer.abandon()
-        raise
     return digest

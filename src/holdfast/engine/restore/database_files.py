@@ -34,11 +34,9 @@ from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from holdfast.engine.vault import Vault
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 from holdfast.ports.live_database import LiveDatabases
 from holdfast.values.classes import replace
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def transactions_under_way(scan: Scan) -> set[bytes]:
@@ -141,7 +139,7 @@ def is_made_by_opening(fs: Filesystem, dir_fd: int, name: bytes, status: os.stat
 def _is_shared_memory(fs: Filesystem, dir_fd: int, name: bytes) -> bool:
     if not name.endswith(SHARED_MEMORY):
         return False
-    fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
+    fd = fs.open(name, FILE_FLAGS, dir_fd=dir_fd)
     try:
         beginning = fs.pread(fd, 4, 0)
         return not beginning.strip(b"\0") or is_shared_memory(name, beginning)  # new, or in use

@@ -22,13 +22,9 @@ from holdfast.domain.sqlite_files import (
     Writing,
     database_of,
 )
-from holdfast.domain.trees.entries import Entry, FileEntry
-from holdfast.engine.restore.directory_handles import DirectoryHandles
-from holdfast.engine.restore.slot_moves import Displaced, RestoreProgress
-from holdfast.engine.restore.staging import Staging
+from holdfast.domain.trees.entries import FileEntry
+from holdfast.engine.restore.slot_moves import Displaced, RestoreSite
 from holdfast.engine.restore.verifier import digest_of_file
-from holdfast.ports.filesystem import Filesystem
-from holdfast.ports.live_database import LiveDatabases
 from holdfast.values.classes import dataclass, replace
 
 PATIENCE_S = 10.0
@@ -37,7 +33,6 @@ PATIENCE_S = 10.0
 ASIDE, BACK = b"aside-", b"back-"
 _PARTS = (b"", LOG, JOURNAL)
 
-Saved: TypeAlias = Callable[[bytes], Entry | None]
 MoveAway: TypeAlias = Callable[[bytes, bytes, int], None]
 
 
@@ -83,28 +78,10 @@ def groups_of(steps: tuple[Step, ...]) -> dict[int, DatabaseGroup]:
 
 
 class DatabaseWriter:
-    """Writes groups; `saved` tells what the safety checkpoint has at a path."""
+    """Writes groups."""
 
-    def __init__(
-        self,
-        fs: Filesystem,
-        databases: LiveDatabases,
-        handles: DirectoryHandles,
-        staging: Staging,
-        done: RestoreProgress,
-        saved: Saved,
-        mode_mask: int,
-        *,
-        best_effort: bool,
-    ) -> None:
-        self._fs = fs
-        self._databases = databases
-        self._handles = handles
-        self._staging = staging
-        self._done = done
-        self._saved = saved
-        self._mode_mask = mode_mask
-        self._best_effort = best_effort
+    def __init__(self, site: RestoreSite) -> None:
+        self._site, self._done = site, site.done
 
     def write(self, group: DatabaseGroup, move_away: MoveAway) -> bool:
         """False when SQLite cannot: then its steps have to be done one by one."""
@@ -115,22 +92,22 @@ class DatabaseWriter:
             wanted={part: entry.digest for part, (_, entry) in after.items()},
             known=self._known(group.base),
             aside=ASIDE + b"%d" % group.number,
-            mode=after[b""][1].mode & self._mode_mask,
+            mode=after[b""][1].mode & self._site.mode_mask,
             mtime_ns=after[b""][1].mtime_ns,
             patience_s=PATIENCE_S,
         )
         directory = parent(group.base)
-        dir_fd = self._handles.open_for_change(directory)
-        area = self._staging.area(dir_fd, directory)
+        dir_fd = self._site.handles.open_for_change(directory)
+        area = self._site.staging.area(dir_fd, directory)
         self._done.directories.add(directory)
         # Known before it begins: somebody may interrupt it at any moment.
         self._done.undo.append(lambda: self._take_back(group, job, area, move_away))
         try:
-            written = self._databases.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
+            written = self._site.databases.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
         except OSError as error:
-            if self._best_effort and isinstance(error, PerhapsWritten):
+            if self._site.best_effort and isinstance(error, PerhapsWritten):
                 self._done.undo[-1]()  # what was restored so far stays
-            if self._best_effort or not isinstance(error, PerhapsWritten):
+            if self._site.best_effort or not isinstance(error, PerhapsWritten):
                 self._done.undo.pop()
             raise
         if written.how in (Writing.BUSY, Writing.UNSUITABLE):
@@ -148,14 +125,14 @@ class DatabaseWriter:
         return True
 
     def _known(self, base: bytes) -> dict[bytes, Digest]:
-        found = {part: self._saved(base + part) for part in _PARTS}
+        found = {part: self._site.saved(base + part) for part in _PARTS}
         return {part: e.digest for part, e in found.items() if isinstance(e, FileEntry)}
 
     def _take_back(
         self, group: DatabaseGroup, job: DatabaseJob, area: int, move_away: MoveAway
     ) -> None:
         if not group.is_new:
-            self._write_back(group, job, area, aside=job.aside in self._fs.list_names(area))
+            self._write_back(group, job, area, aside=job.aside in self._site.fs.list_names(area))
             return
         for number, step in sorted(group.steps.items()):  # the database goes before its log
             move_away(step.path, b"%d.away" % number, area)
@@ -170,15 +147,17 @@ class DatabaseWriter:
         wanted: dict[bytes, Digest] = {}
         if aside:
             slots[b""] = job.aside
-            wanted[b""] = Digest(digest_of_file(self._fs, area, job.aside))
+            wanted[b""] = Digest(digest_of_file(self._site.fs, area, job.aside))
         else:
             for part in _PARTS:
-                entry = self._saved(group.base + part)
+                entry = self._site.saved(group.base + part)
                 if isinstance(entry, FileEntry):
                     slots[part] = BACK + b"%d%s" % (group.number, part)
                     wanted[part] = entry.digest
-                    self._staging.stage(slots[part], replace(entry, link=None), area, None, None)
-            self._staging.sync()
+                    self._site.staging.stage(
+                        slots[part], replace(entry, link=None), area, None, None
+                    )
+            self._site.staging.sync()
         back = replace(
             job,
             slots=slots,
@@ -188,10 +167,10 @@ class DatabaseWriter:
             mode=before.mode,
             mtime_ns=before.mtime_ns,
         )
-        dir_fd = self._handles.open(parent(group.base))
+        dir_fd = self._site.handles.open(parent(group.base))
         why = "other programs keep it locked, or it is no database any more"
         try:
-            written = self._databases.overwrite_database(back, dir_fd=dir_fd, area_fd=area)
+            written = self._site.databases.overwrite_database(back, dir_fd=dir_fd, area_fd=area)
             done = written.how in (Writing.EXACT, Writing.IN_USE)
         except OSError as error:
             done, why = False, error.strerror or str(error)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.trees.entries import MODE_MASK
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 
-DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 OWNER_ALL = 0o700
 NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 """What opening says of a directory that is gone, or that has become a file or a link."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 
 from holdfast.domain.errors import ObjectDamaged, ObjectMissing
 from holdfast.domain.outcomes import PathProblem
@@ -29,65 +28,41 @@ from holdfast.domain.trees.entries import (
 from holdfast.engine.restore.database_groups import (
     DatabaseGroup,
     DatabaseWriter,
-    Saved,
     groups_of,
 )
 from holdfast.engine.restore.directory_handles import (
-    DIRECTORY_FLAGS,
     NO_DIRECTORY,
     OWNER_ALL,
-    DirectoryHandles,
     give_to,
     passing_over,
 )
-from holdfast.engine.restore.slot_moves import Displaced, RestoreProgress, SlotMoves, StepFailed
-from holdfast.engine.restore.staging import RUNS_AS_ANOTHER, Staging, sync_file
+from holdfast.engine.restore.slot_moves import Displaced, RestoreSite, SlotMoves, StepFailed
+from holdfast.engine.restore.staging import RUNS_AS_ANOTHER, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.stored_objects import unrestorable
 from holdfast.engine.vault import FULL
-from holdfast.ports.filesystem import Filesystem
-from holdfast.ports.live_database import LiveDatabases
-from holdfast.ports.progress import NoProgress, TransferProgress
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, FILE_FLAGS
 
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 class Executor:
-    """Runs one plan. `best_effort` turns a failed step into a reported one."""
+    """Runs one plan."""
 
-    def __init__(
-        self,
-        fs: Filesystem,
-        databases: LiveDatabases,
-        handles: DirectoryHandles,
-        staging: Staging,
-        *,
-        setid_mask: int,
-        best_effort: bool,
-        saved: Saved,
-    ) -> None:
-        self._fs = fs
-        self._handles = handles
-        self._staging = staging
-        self._setid_mask = setid_mask
-        self._best_effort = best_effort
-        self._saved = saved
+    def __init__(self, site: RestoreSite) -> None:
+        self._site, self.done = site, site.done
+        self._fs, self._handles, self._staging = site.fs, site.handles, site.staging
         self._unusable: set[int] = set()
         self._late_modes: dict[bytes, int] = {}
-        self.done = RestoreProgress()
-        self._moves = SlotMoves(fs, databases, handles, self.done)
-        self._databases = DatabaseWriter(
-            fs, databases, handles, staging, self.done, saved, setid_mask, best_effort=best_effort
-        )
-        self.progress: TransferProgress = NoProgress()
+        self._moves = SlotMoves(site)
+        self._databases = DatabaseWriter(site)
 
     def stage(self, steps: tuple[Step, ...]) -> None:
         """Write new content into staging; the workspace itself is not touched."""
         planned = {step.path: step.type for step in steps}
         written_bytes = 0
         for number, step in enumerate(steps):
-            self.progress.advance("writing files", number, len(steps))
+            self._site.progress.advance("writing files", number, len(steps))
             if not step.needs_content:
                 continue
             try:
@@ -95,12 +70,12 @@ class Executor:
             except OSError as error:
                 self._fail(number, step.path, error)
             except (ObjectMissing, ObjectDamaged) as error:
-                if not self._best_effort:
+                if not self._site.best_effort:
                     raise unrestorable(step.path, error) from error
                 self._leave_out(number, step.path, error.message)
             written_bytes += step.size_bytes
-            self.progress.transferred(written_bytes)
-        self.progress.advance("syncing", 0, None)
+            self._site.progress.transferred(written_bytes)
+        self._site.progress.advance("syncing", 0, None)
         self._staging.sync()
 
     def _stage_one(self, number: int, step: Step, planned: dict[bytes, StepType]) -> None:
@@ -127,7 +102,7 @@ class Executor:
             same = digest_of_file(self._fs, dir_fd, name) == entry.digest
         except OSError:
             return None
-        fits = entry.link in planned or mode == entry.mode & self._setid_mask
+        fits = entry.link in planned or mode == entry.mode & self._site.mode_mask
         return (dir_fd, name) if same and fits else None
 
     def _nearest_directory(self, path: bytes) -> tuple[int, bytes]:
@@ -156,7 +131,7 @@ class Executor:
         """Bring the workspace to the state after every step; `StepFailed` unless best effort."""
         groups = groups_of(steps)
         for number, step in enumerate(steps):
-            self.progress.advance("replacing files", number, len(steps))
+            self._site.progress.advance("replacing files", number, len(steps))
             if number in self._unusable:
                 continue
             group = groups.get(number)
@@ -182,7 +157,7 @@ class Executor:
         return self._databases.write(group, self._moves.move_away)
 
     def _fail(self, number: int, path: bytes, error: OSError) -> None:
-        if not self._best_effort:
+        if not self._site.best_effort:
             raise StepFailed(path, _reason(error), disk_full=error.errno in FULL)
         self._leave_out(number, path, _reason(error))
 
@@ -227,7 +202,7 @@ class Executor:
         self._displaced(step, area, _slot(number))
 
     def _displaced(self, step: Step, area: int, slot: bytes) -> None:
-        before = self._saved(step.path) if step.database else step.before
+        before = self._site.saved(step.path) if step.database else step.before
         expected = before if not isinstance(before, DirectoryEntry) else None
         self.done.displaced.append(Displaced(step.path, area, slot, expected))
 
@@ -294,7 +269,7 @@ class Executor:
         self._change_mode(step.path, step.after.mode, was=step.before.mode)
 
     def _change_mode(self, path: bytes, mode: int, *, was: int) -> None:
-        mode &= self._setid_mask
+        mode &= self._site.mode_mask
         self.done.undo.append(lambda: self._set_mode(path, was))
         try:
             if mode & SETID_BITS and self._fs.may_chown():
@@ -309,7 +284,7 @@ class Executor:
         """As in `_owner`: not with the rights of anyone but the directory's owner. Looked at and
         changed through one handle, because the name may stand for another file in between."""
         dir_fd = self._handles.open(parent(path))
-        fd = self._fs.open(basename(path), _FILE_FLAGS, dir_fd=dir_fd)
+        fd = self._fs.open(basename(path), FILE_FLAGS, dir_fd=dir_fd)
         try:
             file, directory = self._fs.fstat(fd), self._fs.fstat(dir_fd)
             if (file.st_uid, file.st_gid) != (directory.st_uid, directory.st_gid):
@@ -338,7 +313,7 @@ class Executor:
     def finish_modes(self) -> None:
         """Directories get their final modes last: those the plan says, and for the others that
         had to be opened up, the ones they had."""
-        final = {path: mode & self._setid_mask for path, mode in self._late_modes.items()}
+        final = {path: mode & self._site.mode_mask for path, mode in self._late_modes.items()}
         try:
             self._handles.set_modes(dict(self._handles.original_modes) | final)
         except OSError as error:

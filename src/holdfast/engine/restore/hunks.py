@@ -43,7 +43,7 @@ from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.file_capture import store_content
 from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan
-from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.stored_objects import entry_at, object_batch
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectWriter
 from holdfast.values.classes import replace
@@ -119,15 +119,10 @@ def store_and_plan_hunks(
     def present(path: bytes, new: FileEntry) -> Content:
         return StoredContent(vault.objects, new, path)
 
-    writer = vault.objects.writer()
-    try:
+    with object_batch(vault.objects) as writer:
         request, encoded = _with_goal(vault, scan, request, writer, present)
         for digest, data in encoded.items():
             writer.add(digest, data)
-        writer.commit()
-    except BaseException:
-        writer.abandon()
-        raise
     return request, _plan(vault, scan, request)
 
 

@@ -20,15 +20,17 @@ from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore.plan import Step
 from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of
-from holdfast.domain.trees.entries import DirectoryEntry, FileEntry, SymlinkEntry
+from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.wording import Remark
 from holdfast.engine.restore.database_files import (
     between_transactions,
     between_transactions_if_possible,
 )
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.staging import Staging
 from holdfast.ports.filesystem import SET_ASIDE, Filesystem
 from holdfast.ports.live_database import LiveDatabases
+from holdfast.ports.progress import TransferProgress
 from holdfast.values.classes import dataclass, field
 
 
@@ -97,20 +99,29 @@ class RestoreProgress:
 Inode: TypeAlias = tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class RestoreSite:
+    """What the parts of one restore share. `saved` gives what the safety checkpoint has at a path;
+    `mode_mask` takes away set-id bits that are not to be restored. `best_effort` turns a failed
+    step into a reported one."""
+
+    fs: Filesystem
+    databases: LiveDatabases
+    handles: DirectoryHandles
+    staging: Staging
+    saved: Callable[[bytes], Entry | None]
+    mode_mask: int
+    best_effort: bool
+    progress: TransferProgress
+    done: RestoreProgress = field(default_factory=RestoreProgress)
+
+
 class SlotMoves:
     """Notes the ways back, and what somebody else put where something had to be returned."""
 
-    def __init__(
-        self,
-        fs: Filesystem,
-        databases: LiveDatabases,
-        handles: DirectoryHandles,
-        done: RestoreProgress,
-    ) -> None:
-        self._fs = fs
-        self._databases = databases
-        self._handles = handles
-        self._done = done
+    def __init__(self, site: RestoreSite) -> None:
+        self._fs, self._databases, self._handles = site.fs, site.databases, site.handles
+        self._done = site.done
 
     def put_new(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
         """What waits in the slot takes a name that is free; `FileExistsError` when it is not."""

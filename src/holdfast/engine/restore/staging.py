@@ -14,11 +14,11 @@ import os
 import stat
 
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, join, parent
-from holdfast.domain.trees.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
-from holdfast.engine.restore.directory_handles import DIRECTORY_FLAGS, DirectoryHandles, give_to
+from holdfast.domain.trees.entries import SETID_BITS, FileEntry, SymlinkEntry
+from holdfast.engine.restore.directory_handles import DirectoryHandles, give_to
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
-from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem, write_all
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, DIRECTORY_MODE, Filesystem, write_all
 from holdfast.ports.objects import ObjectReader
 
 RUNS_AS_ANOTHER = "it would run with the rights of another user than its directory's"
@@ -38,13 +38,13 @@ class Staging:
         handles: DirectoryHandles,
         name: bytes,
         *,
-        drop_setid: bool,
+        mode_mask: int,
     ) -> None:
         self._fs = fs
         self._objects = objects
         self._handles = handles
         self._name = name
-        self._mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
+        self._mode_mask = mode_mask
         self._areas: dict[int, tuple[int, bytes]] = {}
         self._first_names: dict[bytes, tuple[int, bytes]] = {}
         self._root_device = fs.fstat(handles.open(b"")).st_dev

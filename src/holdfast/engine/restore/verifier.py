@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import stat
 
 from blake3 import blake3
@@ -16,9 +15,8 @@ from holdfast.domain.wording import count_words
 from holdfast.engine.restore.database_files import is_made_by_opening
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.vault import Vault
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 """A directory that became a file or a link holds nothing any more."""
@@ -83,7 +81,7 @@ def _content_difference(
 
 
 def digest_of_file(fs: Filesystem, dir_fd: int, name: bytes) -> bytes:
-    fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
+    fd = fs.open(name, FILE_FLAGS, dir_fd=dir_fd)
     try:
         hasher = blake3()
         while block := fs.read(fd, _BLOCK_BYTES):

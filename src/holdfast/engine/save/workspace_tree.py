@@ -25,7 +25,7 @@ from holdfast.engine.save.space_limit import MeasuringWriter, SpaceLimit
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.repositories import ExemptPaths
 from holdfast.engine.scan.scan_meter import DiscardingWriter
-from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
+from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner, ScanRequest
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectWriter, WriteTotals
 from holdfast.values.classes import dataclass, replace
@@ -158,19 +158,18 @@ def save_scan(
         )
     try:
         with vault.open_root() as root_fd:
-            scan = scanner.scan(
-                root_fd,
+            request = ScanRequest(
                 policy,
                 taking,
-                generation=vault.scan_generation(root_fd),
-                started_ns=vault.clock.now_ns(),
+                vault.clock.now_ns(),
                 wanted=wanted,
                 rules_of=rules_of,
                 progress=vault.progress,
-                # What a filter decides, nobody else can know.
+                # What a filter decides, no other process can know.
                 aided_writer=None if policy.has_filter else writer,
                 largest_bytes=largest_bytes,
             )
+            scan = scanner.scan(root_fd, request, generation=vault.scan_generation(root_fd))
         vault.progress.advance("storing", 0, None)
         report = add_report(writer, scan.skipped)
         totals = writer.commit()
@@ -228,17 +227,16 @@ def dry_scan(
 ) -> Scan:
     """Called with the store's lock held."""
     with vault.open_root() as root_fd:
-        return scanner.scan(
-            root_fd,
+        request = ScanRequest(
             capture_policy(vault, file_filter),
             DiscardingWriter(),
-            generation=vault.scan_generation(root_fd),
-            started_ns=vault.clock.now_ns(),
+            vault.clock.now_ns(),
             wanted=wanted,
             rules_of=rules_of,
             keep_trees=True,
             progress=vault.progress,
         )
+        return scanner.scan(root_fd, request, generation=vault.scan_generation(root_fd))
 
 
 def left_out(

@@ -32,7 +32,7 @@ from holdfast.domain.sqlite_files import (
     has_size_of_shared_memory,
 )
 from holdfast.engine.scan.directory_state import numbers_of
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from holdfast.ports.live_database import LiveDatabases
 
 _ATTEMPTS = 4
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Swapped(Exception):
@@ -211,7 +210,7 @@ def _beginning(fs: Filesystem, dir_fd: int, name: bytes, length: int) -> bytes:
     try:
         if not stat.S_ISREG(fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
             return b""
-        fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
+        fd = fs.open(name, FILE_FLAGS, dir_fd=dir_fd)
     except OSError:
         return b""
     try:

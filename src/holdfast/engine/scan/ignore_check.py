@@ -22,9 +22,8 @@ from holdfast.domain.paths import GIT_DIRECTORY, basename, join, parent, to_text
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules, Mode, Verdict
 from holdfast.engine.scan.repositories import repository_kind
 from holdfast.engine.scan.rule_files import RuleFiles
-from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.engine.vault import Vault
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 from holdfast.values.classes import NamedTuple
 
 _ANY_NAME = b"\x01"

@@ -32,9 +32,8 @@ from holdfast.domain.git.index import (
 )
 from holdfast.domain.paths import GIT_DIRECTORY, ancestors, join, parent
 from holdfast.engine.scan.stable_read import read_whole
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LINK_BYTES = 4096
 _LEADS_TO = b"gitdir:"
 
@@ -75,7 +74,7 @@ def _has(fs: Filesystem, fd: int, directory: bytes, name: bytes) -> bool:
 
 def _leads_to(fs: Filesystem, fd: int) -> bytes | None:
     """What the file `.git` says; relative to the directory, unless absolute."""
-    file_fd = fs.open(GIT_DIRECTORY, _FILE_FLAGS, dir_fd=fd)
+    file_fd = fs.open(GIT_DIRECTORY, FILE_FLAGS, dir_fd=fd)
     try:
         text = fs.read(file_fd, _LINK_BYTES)
     finally:

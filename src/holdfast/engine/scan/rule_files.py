@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from typing import TypeAlias
 
@@ -18,10 +17,8 @@ from holdfast.engine.scan.policy import (
     rules_fingerprint,
 )
 from holdfast.engine.scan.stable_read import read_whole
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, FILE_FLAGS, Filesystem
 
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 LARGEST_BYTES = 4 << 20
 """Far above any ignore file written by people; what is larger is not taken for one."""
 
@@ -87,7 +84,7 @@ class RuleFiles:
         try:
             for name in (GIT_DIRECTORY, b"info"):
                 opened.append(
-                    self._fs.open(name, _DIRECTORY_FLAGS, dir_fd=opened[-1] if opened else fd)
+                    self._fs.open(name, DIRECTORY_FLAGS, dir_fd=opened[-1] if opened else fd)
                 )
             return self.read(opened[-1], b"exclude")
         except OSError:  # no repository of the plain kind here
@@ -102,7 +99,7 @@ class RuleFiles:
             named = self._fs.stat(name, dir_fd=fd, follow_symlinks=False)
             if not stat.S_ISREG(named.st_mode):
                 return None  # a pipe is not even opened
-            file_fd = self._fs.open(name, _FILE_FLAGS, dir_fd=fd)
+            file_fd = self._fs.open(name, FILE_FLAGS, dir_fd=fd)
         except OSError:
             return None
         try:

@@ -16,8 +16,8 @@ from holdfast.domain.paths import GIT_DIRECTORY, join
 from holdfast.engine.scan.file_capture import CapturedContent, FileCapture, NoRoom
 from holdfast.engine.scan.policy import CapturePolicy, Mode
 from holdfast.engine.scan.stable_read import StableRead
-from holdfast.engine.scan.walker import DEEP, DIRECTORY_FLAGS
-from holdfast.ports.filesystem import Filesystem
+from holdfast.engine.scan.walker import DEEP
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
 from holdfast.ports.progress import TransferProgress
 

@@ -83,7 +83,11 @@ class RulesOf:
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What one scan is to do; see `Scanner.scan`."""
+    """What one scan is to do. `wanted` are trees whose paths must be captured even if rules leave
+    them out, and what the rules of `rules_of` capture is captured, too; `keep_trees` is for scans
+    whose writer stores nothing. With `aided_writer`, a second reader may help with a workspace of
+    which nothing is known, and store its contents there. With `largest_bytes`, new content of
+    larger files is left out, and what had no room in the last scan is looked at again."""
 
     policy: CapturePolicy
     writer: ObjectWriter
@@ -146,37 +150,7 @@ class Scanner:
         """The last scan that was remembered in this process."""
         return self._root
 
-    def scan(
-        self,
-        root_fd: int,
-        policy: CapturePolicy,
-        writer: ObjectWriter,
-        *,
-        generation: str,
-        started_ns: int,
-        wanted: tuple[Digest, ...] = (),
-        keep_trees: bool = False,
-        progress: ProgressRelay | None = None,
-        aided_writer: ObjectWriter | None = None,
-        largest_bytes: int | None = None,
-        rules_of: RulesOf | None = None,
-    ) -> Scan:
-        """`wanted` are trees whose paths must be captured even if rules leave them out, and what
-        the rules of `rules_of` capture is captured, too; `keep_trees` is for scans whose writer
-        stores nothing. With `aided_writer`, a second reader may help with a workspace of which
-        nothing is known, and store its contents there. With `largest_bytes`, new content of larger
-        files is left out, and what had no room in the last scan is looked at again."""
-        request = ScanRequest(
-            policy,
-            writer,
-            started_ns,
-            wanted,
-            keep_trees,
-            progress,
-            aided_writer,
-            largest_bytes,
-            rules_of,
-        )
+    def scan(self, root_fd: int, request: ScanRequest, *, generation: str) -> Scan:
         self._use_generation(generation)
         if self.watch is not None:
             from holdfast.engine.scan.watched_scan import watched_scan  # late: few are watched

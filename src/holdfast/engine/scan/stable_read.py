@@ -24,11 +24,10 @@ import stat
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 from holdfast.values.classes import NamedTuple
 
 _READ_ATTEMPTS = 3
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _A_MOMENT_NS = 1_000_000_000
 _SLOWEST_WRITE_NS_PER_BYTE = 20
 _QUICKLY_READ_BYTES = 1 << 20
@@ -63,7 +62,7 @@ def read_stably(
 
     `started_ns` is when the scan began: a file that changed shortly before is looked at closely.
     """
-    fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
+    fd = fs.open(name, FILE_FLAGS, dir_fd=dir_fd)
     try:
         before = fs.fstat(fd)
         if not stat.S_ISREG(before.st_mode):

@@ -33,14 +33,13 @@ from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import DECIDING_FILES, CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
 from holdfast.engine.scan.survey import Survey
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
     from holdfast.engine.scan.target_rules import RequiredTree
     from holdfast.ports.live_database import LiveDatabases
 
-DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 800
 DEEP = 100
 _DEEP_RECURSION = 8 * DEEPEST

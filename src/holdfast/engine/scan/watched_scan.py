@@ -30,13 +30,12 @@ from holdfast.engine.scan.scanner import Begun, Scan, Scanner, ScanRequest, stat
 from holdfast.engine.scan.survey import VOLATILE
 from holdfast.engine.scan.walker import (
     DEEP,
-    DIRECTORY_FLAGS,
     Walker,
     allow_deep_recursion,
     is_settled,
     nothing_known,
 )
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 from holdfast.ports.watcher import ChangedPlaces, WorkspaceWatch
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ link (I6).
 from __future__ import annotations
 
 import errno
-import os
 import stat
 from dataclasses import replace
 
@@ -37,8 +36,8 @@ from holdfast.engine.why.versions import (
     WorkspaceStates,
     text_lines,
 )
+from holdfast.ports.filesystem import FILE_FLAGS
 
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PIECE_BYTES = 1024 * 1024
 MOST_VERSIONS = 100_000
 """Checkpoints that are looked at; what is older is said not to have been."""
@@ -167,7 +166,7 @@ def _read_current_file(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
     fs, name = vault.fs, repr(to_text(path))
     try:
         with vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
-            fd = fs.open(basename(path), _READ_FLAGS, dir_fd=handles.open(parent(path)))
+            fd = fs.open(basename(path), FILE_FLAGS, dir_fd=handles.open(parent(path)))
     except OSError as error:
         if error.errno == errno.ENOENT:
             raise NotFound(
