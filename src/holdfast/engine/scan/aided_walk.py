@@ -31,7 +31,7 @@ from holdfast.engine.scan.directory_state import (
 from holdfast.engine.scan.file_capture import CHUNK_ABOVE_BYTES, CapturedContent, FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
 from holdfast.engine.scan.stable_read import StableRead
-from holdfast.engine.scan.survey import Survey
+from holdfast.engine.scan.survey import Place, Survey
 from holdfast.engine.scan.walker import Walker, nothing_known
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectWriter
@@ -39,7 +39,6 @@ from holdfast.ports.scan_hints import ReadingAid
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
-    from holdfast.engine.scan.target_rules import RequiredTree
 
 _WORTH_AID_FILES = 1_200
 """By then the other one's start, a tenth of a second, is less than what it saves."""
@@ -101,16 +100,8 @@ class BackwardSurvey(Survey):
 
     walker: BackwardWalker
 
-    def __init__(
-        self,
-        walker: Walker,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState | None,
-        wanted: RequiredTree | None,
-        depth: int,
-    ) -> None:
-        super().__init__(walker, fd, path, previous, wanted, depth)
+    def __init__(self, walker: Walker, place: Place) -> None:
+        super().__init__(walker, place)
         self._below: list[tuple[bytes, DirectoryRules, str]] = []
         self._own: list[tuple[bytes, bytes, os.stat_result]] = []
 
@@ -158,25 +149,17 @@ class BackwardWalker(Walker):
         self._tell = tell
         self._is_met = is_met
 
-    def visit(
-        self,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState | None,
-        parent: DirectoryRules,
-        wanted: RequiredTree | None,
-        depth: int,
-    ) -> DirectoryState | Skipped:
+    def visit(self, place: Place, parent: DirectoryRules) -> DirectoryState | Skipped:
         self.go_on()
-        state = super().visit(fd, path, previous, parent, wanted, depth)
-        if isinstance(state, DirectoryState) and path:
+        state = super().visit(place, parent)
+        if isinstance(state, DirectoryState) and place.path:
             # What is below has been told, and takes no more room than its name from here on.
             state.children = {
                 name: KnownChild(child.key.mode, _NOT_BUILT)
                 for name, child in state.children.items()
                 if isinstance(child, DirectoryState)
             }
-            self._tell(path, encode_state(state))
+            self._tell(place.path, encode_state(state))
         return state
 
     def go_on(self) -> None:

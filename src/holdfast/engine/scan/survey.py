@@ -42,6 +42,7 @@ from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules
 from holdfast.engine.scan.repositories import repository_kind
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.target_rules import RequiredTree
@@ -63,21 +64,22 @@ VOLATILE = (
 _KEEPS_CHANGING = "it keeps turning into something else"
 
 
+class Place(NamedTuple):
+    """One open directory on a walk, what was known of it, and what a restore wants in it."""
+
+    fd: int
+    path: bytes
+    previous: DirectoryState | None = None
+    wanted: RequiredTree | None = None
+    depth: int = 0
+
+
 class Survey:
     """The work on one directory; `walker` gives the file system, the policy and the way down."""
 
-    def __init__(
-        self,
-        walker: Walker,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState | None,
-        wanted: RequiredTree | None,
-        depth: int,
-    ) -> None:
-        self.walker, self.fs = walker, walker.fs
-        self.fd, self.path, self._depth = fd, path, depth
-        self._previous, self._wanted = previous, wanted
+    def __init__(self, walker: Walker, place: Place) -> None:
+        self.walker, self.fs, self._place = walker, walker.fs, place
+        self.fd, self.path, self._previous, self._wanted, _ = place
         self.files: dict[bytes, FileRow] = {}
         self._symlinks: list[LinkRow] = []
         self.skipped: list[Skipped] = []
@@ -297,9 +299,7 @@ class Survey:
         known = self._previous.children.get(name) if self._previous is not None else None
         loaded = known if isinstance(known, DirectoryState) else None
         try:
-            child = self.walker.enter(
-                self.fd, self.path, name, loaded, rules, self._wanted, self._depth
-            )
+            child = self.walker.enter(self._place, name, loaded, rules)
         except FileNotFoundError:
             return None
         except NotADirectoryError:

@@ -32,7 +32,7 @@ from holdfast.engine.scan.directory_state import (
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import DECIDING_FILES, CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
-from holdfast.engine.scan.survey import Survey
+from holdfast.engine.scan.survey import Place, Survey
 from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Walker:
         self._keeps_told = known and self._watch is None
         rules = self._rule_files.above_root()
         self.begin_directory(b"", root_fd)
-        state = self.visit(root_fd, b"", previous, rules, wanted, 0)
+        state = self.visit(Place(root_fd, b"", previous, wanted), rules)
         assert isinstance(state, DirectoryState)
         return state
 
@@ -101,16 +101,10 @@ class Walker:
         return is_settled(ctime_ns, self._started_ns)
 
     def enter(
-        self,
-        fd: int,
-        path: bytes,
-        name: bytes,
-        previous: DirectoryState | None,
-        rules: DirectoryRules,
-        wanted: RequiredTree | None,
-        depth: int,
+        self, place: Place, name: bytes, previous: DirectoryState | None, rules: DirectoryRules
     ) -> DirectoryState | Skipped:
-        """Visit a subdirectory of the open directory `fd`; OSError when it cannot be opened."""
+        """Visit a subdirectory of the open directory; OSError when it cannot be opened."""
+        fd, path, _, wanted, depth = place
         below = join(path, name)
         if depth == DEEP:
             allow_deep_recursion()
@@ -122,31 +116,23 @@ class Walker:
             if self._watch is not None:
                 self._watch(below, child_fd)
             previous = previous or self._remembered(below)
-            return self.visit(child_fd, below, previous, rules, child_wanted, depth + 1)
+            return self.visit(Place(child_fd, below, previous, child_wanted, depth + 1), rules)
         finally:
             self.fs.close(child_fd)
 
-    def visit(
-        self,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState | None,
-        parent: DirectoryRules,
-        wanted: RequiredTree | None,
-        depth: int,
-    ) -> DirectoryState | Skipped:
+    def visit(self, place: Place, parent: DirectoryRules) -> DirectoryState | Skipped:
+        fd, path, previous, wanted, depth = place
         if (
             previous is not None
             and previous.parent_rules == parent.fingerprint
             and self._same_names(fd, previous)
             and not self._wants_skipped(previous, wanted)
         ):
-            rules = (parent, fd, path, previous)
-            again = self._revisit(fd, path, previous, rules, wanted, depth)
+            again = self._revisit((parent, fd, path, previous), wanted, depth)
             if again is not None:
                 return again
         for attempt in range(_SURVEY_ATTEMPTS):
-            survey = self.surveys(self, fd, path, previous, wanted, depth)
+            survey = self.surveys(self, place)
             result = survey.run(parent, self._rule_files, last=attempt == _SURVEY_ATTEMPTS - 1)
             if result is not None:
                 return result
@@ -182,18 +168,13 @@ class Walker:
         return previous.key == (st.st_ino, st.st_mtime_ns, st.st_ctime_ns, st.st_mode)
 
     def _revisit(
-        self,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState,
-        rules: KnownRules,
-        wanted: RequiredTree | None,
-        depth: int,
+        self, rules: KnownRules, wanted: RequiredTree | None, depth: int
     ) -> DirectoryState | None:
         """The names are as they were: look at the files. None when it is not that simple.
 
         This and `_changed_files` are what an unchanged checkpoint costs.
         """
+        _, fd, path, previous = rules
         again = self._files_again(fd, path, previous)
         if again is None:
             return None
@@ -221,10 +202,10 @@ class Walker:
                         and known.parent_rules == previous.rules
                         and not (known.skipped and self._wants_skipped(known, deeper))
                     ):
-                        at = (rules, child_fd, below, known)
-                        child = self._revisit(child_fd, below, known, at, deeper, depth + 1)
+                        child = self._revisit((rules, child_fd, below, known), deeper, depth + 1)
                 if child is None:
-                    child = self._visit_child(child_fd, below, known, rules, deeper, depth + 1)
+                    place = Place(child_fd, below, None, deeper, depth + 1)
+                    child = self._visit_child(place, known, rules)
             finally:
                 closed(child_fd)
             if child is known:
@@ -248,24 +229,19 @@ class Walker:
             return None
         if not changed:
             return previous
-        return Survey(self, fd, path, previous, None, 0).read_again(changed)
+        return Survey(self, Place(fd, path, previous)).read_again(changed)
 
     def _visit_child(
-        self,
-        fd: int,
-        path: bytes,
-        known: DirectoryState | KnownChild,
-        rules: KnownRules,
-        wanted: RequiredTree | None,
-        depth: int,
+        self, place: Place, known: DirectoryState | KnownChild, rules: KnownRules
     ) -> DirectoryState | Skipped:
         """A child about which more is to be found out than that it is unchanged."""
+        path, depth = place.path, place.depth
         if depth == DEEP:
             allow_deep_recursion()
         if depth > DEEPEST:
             return Skipped(path, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
         state = known if isinstance(known, DirectoryState) else self._remembered(path)
-        return self.visit(fd, path, state, self._rule_files.known(rules), wanted, depth)
+        return self.visit(place._replace(previous=state), self._rule_files.known(rules))
 
     def _changed_files(
         self, fd: int, previous: DirectoryState

@@ -27,7 +27,7 @@ from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules
 from holdfast.engine.scan.scanner import Begun, Scan, Scanner, ScanRequest, state_at
-from holdfast.engine.scan.survey import VOLATILE
+from holdfast.engine.scan.survey import VOLATILE, Place
 from holdfast.engine.scan.walker import (
     DEEP,
     Walker,
@@ -107,7 +107,7 @@ class HintedWalker(Walker):
         rules = self._rule_files.above_root()
         if previous is None or wanted is not None or previous.parent_rules != rules.fingerprint:
             raise HintIsNotEnough("the rules above the workspace changed")
-        state = self._go(root_fd, b"", previous, rules, self._visits, 0)
+        state = self._go((rules, root_fd, b"", previous), self._visits, 0)
         assert isinstance(state, DirectoryState)
         return state
 
@@ -115,26 +115,15 @@ class HintedWalker(Walker):
         """What it tracks may be anywhere below."""
         self._at.whole = True
 
-    def visit(
-        self,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState | None,
-        parent: DirectoryRules,
-        wanted: RequiredTree | None,
-        depth: int,
-    ) -> DirectoryState | Skipped:
-        state = super().visit(fd, path, previous, parent, wanted, depth)
-        if isinstance(state, DirectoryState) and state is not previous:
-            self.looked.append((previous, state))
+    def visit(self, place: Place, parent: DirectoryRules) -> DirectoryState | Skipped:
+        state = super().visit(place, parent)
+        if isinstance(state, DirectoryState) and state is not place.previous:
+            self.looked.append((place.previous, state))
         return state
 
     def _go(
         self,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState,
-        rules: DirectoryRules,
+        known: tuple[DirectoryRules, int, bytes, DirectoryState],
         visit: Visit,
         depth: int,
     ) -> DirectoryState | Skipped:
@@ -143,27 +132,20 @@ class HintedWalker(Walker):
         before, self._at = self._at, visit
         try:
             if not visit.look and not visit.whole:
-                known = (rules, fd, path, previous)
-                passed = self._pass(fd, path, previous, previous, known, depth)
+                passed = self._pass(known, known[3], depth)
                 if passed is not None:
                     return passed
                 visit.look = True
-            return self.visit(fd, path, previous, rules, None, depth)
+            rules, fd, path, previous = known
+            return self.visit(Place(fd, path, previous, None, depth), rules)
         finally:
             self._at = before
 
     def enter(
-        self,
-        fd: int,
-        path: bytes,
-        name: bytes,
-        previous: DirectoryState | None,
-        rules: DirectoryRules,
-        wanted: RequiredTree | None,
-        depth: int,
+        self, place: Place, name: bytes, previous: DirectoryState | None, rules: DirectoryRules
     ) -> DirectoryState | Skipped:
         if self._at.whole:
-            return super().enter(fd, path, name, previous, rules, wanted, depth)
+            return super().enter(place, name, previous, rules)
         visit = self._at.children.get(name)
         known = previous is not None and previous.parent_rules == rules.fingerprint
         if known and visit is None:
@@ -174,44 +156,33 @@ class HintedWalker(Walker):
         before, self._at = self._at, visit
         try:
             if visit.look or visit.whole:
-                return super().enter(fd, path, name, previous, rules, wanted, depth)
+                return super().enter(place, name, previous, rules)
             assert previous is not None
-            child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=place.fd)
             try:
-                return self._go(child_fd, join(path, name), previous, rules, visit, depth + 1)
+                inside = (rules, child_fd, join(place.path, name), previous)
+                return self._go(inside, visit, place.depth + 1)
             finally:
                 self.fs.close(child_fd)
         finally:
             self._at = before
 
     def _revisit(
-        self,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState,
-        rules: KnownRules,
-        wanted: RequiredTree | None,
-        depth: int,
+        self, rules: KnownRules, wanted: RequiredTree | None, depth: int
     ) -> DirectoryState | None:
+        _, fd, path, previous = rules
         if self._at.whole:
-            again = super()._revisit(fd, path, previous, rules, wanted, depth)
+            again = super()._revisit(rules, wanted, depth)
             if again is not None and again is not previous:
                 self.looked.append((previous, again))
             return again
         state = self._files_again(fd, path, previous)
-        return None if state is None else self._pass(fd, path, previous, state, rules, depth)
+        return None if state is None else self._pass(rules, state, depth)
 
-    def _pass(
-        self,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState,
-        state: DirectoryState,
-        rules: KnownRules,
-        depth: int,
-    ) -> DirectoryState | None:
+    def _pass(self, rules: KnownRules, state: DirectoryState, depth: int) -> DirectoryState | None:
         """The directory with those of its children renewed that are to be visited; None when it
-        has to be looked at itself. `state` is `previous`, or what has become of it so far."""
+        has to be looked at itself. `state` is the known one, or what has become of it so far."""
+        _, fd, path, previous = rules
         for name, visit in self._at.children.items():
             known = previous.children.get(name)
             if not isinstance(known, DirectoryState) or known.parent_rules != previous.rules:
@@ -222,10 +193,10 @@ class HintedWalker(Walker):
                 return None
             try:
                 below = join(path, name)
-                inside = self._rule_files.known(rules)
                 if visit.look or visit.whole:
                     self.begin_directory(below, child_fd)
-                child = self._go(child_fd, below, known, inside, visit, depth + 1)
+                inside = (self._rule_files.known(rules), child_fd, below, known)
+                child = self._go(inside, visit, depth + 1)
             finally:
                 self.fs.close(child_fd)
             if child is known:
