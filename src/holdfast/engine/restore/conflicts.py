@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -33,22 +33,13 @@ Unsaved: TypeAlias = dict[bytes, FileEntry | SymlinkEntry | None]
 
 def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
     """Displaced things that are not what the plan expected, by path, with content made durable."""
-    found: list[Displaced] = []
-    links: list[tuple[bytes, SymlinkEntry]] = []
-    for item in displaced:
-        status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
-        if stat.S_ISLNK(status.st_mode):
-            link = _link_in(vault, item.area, item.slot, status)
-            if not link.same_state(item.expected):
-                links.append((item.path, link))
-        elif stat.S_ISREG(status.st_mode):
-            if _is_no_content(vault, item.path, item.area, item.slot):
-                continue
-            with _readable(vault, item.area, item.slot, status):
-                digest = digest_of_file(vault.fs, item.area, item.slot)
-            if not isinstance(item.expected, FileEntry) or digest != item.expected.digest:
-                found.append(item)
-    return _each_at_its_own_path((*links, *_capture(vault, found)))
+
+    def is_expected(item: Displaced, there: SymlinkEntry | bytes) -> bool:
+        if isinstance(there, SymlinkEntry):
+            return there.same_state(item.expected)
+        return isinstance(item.expected, FileEntry) and there == item.expected.digest
+
+    return _unsaved(vault, displaced, is_expected)
 
 
 def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> Unsaved:
@@ -58,22 +49,36 @@ def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> U
     That the store holds the same content somewhere is not enough: what no checkpoint names goes
     with the next collection.
     """
+    load = cached_loader(vault.load_tree)
+
+    def is_known(item: Displaced, there: SymlinkEntry | bytes) -> bool:
+        return any(_has(load, tree, item, there) for tree in known)
+
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        found: list[Displaced] = []
-        links: list[tuple[bytes, SymlinkEntry]] = []
-        load = cached_loader(vault.load_tree)
-        for path, area, slot, whole in _occupied_slots(vault, handles, journal):
-            status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
-            if stat.S_ISLNK(status.st_mode):
-                link = _link_in(vault, area, slot, status)
-                if not any(_has_link(load, tree, path, link) for tree in known):
-                    links.append((path, link))
-            elif not _is_no_content(vault, path, area, slot):
-                with _readable(vault, area, slot, status):
-                    digest = digest_of_file(vault.fs, area, slot)
-                if not any(_has(load, tree, path, digest, whole=whole) for tree in known):
-                    found.append(Displaced(path, area, slot, None, whole))
-        return _each_at_its_own_path((*links, *_capture(vault, found)))
+        return _unsaved(vault, _occupied_slots(vault, handles, journal), is_known)
+
+
+def _unsaved(
+    vault: Vault,
+    items: Iterable[Displaced],
+    is_saved: Callable[[Displaced, SymlinkEntry | bytes], bool],
+) -> Unsaved:
+    """Asks of each item whether the link, or the content with this digest, is saved."""
+    found: list[Displaced] = []
+    links: list[tuple[bytes, SymlinkEntry]] = []
+    for item in items:
+        status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            target = vault.fs.readlink(item.slot, dir_fd=item.area)
+            link = SymlinkEntry(item.slot, target, storable_ns(status.st_mtime_ns))
+            if not is_saved(item, link):
+                links.append((item.path, link))
+        elif stat.S_ISREG(status.st_mode) and not _is_no_content(vault, item):
+            with _readable(vault, item.area, item.slot, status):
+                digest = digest_of_file(vault.fs, item.area, item.slot)
+            if not is_saved(item, digest):
+                found.append(item)
+    return _each_at_its_own_path((*links, *_capture(vault, found)))
 
 
 def open_staging(vault: Vault, handles: DirectoryHandles, directory: bytes) -> int:
@@ -88,8 +93,7 @@ def open_staging(vault: Vault, handles: DirectoryHandles, directory: bytes) -> i
 
 def _occupied_slots(
     vault: Vault, handles: DirectoryHandles, journal: Journal
-) -> Iterator[tuple[bytes, int, bytes, bool]]:
-    """The path, the staging directory, the slot, and whether it holds a whole database."""
+) -> Iterator[Displaced]:
     for directory in journal.staging:
         try:
             area = open_staging(vault, handles, directory)
@@ -105,7 +109,7 @@ def _occupied_slots(
                 continue
             returned = return_others(vault.fs, handles, path, slot, area)
             if not returned or slot in vault.fs.list_names(area):
-                yield path, area, slot, whole
+                yield Displaced(path, area, slot, None, whole)
 
 
 @contextmanager
@@ -122,20 +126,13 @@ def _readable(vault: Vault, area: int, slot: bytes, status: os.stat_result) -> I
         vault.fs.set_mode(slot, mode, dir_fd=area)
 
 
-def _link_in(vault: Vault, area: int, slot: bytes, status: os.stat_result) -> SymlinkEntry:
-    target = vault.fs.readlink(slot, dir_fd=area)
-    return SymlinkEntry(slot, target, storable_ns(status.st_mtime_ns))
-
-
-def _has_link(load: TreeLoader, tree: Digest, path: bytes, link: SymlinkEntry) -> bool:
-    return link.same_state(entry_at(load, tree, path))
-
-
-def _has(load: TreeLoader, tree: Digest, path: bytes, digest: bytes, *, whole: bool) -> bool:
-    if whole and entry_at(load, tree, path + LOG) is not None:
+def _has(load: TreeLoader, tree: Digest, item: Displaced, there: SymlinkEntry | bytes) -> bool:
+    if item.whole and entry_at(load, tree, item.path + LOG) is not None:
         return False  # there it is another state, for the log belongs to it
-    entry = entry_at(load, tree, path)
-    return isinstance(entry, FileEntry) and entry.digest == digest
+    entry = entry_at(load, tree, item.path)
+    if isinstance(there, SymlinkEntry):
+        return there.same_state(entry)
+    return isinstance(entry, FileEntry) and entry.digest == there
 
 
 def _slot_number(slot: bytes) -> tuple[int | None, bool]:
@@ -146,13 +143,13 @@ def _slot_number(slot: bytes) -> tuple[int | None, bool]:
     return (int(number), True) if slot.startswith(ASIDE) and number.isdigit() else (None, False)
 
 
-def _is_no_content(vault: Vault, path: bytes, area: int, slot: bytes) -> bool:
+def _is_no_content(vault: Vault, item: Displaced) -> bool:
     """What processes share that have a database open changes all the time, and is no loss."""
-    if not path.endswith(SHARED_MEMORY):
+    if not item.path.endswith(SHARED_MEMORY):
         return False
-    fd = vault.fs.open(slot, FILE_FLAGS, dir_fd=area)
+    fd = vault.fs.open(item.slot, FILE_FLAGS, dir_fd=item.area)
     try:
-        return is_shared_memory(path, vault.fs.pread(fd, 4, 0))
+        return is_shared_memory(item.path, vault.fs.pread(fd, 4, 0))
     finally:
         vault.fs.close(fd)
 
