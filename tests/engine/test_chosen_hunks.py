@@ -264,7 +264,7 @@ def test_a_hunk_that_changed_after_it_was_chosen_refuses_the_restore(tmp_path: P
         first = opened.save()
         fill(file, NEW)
         request = opened.engine.restore_request(SESSION, first.id, paths=[b"file"])
-        chosen = choose_hunks(opened.engine.vault, opened.engine.look(), request, [2])
+        chosen = choose_hunks(opened.engine.vault, opened.engine.scan(), request, [2])
         # Another hunk came before it: the number is another by now, what was meant is not.
         fill(file, b"zero\n" + NEW)
         opened.engine.restore(chosen)
@@ -290,7 +290,7 @@ def test_a_file_that_changes_before_it_is_replaced_is_a_conflict_and_undoable(
             lambda: _write(file, b"by a person"),
         )
         request = opened.engine.restore_request(SESSION, first.id, paths=[b"file"])
-        chosen = choose_hunks(opened.engine.vault, opened.engine.look(), request, [2])
+        chosen = choose_hunks(opened.engine.vault, opened.engine.scan(), request, [2])
         fs.before = at_the_swap
         outcome = opened.engine.restore(chosen)
         assert [conflict.path for conflict in outcome.conflicts] == [b"file"]

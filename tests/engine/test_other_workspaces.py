@@ -49,7 +49,7 @@ def clone_below(root: Path, name: str = "vendor/lib") -> Path:
 
 
 def skips(session: SessionCheckpointer) -> dict[bytes, SkipReason]:
-    return {s.path: s.reason for s in engine_of(session).look().skipped}
+    return {s.path: s.reason for s in engine_of(session).scan().skipped}
 
 
 @pytest.mark.requirement("GT-5")

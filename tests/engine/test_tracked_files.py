@@ -69,7 +69,7 @@ def test_a_tracked_file_that_a_rule_ignores_is_captured_and_comes_back(project: 
 def test_only_the_tracked_file_of_an_ignored_directory_is_captured(project: Path) -> None:
     with composed(project) as opened:
         paths = saved_paths(opened)
-        skipped = {s.path: s.reason for s in opened.engine.look().skipped}
+        skipped = {s.path: s.reason for s in opened.engine.scan().skipped}
     assert b"src/lib/util.ts" in paths
     assert b"src/lib/scratch.ts" not in paths
     assert skipped[b"src/lib/scratch.ts"] is SkipReason.IGNORED
@@ -213,7 +213,7 @@ def test_every_form_of_an_index_is_understood(project: Path, words: tuple[str, .
     git(project, "add", "-f", "lib/later.ts")
     with composed(project) as opened:
         paths = saved_paths(opened)
-        assert not [s for s in opened.engine.look().skipped if s.reason.is_failure]
+        assert not [s for s in opened.engine.scan().skipped if s.reason.is_failure]
     assert {b"src/lib/util.ts", b"src/lib/%s39.ts" % (b"n" * 39), b"lib/later.ts"} <= paths
 
 
@@ -364,7 +364,7 @@ def test_in_random_trees_exactly_the_tracked_files_are_added(tmp_path: Path, see
         )
         taken = saved_paths(opened)
         alone = scan_from_nothing(opened.engine.vault)
-        assert opened.engine.look().tree == alone.tree
+        assert opened.engine.scan().tree == alone.tree
     large = {s.path for s in alone.skipped if s.reason is not SkipReason.IGNORED}
     above = {path[:at] for path in tracked for at in range(len(path)) if path[at : at + 1] == b"/"}
     parts = (DATABASE, DATABASE + b"-wal", DATABASE + b"-shm", DATABASE + b"-journal")

@@ -224,8 +224,8 @@ def test_a_change_that_no_save_kept_is_still_seen_later(
     with watched(workspace) as one:
         one.settle()
         change(workspace)
-        one.engine.look()
-        one.engine.look()
+        one.engine.scan()
+        one.engine.scan()
         assert one.seen() == one.from_nothing()
 
 

@@ -109,7 +109,7 @@ class Storm(RuleBasedStateMachine):
 
     @rule()
     def look_without_keeping(self) -> None:
-        self.one.engine.look()
+        self.one.engine.scan()
 
     @rule()
     def go_back(self) -> None:

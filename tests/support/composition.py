@@ -71,7 +71,7 @@ class Composed:
             SESSION, reference, paths=paths, best_effort=best_effort
         )
         if hunks:
-            scan = self.engine.look((request.target.tree,))
+            scan = self.engine.scan((request.target.tree,))
             request = choose_hunks(self.engine.vault, scan, request, hunks)
         return self.engine.restore(request)
 

@@ -46,7 +46,7 @@ class Watched:
 
     def seen(self) -> tuple[bytes, list[tuple[bytes, str]]]:
         """Tree and report, as the next save would have them."""
-        scan = self.engine.look()
+        scan = self.engine.scan()
         return scan.tree, [(skip.path, skip.describe()) for skip in scan.skipped]
 
     def from_nothing(self) -> tuple[bytes, list[tuple[bytes, str]]]:

@@ -81,7 +81,7 @@ class _Work:
             if self._rng.random() < 0.5:
                 threading.Event().wait(_OLD_ENOUGH_S)
             if self._rng.random() < 0.3:
-                opened.engine.look()
+                opened.engine.scan()
             self._save(opened)
 
     def _save(self, opened: Composed) -> None:

@@ -58,7 +58,7 @@ class Diffs:
         from holdfast.engine.compare.tree_diff import left_out_changes, require_known_paths
 
         engine = self._engine
-        scan = engine.look() if new is None else None
+        scan = engine.scan() if new is None else None
         found = engine.changes_in(scan, old) if scan else engine.changes(old, new)
         changes = [change for change in found if _selected(change, paths)]
         if not changes:

@@ -127,7 +127,7 @@ class Health:
         """Look at every file, and compare with the HEAD of a session or of the workspace."""
         from holdfast.engine.history.history import head_checkpoint
 
-        scan, head = self._engine.look(), head_checkpoint(self._vault, scope)
+        scan, head = self._engine.scan(), head_checkpoint(self._vault, scope)
         changes = self._engine.changes_in(scan, head) if head is not None else []
         return ScannedWorkspace(scan, scope, head, changes)
 

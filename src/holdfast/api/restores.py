@@ -105,7 +105,7 @@ class Restores:
     def look(self, target: Checkpoint | None = None) -> PresentState:
         """The workspace as it is now, to compare with checkpoints, such as this target."""
         return PresentState(
-            self._engine, self._engine.look(() if target is None else (target.tree,))
+            self._engine, self._engine.scan(() if target is None else (target.tree,))
         )
 
     def newest_operation_ns(self) -> int:

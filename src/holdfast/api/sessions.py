@@ -136,7 +136,7 @@ class Rounds:
 
     def status(self, session_id: SessionId, *, look: bool = False) -> ApprovalStatus:
         """From the records alone; with `look`, unsaved work counts too."""
-        return self._engine.approval(session_id, self._engine.look() if look else None)
+        return self._engine.approval(session_id, self._engine.scan() if look else None)
 
     def approve(self, session_id: SessionId, message: str | None = None) -> ApproveOutcome:
         """Approve the present state, and begin the next round."""

@@ -218,7 +218,7 @@ def _ignored_now(workspace: Path) -> list[Gap]:
         open_workspace(workspace, create=False, force=True, recover=False) as opened,
         opened.engine.vault.lock.hold(wait=False, looking=True),
     ):
-        scan = opened.engine.look()
+        scan = opened.engine.scan()
         ignored = ignored_by_far(scan.skipped, scan.files)
         return [] if ignored is None else [ignored]
     return []

@@ -101,9 +101,9 @@ class Engine:
             try:
                 trouble = None
                 if needs_recovery(self.vault):
-                    from holdfast.engine.restore.recovery import put_right
+                    from holdfast.engine.restore.recovery import try_recover
 
-                    trouble = put_right(
+                    trouble = try_recover(
                         self.vault, self._scanner, self._file_filter, required=required
                     )
                 yield trouble
@@ -196,9 +196,9 @@ class Engine:
 
     def _despite(self, trouble: str, outcome: SaveOutcome) -> SaveOutcome:
         """A save that was made although a restore is unfinished."""
-        from holdfast.engine.restore.recovery import work_went_on
+        from holdfast.engine.restore.recovery import note_saved_since
 
-        work_went_on(self.vault, outcome.checkpoint.tree)
+        note_saved_since(self.vault, outcome.checkpoint.tree)
         said = f"an earlier restore could not be finished: {trouble}; run: holdfast repair"
         return replace(outcome, warnings=(*outcome.warnings, said))
 
@@ -255,7 +255,7 @@ class Engine:
         from holdfast.engine.undo.undo import last_step
 
         with self.recovered(looking=True):
-            step = last_step(self.vault, scan or self._look(()), self._look, turn=turn)
+            step = last_step(self.vault, scan or self._scan(()), self._scan, turn=turn)
         return replace(step, request=replace(step.request, file_filter=self._file_filter))
 
     def last_loss(self) -> Loss | None:
@@ -301,7 +301,7 @@ class Engine:
         from holdfast.engine.restore.records import required_trees
 
         with self.recovered(looking=True):
-            scan = self._look(required_trees(self.vault, request), request.rules_of)
+            scan = self._scan(required_trees(self.vault, request), request.rules_of)
             return preview(self.vault, scan, request, head_checkpoint(self.vault, None))
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
@@ -312,7 +312,7 @@ class Engine:
         if not working_tools(self.vault):
             return ()
         affected = list(self.plan(request).affected_files)
-        scan = self.look()
+        scan = self.scan()
         load = loader_for(self.vault, scan)
         return tuple(working_warnings(self.vault, load, scan, affected)) if affected else ()
 
@@ -337,7 +337,7 @@ class Engine:
     ) -> list[Change]:
         """Between two checkpoints; None for `new` means the workspace as it is now."""
         if new is None:
-            return self.changes_in(self.look(), old, renames=renames)
+            return self.changes_in(self.scan(), old, renames=renames)
         from holdfast.engine.compare.tree_diff import tree_difference
 
         return tree_difference(self.vault.load_tree, old, new.tree, renames=renames)
@@ -351,10 +351,10 @@ class Engine:
 
         return tree_difference(loader_for(self.vault, scan), since, scan.tree, renames=renames)
 
-    def look(self, wanted: tuple[Digest, ...] = ()) -> Scan:
+    def scan(self, wanted: tuple[Digest, ...] = ()) -> Scan:
         """The workspace as a scan sees it now, without storing anything."""
         with self.recovered(looking=True):
-            return self._look(wanted)
+            return self._scan(wanted)
 
     def left_out(self) -> list[Skipped]:
         """What a save now would leave out. No file is read for it."""
@@ -583,7 +583,7 @@ class Engine:
         said: tuple[str, ...] = mirror_work(self.vault, how)
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
-    def _look(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
+    def _scan(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
         from holdfast.engine.save.workspace_tree import dry_scan
 
         return dry_scan(self.vault, self._scanner, self._file_filter, wanted, rules_of)

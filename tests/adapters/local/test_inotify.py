@@ -335,7 +335,7 @@ def test_a_scan_under_a_storm_of_changes_ends_right(tmp_path: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         while child.poll() is None:
-            one.engine.look()
+            one.engine.scan()
         child.communicate()
         assert one.seen() == one.from_nothing()
         one.save()

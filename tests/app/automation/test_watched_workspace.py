@@ -218,7 +218,7 @@ def test_where_nothing_could_be_saved_watching_does_not_begin(
     with told_read_only(holdfast_home), watching(workspace, AT_ONCE) as (watched, _):
         with pytest.raises(StoreReadOnly):
             watched.begin(SESSION)
-        assert watched.opened.engine.look().files > 0
+        assert watched.opened.engine.scan().files > 0
 
 
 def test_where_nothing_can_be_watched_it_is_looked_at_now_and_then(workspace: Path) -> None:
@@ -248,7 +248,7 @@ def test_where_changes_are_told_without_proof_bursts_are_kept_and_silence_is_loo
         assert made.checkpoint.kind is Kind.THRESHOLD
         assert made.checkpoint.changed.added >= 3
         while watched.watch.activity().names:  # what is told late is looked into, and over
-            watched.opened.engine.look()
+            watched.opened.engine.scan()
         wait = watched.wait_ns(NOON)
         assert wait is not None
         assert wait <= 60 * SECOND_NS

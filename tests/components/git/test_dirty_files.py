@@ -114,7 +114,7 @@ def test_from_checkpoint_to_checkpoint_it_stays_what_git_counts(tmp_path: Path, 
             chance.choice(deeds)()
             if chance.random() < 0.3:
                 chance.choice(deeds)()
-            shown = present_git(engine_of(session).vault, scan=engine_of(session).look())
+            shown = present_git(engine_of(session).vault, scan=engine_of(session).scan())
             assert shown is not None
             assert shown.dirty == len(as_git_counts(place)), number
             made.append(session.checkpoint(f"step {number}"))
@@ -184,7 +184,7 @@ def test_after_an_undo_files_that_the_scan_found_as_git_saw_them_are_not_looked_
         assert told(session, session.checkpoint("third")) == ["src/3.py"]
         assert set(looked) == {b"src/3.py"}
         looked.clear()
-        shown = present_git(engine_of(session).vault, scan=engine_of(session).look())
+        shown = present_git(engine_of(session).vault, scan=engine_of(session).scan())
         assert shown is not None
         assert (shown.dirty, looked) == (1, [])
         outcome = session.restore_checkpoint(first)

@@ -282,7 +282,7 @@ class EventHandler:
         if (
             head is not None
             and was_last_at(vault, head.tree)
-            and opened.engine.look().tree == head.tree
+            and opened.engine.scan().tree == head.tree
         ):
             note_unchanged(opened, head)
             return Reply(head.id, deduplicated=True)
@@ -350,7 +350,7 @@ def _checkpoint_to_check(opened: OpenWorkspace, event: AgentEvent) -> str | None
     if target is None:
         return None
     before = opened.engine.vault.catalog.checkpoint(session.id, target)
-    if before is None or opened.engine.look().tree == before.tree:
+    if before is None or opened.engine.scan().tree == before.tree:
         return None
     dedupe.note(event, session.head, before=False)
     return target

@@ -214,7 +214,7 @@ class WatchedWorkspace:
         with self._lock:
             self.session = session
             self._for_caller.engine.recover(required=False)  # refused where no save is possible
-            self._for_caller.engine.look()
+            self._for_caller.engine.scan()
             self.keep_merge(session)
 
     def finish(self) -> SaveOutcome | None:
@@ -240,7 +240,7 @@ class WatchedWorkspace:
     def _save_if_changed(self, session: SessionId, kind: Kind) -> SaveOutcome | None:
         engine = self._for_caller.engine
         before = self._last(session, kind)
-        scan = engine.look()
+        scan = engine.scan()
         if before is not None and scan.tree == before.tree:
             return None
         changes = engine.changes_in(scan, before, renames=False)

@@ -87,7 +87,7 @@ def capture(
         raise
 
 
-def look_at(vault: Vault, component: Component, intended: Intended | None) -> ComponentState:
+def present_state(vault: Vault, component: Component, intended: Intended | None) -> ComponentState:
     """The state as it is now, for a preview: nothing is stored and nothing kept alive."""
     with component_progress(vault, component.name, "looking") as progress:
         request = CaptureRequest(
@@ -124,21 +124,23 @@ def _applying(vault: Vault, components: Sequence[Component]) -> set[str]:
     answers: dict[str, bool] = {}
     unasked = list(components)
     while unasked:
-        told: dict[str, bool] = {}
+        found: dict[str, bool] = {}
         try:
-            guarded(partial(_ask, vault, unasked, told), timeout_s=vault.settings.component_timeout)
+            guarded(
+                partial(_ask, vault, unasked, found), timeout_s=vault.settings.component_timeout
+            )
         except Refusal:
-            told = dict(told)  # the call may go on
-            stuck = next(c.name for c in unasked if c.name not in told)
-            told[stuck] = True
-        answers |= told
+            found = dict(found)  # the call may go on
+            stuck = next(c.name for c in unasked if c.name not in found)
+            found[stuck] = True
+        answers |= found
         unasked = [component for component in unasked if component.name not in answers]
     return {name for name, applies in answers.items() if applies}
 
 
-def _ask(vault: Vault, components: Sequence[Component], told: dict[str, bool]) -> None:
+def _ask(vault: Vault, components: Sequence[Component], found: dict[str, bool]) -> None:
     for component in components:
-        told[component.name] = bool(component.applies(vault.workspace))
+        found[component.name] = bool(component.applies(vault.workspace))
 
 
 def _known(vault: Vault, before: Checkpoint | None) -> dict[str, ComponentState]:

@@ -110,9 +110,9 @@ def _is_count(value: object) -> bool:
 @contextmanager
 def component_progress(vault: Vault, name: str, phase: str) -> Iterator[ComponentProgress]:
     """For the block, in which the component is called and begins with this phase."""
-    told = ComponentProgress(name, vault.progress)
-    told.advance(phase, 0, None)
+    progress = ComponentProgress(name, vault.progress)
+    progress.advance(phase, 0, None)
     try:
-        yield told
+        yield progress
     finally:
-        told.end()
+        progress.end()

@@ -24,7 +24,7 @@ from holdfast.domain.restore.plan import (
     RestorePlan,
 )
 from holdfast.domain.wording import reworded
-from holdfast.engine.components.capture import look_at
+from holdfast.engine.components.capture import present_state
 from holdfast.engine.components.contents import StoreSource
 from holdfast.engine.components.guard import Refusal, component_progress, guarded, lines, one_line
 from holdfast.engine.components.manifests import read_states, state_of
@@ -81,7 +81,7 @@ def plan_components(
             why = f"it was not captured then: {wanted.state.failure}"
             step = ComponentStep(name, mode, blocked=(why,))
         else:
-            now = known.get(name) or look_at(vault, component, wanted)
+            now = known.get(name) or present_state(vault, component, wanted)
             step = _planned(vault, component, target, wanted, now)
         steps.append(step)
     order = {name: (c.order, name) for name, c in components.items()}
@@ -239,7 +239,7 @@ def _time_to_restore(request: RestoreOf) -> float:
     return request.timeout_s + _SECONDS_A_CONTENT * len(request.target.contents)
 
 
-def left_alone(
+def unrestored_warnings(
     vault: Vault, target: Checkpoint, chosen: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
     """What a restore would usually bring back and that checkpoint could not save; and what it has,
@@ -316,18 +316,18 @@ def with_component_steps(plan: RestorePlan, steps: tuple[ComponentStep, ...]) ->
     return replace(plan, components=steps, warnings=(*plan.warnings, *warnings))
 
 
-def concerns(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
+def file_warnings(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
     """What components say about files that are about to change; a preview goes on without."""
     said: list[str] = []
     timeout_s = vault.settings.component_timeout
     for component in vault.components.all() if paths else ():
         try:
-            said += guarded(partial(_concerns, vault, component, paths), timeout_s=timeout_s)
+            said += guarded(partial(_file_warnings, vault, component, paths), timeout_s=timeout_s)
         except Refusal as error:  # whatever a plug-in does, a preview is only a preview
             said.append(f"{component.name}: {error}")
     return tuple(said)
 
 
-def _concerns(vault: Vault, component: Component, paths: Sequence[bytes]) -> tuple[str, ...]:
+def _file_warnings(vault: Vault, component: Component, paths: Sequence[bytes]) -> tuple[str, ...]:
     timeout_s = vault.settings.component_timeout
     return lines(component.concerns(vault.workspace, paths, timeout_s=timeout_s))

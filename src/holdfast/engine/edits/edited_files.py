@@ -117,7 +117,7 @@ def names_of_one_file(engine: Engine, paths: tuple[bytes, ...]) -> dict[bytes, b
     root = fsencode(engine.vault.workspace)
     if not any(_has_names(root + b"/" + path) for path in paths):
         return {}
-    scan = engine.look()
+    scan = engine.scan()
     files = dict(list_files(loader_for(engine.vault, scan), scan.tree))
     groups = {files[path].link for path in paths if path in files}
     return {path: file.link for path, file in files.items() if file.link and file.link in groups}

@@ -137,7 +137,7 @@ def _made(engine: Engine, absent: list[bytes]) -> tuple[bytes, ...]:
     present = [path for path in absent if lexists(root + b"/" + path)]
     if not present:
         return ()
-    scan = engine.look()
+    scan = engine.scan()
     load = loader_for(engine.vault, scan)
     return tuple(path for path in present if entry_at(load, scan.tree, path) is not None)
 

@@ -143,7 +143,7 @@ class Executor:
                 self._fail(number, group.base if group and begun else step.path, error)
                 self._unusable.update(group.steps if group is not None else ())
             else:
-                if number not in self._unusable and self.done.tells(step):
+                if number not in self._unusable and self.done.reports(step):
                     self.done.steps.append(step)
 
     def _apply_group(self, group: DatabaseGroup, number: int, step: Step) -> bool:
@@ -341,7 +341,7 @@ class Executor:
         the way, from the top, and get their old modes at the end."""
         touched = self.done.directories | self._late_modes.keys()
         for path in sorted(touched, key=lambda p: p.count(b"/")):
-            # Each change that is taken back tells by itself whether it may be.
+            # Whether it may be changed shows when each change is taken back.
             with passing_over(*NO_DIRECTORY, errno.EPERM, errno.EACCES):
                 self._handles.open_for_change(path)
         while self.done.undo:

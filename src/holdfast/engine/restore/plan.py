@@ -257,7 +257,7 @@ def _warnings(scan: Scan, plan: RestorePlan) -> Iterable[str]:
         yield f"{count_words(len(unread), 'path')} could not be read and {left} left alone"
 
 
-def saved_first(
+def unsaved_remarks(
     vault: Vault, scan: Scan, head: Checkpoint | None, kind: OperationKind
 ) -> Iterable[Remark]:
     """Said before a restore; its result names the checkpoint."""

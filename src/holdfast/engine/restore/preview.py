@@ -28,13 +28,13 @@ from holdfast.domain.trees.changes import TreeLoader, replace_entries, tree_chan
 from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.restore import (
-    concerns,
-    left_alone,
+    file_warnings,
     plan_components,
+    unrestored_warnings,
     with_component_steps,
 )
 from holdfast.engine.edits.running import working_tools
-from holdfast.engine.restore.plan import loader_for, make_plan, read_report, saved_first
+from holdfast.engine.restore.plan import loader_for, make_plan, read_report, unsaved_remarks
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
@@ -48,26 +48,24 @@ def preview(
     if request.hunks is not None:
         from holdfast.engine.restore.hunks import preview_hunks
 
-        plan = _with_saved_first(
-            vault, scan, head, preview_hunks(vault, scan, request), request.kind
-        )
+        plan = _with_unsaved(vault, scan, head, preview_hunks(vault, scan, request), request.kind)
         return with_working_agents(vault, scan, with_drift(vault, request, plan))
     if request.added:
         scan, request = with_goal(vault, scan, request)
-    plan = _with_saved_first(vault, scan, head, make_plan(vault, scan, request), request.kind)
-    plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
-    plan = with_left_alone(vault, request, plan)
+    plan = _with_unsaved(vault, scan, head, make_plan(vault, scan, request), request.kind)
+    plan = replace(plan, warnings=(*plan.warnings, *file_warnings(vault, plan.affected_files)))
+    plan = with_unrestored(vault, request, plan)
     steps = plan_components(vault, request.target, request.components)
     plan = with_drift(vault, request, with_component_steps(plan, steps))
     return with_working_agents(vault, scan, plan)
 
 
-def _with_saved_first(
+def _with_unsaved(
     vault: Vault, scan: Scan, head: Checkpoint | None, plan: RestorePlan, kind: OperationKind
 ) -> RestorePlan:
     if not plan.steps:
         return plan
-    return replace(plan, warnings=(*plan.warnings, *saved_first(vault, scan, head, kind)))
+    return replace(plan, warnings=(*plan.warnings, *unsaved_remarks(vault, scan, head, kind)))
 
 
 def with_working_agents(vault: Vault, scan: Scan, plan: RestorePlan) -> RestorePlan:
@@ -86,16 +84,16 @@ def with_drift(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> Rest
     drift = git_drift(vault, request.target, request.components, plan.steps)
     if drift is None:
         return plan
-    told = (drift.words(planned=True),) if drift.matters else ()
-    return replace(plan, git=drift, warnings=(*plan.warnings, *told))
+    warnings = (drift.words(planned=True),) if drift.matters else ()
+    return replace(plan, git=drift, warnings=(*plan.warnings, *warnings))
 
 
-def with_left_alone(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
+def with_unrestored(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
     """The plan with a warning about what comes back only when asked for. Undo and redo are about
     what a restore did, and that was asked for."""
     if request.paths or request.reverses is not None:
         return plan
-    warnings = left_alone(vault, request.target, request.components)
+    warnings = unrestored_warnings(vault, request.target, request.components)
     return replace(plan, warnings=(*plan.warnings, *warnings))
 
 

@@ -65,7 +65,7 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
     return True
 
 
-def put_right(
+def try_recover(
     vault: Vault, scanner: Scanner, file_filter: FileFilter | None, *, required: bool
 ) -> str | None:
     """`recover` for whoever holds the lock and perhaps only looks, where nothing can be written.
@@ -95,7 +95,7 @@ def put_right(
     return trouble
 
 
-def work_went_on(vault: Vault, saved: Digest) -> None:
+def note_saved_since(vault: Vault, saved: Digest) -> None:
     """A tree was saved although a restore is unfinished."""
     _note(vault, lambda journal: replace(journal, saved_since=journal.saved_since or saved))
 

@@ -40,7 +40,7 @@ from holdfast.engine.restore.carry_out import carry_out, note_truth
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.database_files import no_transaction
 from holdfast.engine.restore.plan import make_plan
-from holdfast.engine.restore.preview import with_left_alone
+from holdfast.engine.restore.preview import with_unrestored
 from holdfast.engine.restore.records import (
     RestoreRequest,
     Seen,
@@ -113,7 +113,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         saved, request, plan = save_and_plan(vault, scanner, request, unlocked)
         if plan.blocked and not request.best_effort:
             raise _blocked(plan)
-        plan = with_left_alone(vault, request, plan)
+        plan = with_unrestored(vault, request, plan)
         identifier = CheckpointId(vault.ids.new_id())
         components = None
         if request.components:

@@ -70,7 +70,7 @@ class RestoreProgress:
     in_place: set[bytes] = field(default_factory=set)
     in_use: list[bytes] = field(default_factory=list)
 
-    def tells(self, step: Step) -> bool:
+    def reports(self, step: Step) -> bool:
         """Whether the step is worth telling of: what programs share that have a database open is
         theirs, and so is the log as long as they have."""
         base = database_of(step.path)

@@ -76,12 +76,12 @@ class AidedCapture(FileCapture):
     def remembered(self, path: bytes) -> DirectoryState | None:
         """A directory as the aid found it, its tree not built yet. An aid that was started from
         the files of another version may speak in another layout: it is not listened to then."""
-        told = self._aid.directory(path)
-        if told is None:
+        reported = self._aid.directory(path)
+        if reported is None:
             return None
         self._aid.stop()
         try:
-            state = decode_state(told)
+            state = decode_state(reported)
         except ValueError:
             return None
         state.digest = None
@@ -125,14 +125,14 @@ class BackwardSurvey(Survey):
             for directory in reversed(self._below):
                 super()._enter(*directory)
             for waiting in self._own if self.path else ():
-                self.walker.go_on()
+                self.walker.stop_if_met()
                 super()._take_file(*waiting)
         except Swapped:
             self._cannot_settle = True
 
 
 class BackwardWalker(Walker):
-    """`tell` gets each directory that is done; `is_met` says that the other walk has come there."""
+    """`report` gets each finished directory; `is_met` says that the other walk has come there."""
 
     surveys = BackwardSurvey
 
@@ -142,15 +142,15 @@ class BackwardWalker(Walker):
         capture: FileCapture,
         policy: CapturePolicy,
         started_ns: int,
-        tell: Callable[[bytes, bytes], None],
+        report: Callable[[bytes, bytes], None],
         is_met: Callable[[], bool],
     ) -> None:
         super().__init__(fs, capture, policy, nothing_known, started_ns)
-        self._tell = tell
+        self._report = report
         self._is_met = is_met
 
     def visit(self, place: Place, parent: DirectoryRules) -> DirectoryState | Skipped:
-        self.go_on()
+        self.stop_if_met()
         state = super().visit(place, parent)
         if isinstance(state, DirectoryState) and place.path:
             # What is below has been told, and takes no more room than its name from here on.
@@ -159,10 +159,10 @@ class BackwardWalker(Walker):
                 for name, child in state.children.items()
                 if isinstance(child, DirectoryState)
             }
-            self._tell(place.path, encode_state(state))
+            self._report(place.path, encode_state(state))
         return state
 
-    def go_on(self) -> None:
+    def stop_if_met(self) -> None:
         """`WalksMet` when there is nothing left to do: the other walk is waiting for us then."""
         if self._is_met():
             raise WalksMet

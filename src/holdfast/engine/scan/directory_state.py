@@ -120,8 +120,8 @@ _KEPT_BY_A_COPY = (
 class DirectoryState:
     """One directory. `digest` is None until its tree has been built, and `base` then names the
     tree that this directory had before. `noted` says that something here or below was left out
-    or has several names, so that looking for such things can pass over the rest. `told` is what
-    the system said of the files when all were as their rows have them, as long as that is kept.
+    or has several names, so that looking for such things can pass over the rest.
+    `stat_answer` is what the system said of the files when all were as their rows have them.
     `by_rules` says that nothing but its rules decided what of the directory was captured."""
 
     __slots__ = (
@@ -143,8 +143,8 @@ class DirectoryState:
         "settled",
         "size",
         "skipped",
+        "stat_answer",
         "symlinks",
-        "told",
     )
 
     def __init__(self, key: DirectoryKey, parent_rules: bytes, rules: bytes) -> None:
@@ -167,7 +167,7 @@ class DirectoryState:
         self.base: Digest | None = None
         self.files = 0
         self.size = 0
-        self.told: bytes | None = None
+        self.stat_answer: bytes | None = None
 
     def copy(self) -> DirectoryState:
         """The same directory, with its tree to be built again."""
@@ -190,7 +190,7 @@ class DirectoryState:
             if (row := changed.get(name)) is not None:
                 ROW.pack_into(rows, number * ROW.size, *row)
         self.rows = bytes(rows)
-        self.told = None
+        self.stat_answer = None
 
     def row_of(self, name: bytes) -> FileRow | None:
         names = self.file_names()
@@ -209,7 +209,7 @@ class DirectoryState:
         ordered = sorted(files)
         self.names = b"\0".join(ordered)
         self.rows = b"".join([ROW.pack(*files[name]) for name in ordered])
-        self.told = None
+        self.stat_answer = None
 
 
 def encode_state(state: DirectoryState) -> bytes:

@@ -158,11 +158,11 @@ def _taken(
 ) -> int | None:
     """What everything in a directory may add; None when that is more than there is room for."""
     names = fs.list_names(fd)
-    told = fs.stat_all(names, dir_fd=fd)
-    if told is None or depth >= DEEP:
+    stat_answer = fs.stat_all(names, dir_fd=fd)
+    if stat_answer is None or depth >= DEEP:
         return None
     taken = 0
-    for name, (_, size, _, _, mode) in zip(names, fs.stat_numbers(told), strict=True):
+    for name, (_, size, _, _, mode) in zip(names, fs.stat_numbers(stat_answer), strict=True):
         if stat.S_ISDIR(mode):
             below = join(path, name)
             if name == GIT_DIRECTORY or below in policy.own_data:

@@ -107,12 +107,12 @@ class _Count:
         for name, child in new.children.items():
             before = old.children.get(name)
             if before is None:
-                self._came(child)
+                self.added += _things_in(_loaded(child))
             elif before is not child:
                 self._compare_child(before, child)
         if not same_directories:
             for name in old.children.keys() - new.children.keys():
-                self._went(old.children[name])
+                self.removed += _things_in(_loaded(old.children[name]))
 
     def _compare_child(
         self, before: DirectoryState | KnownChild, child: DirectoryState | KnownChild
@@ -122,12 +122,6 @@ class _Count:
         self.compare(old, new)
         if (old.key.mode ^ new.key.mode) & MODE_MASK and self._total() == counted:
             self.modified += 1
-
-    def _came(self, child: DirectoryState | KnownChild) -> None:
-        self.added += _things_in(_loaded(child))
-
-    def _went(self, child: DirectoryState | KnownChild) -> None:
-        self.removed += _things_in(_loaded(child))
 
     def _count_edited(self, old: DirectoryState, new: DirectoryState) -> None:
         """The same names: rows stand side by side."""

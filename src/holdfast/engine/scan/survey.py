@@ -241,10 +241,10 @@ class Survey:
             for name, row in self._known_rows.items()
             if name in alone and not row.flags & ~SPARSE
         ]
-        told = self.fs.stat_all([name for name, _ in asked], dir_fd=self.fd)
-        if told is None:
+        stat_answer = self.fs.stat_all([name for name, _ in asked], dir_fd=self.fd)
+        if stat_answer is None:
             return
-        looks = zip(asked, self.fs.stat_numbers(told), strict=True)
+        looks = zip(asked, self.fs.stat_numbers(stat_answer), strict=True)
         self.files = {name: row for (name, row), now in looks if row[:5] == now}
         chunked = previous.chunks.keys() & self.files.keys()
         self._chunks = {name: previous.chunks[name] for name in chunked}

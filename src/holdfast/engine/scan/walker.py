@@ -78,14 +78,14 @@ class Walker:
         self._remembered = remembered
         self._started_ns = started_ns
         self._rule_files = RuleFiles(fs, policy)
-        self._keeps_told = False
+        self._keeps_answers = False
 
     def walk(
         self, root_fd: int, previous: DirectoryState | None, wanted: RequiredTree | None
     ) -> DirectoryState:
         # Under watch such a look is rare, and what waits for it is wanted small.
         known = previous is not None and previous.files <= _MOST_KEPT
-        self._keeps_told = known and self._watch is None
+        self._keeps_answers = known and self._watch is None
         rules = self._rule_files.above_root()
         self.begin_directory(b"", root_fd)
         state = self.visit(Place(root_fd, b"", previous, wanted), rules)
@@ -248,16 +248,16 @@ class Walker:
     ) -> list[tuple[bytes, os.stat_result]] | None:
         """Files whose numbers differ; None when a name is gone or no longer a plain file."""
         names, lstat = previous.names.split(b"\0"), self.fs.stat
-        told = self.fs.stat_all(names, dir_fd=fd)
+        stat_answer = self.fs.stat_all(names, dir_fd=fd)
         try:
-            if told is None:
+            if stat_answer is None:
                 looks = ((n, lstat(n, dir_fd=fd, follow_symlinks=False)) for n in names)
                 rows = zip(looks, NUMBERS.iter_unpack(previous.rows), strict=True)
                 changed = [look for look, row in rows if _differs(numbers_of(look[1]), row)]
-            elif told == previous.told:
+            elif stat_answer == previous.stat_answer:
                 return []
             else:
-                differing = self._differing(names, told, previous)
+                differing = self._differing(names, stat_answer, previous)
                 changed = [(n, lstat(n, dir_fd=fd, follow_symlinks=False)) for n in differing]
         except FileNotFoundError:
             return None
@@ -268,14 +268,16 @@ class Walker:
                 return None
         return changed
 
-    def _differing(self, names: list[bytes], told: bytes, previous: DirectoryState) -> list[bytes]:
+    def _differing(
+        self, names: list[bytes], stat_answer: bytes, previous: DirectoryState
+    ) -> list[bytes]:
         """The names of files that differ. When there are none, an answer like this one proves it
         at once the next time."""
         rows = NUMBERS.iter_unpack(previous.rows)
-        looks = zip(names, self.fs.stat_numbers(told), rows, strict=True)
+        looks = zip(names, self.fs.stat_numbers(stat_answer), rows, strict=True)
         differing = [name for name, now, row in looks if _differs(now, row)]
-        if not differing and self._keeps_told:
-            previous.told = told
+        if not differing and self._keeps_answers:
+            previous.stat_answer = stat_answer
         return differing
 
     def _links_unchanged(self, fd: int, previous: DirectoryState) -> bool:

@@ -7,8 +7,8 @@ does not go back that far, the call that the checkpoint was made for is taken.
 
     calls that began at the checkpoint, without those after which all was found unchanged
       none                      no call did it: somebody else has changed something since
-      its own                   told with what it was asked to do
-      others                    told by their tools; by the checkpoint after it, if one was made
+      its own                   quoted with what it was asked to do
+      others                    quoted by their tools; by the checkpoint after it, if one was made
 
 Also what the last calls deleted and no checkpoint has, where nothing else has changed since:
 
@@ -199,11 +199,11 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
 def _what_followed(saved: Checkpoint) -> str:
     """`the message "tidy up"` or `the Bash call "make"`: what the checkpoint was made for."""
     head, _, subject = saved.intent.reasoning.partition(": ")
-    told = f' "{subject}"' if subject else ""
+    quoted = f' "{subject}"' if subject else ""
     if head == BEFORE_MESSAGE:
-        return f"the message{told}"
+        return f"the message{quoted}"
     if is_before_tool(saved) and head.startswith("Before "):
-        return f"the {head.removeprefix('Before ')} call{told}"
+        return f"the {head.removeprefix('Before ')} call{quoted}"
     return _quoted(saved)
 
 
@@ -250,9 +250,9 @@ def _from(vault: Vault, kind: OperationKind, record: Checkpoint) -> str:
 def _tool_calls(vault: Vault, cause: Cause) -> str:
     session = vault.catalog.session(cause.session_id)
     by = f" by {one_line(session.agent, 40)}" if session is not None and session.agent else ""
-    told = f' "{one_line(cause.subject, _LONGEST)}"' if cause.subject else ""
+    quoted = f' "{one_line(cause.subject, _LONGEST)}"' if cause.subject else ""
     tools = " and ".join(one_line(tool, 40) for tool in cause.tools)
-    return f"the {tools} {'call' if cause.calls == 1 else 'calls'}{told}{by}"
+    return f"the {tools} {'call' if cause.calls == 1 else 'calls'}{quoted}{by}"
 
 
 def _quoted(checkpoint: Checkpoint) -> str:

@@ -106,17 +106,17 @@ def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     return _reversal(vault, redoable[-1], OperationKind.REDO)
 
 
-Look = Callable[[tuple[Digest, ...], RulesOf | None], Scan]
+Rescan = Callable[[tuple[Digest, ...], RulesOf | None], Scan]
 """The workspace as it is now; trees and rules say what to look at besides."""
 
 
-def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> UndoStep:
+def last_step(vault: Vault, scan: Scan, rescan: Rescan, *, turn: bool = False) -> UndoStep:
     """What a person's undo takes back now: the last thing, or everything since the last message."""
-    return _from_history(vault, lambda history: _last_step(vault, history, scan, look, turn=turn))
+    return _from_history(vault, lambda history: _last_step(vault, history, scan, rescan, turn=turn))
 
 
 def _last_step(
-    vault: Vault, history: UndoHistory, scan: Scan, look: Look, *, turn: bool
+    vault: Vault, history: UndoHistory, scan: Scan, rescan: Rescan, *, turn: bool
 ) -> UndoStep:
     outside = _Outside(vault, history)
     load = loader_for(vault, scan)
@@ -136,7 +136,7 @@ def _last_step(
             target = state.newest_checkpoint
             added = first_captured(vault, target, history.checkpoints_since(state))
             request = RestoreRequest(target.session_id, target, added=added)
-            plan = make_plan(vault, *with_goal(vault, look((old,), request.rules_of), request))
+            plan = make_plan(vault, *with_goal(vault, rescan((old,), request.rules_of), request))
             return bool(plan.steps or plan.blocked)
         except StoreDamaged:
             return True  # and the plan says what is wrong
