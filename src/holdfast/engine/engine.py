@@ -18,6 +18,7 @@ from holdfast.domain.sessions import SessionStatus
 from holdfast.engine.edits.running import wait_for_others, working_tools
 from holdfast.engine.restore.staging import needs_recovery
 from holdfast.engine.save.save import NOWHERE, add_session, save
+from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.vault import Vault, workspace_trouble
 from holdfast.ports.catalog import NewOperation
@@ -59,7 +60,7 @@ _CLEANUP_EVERY_NS = 24 * 3600 * 1_000_000_000
 class Engine:
     """One per opened workspace; safe to use from several threads."""
 
-    def __init__(self, vault: Vault, *, file_filter: Callable[[Path], bool] | None = None) -> None:
+    def __init__(self, vault: Vault, *, file_filter: FileFilter | None = None) -> None:
         self.vault = vault
         self._file_filter = file_filter
         # A filter is code: what it left out cannot be remembered for anybody else.

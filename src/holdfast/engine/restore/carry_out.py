@@ -32,7 +32,6 @@ from holdfast.engine.restore.records import (
     RestoreRequest,
     record_restore,
     rescue,
-    resulting_tree,
 )
 from holdfast.engine.restore.slot_moves import RestoreSite, StepFailed
 from holdfast.engine.restore.staging import Staging, staging_prefix
@@ -40,7 +39,6 @@ from holdfast.engine.restore.unlock import Unlocked
 from holdfast.engine.restore.verifier import verify
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import FULL, Vault
-from holdfast.values.classes import replace
 
 ROLLED_BACK = "rolled back"
 
@@ -62,7 +60,6 @@ def carry_out(
 ) -> RestoreOutcome:
     """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
     recovery, which captured the components once more: `present`."""
-    journal = _first_journal(request, plan, safety, token, head_before)
     recovering = vault.journal.read() is not None
     mode_mask = MODE_MASK & ~SETID_BITS if vault.settings.setuid == "drop" else MODE_MASK
     load = cached_loader(vault.load_tree)
@@ -82,11 +79,7 @@ def carry_out(
             )
         )
         _stage(executor, staging, plan)
-        journal = replace(
-            journal,
-            staging=tuple(staging.directories),
-            modes=executor.closed_directories(plan.steps),
-        )
+        journal = _first_journal(request, plan, safety, token, head_before, executor, staging)
         _write_first_journal(vault, journal, staging, recovering=recovering)
         restoring = ComponentRestore(
             vault,
@@ -107,11 +100,10 @@ def carry_out(
             restoring.run()
             unsaved = find_unsaved(vault, executor.done.displaced)
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
-            left_alone = {kept.path for kept in plan.kept} | {b.path for b in plan.blocked}
-            left_alone |= {problem.path for problem in executor.done.problems}
-            result = resulting_tree(vault, request, safety, left_alone)
+            untouched = {kept.path for kept in plan.kept} | {b.path for b in plan.blocked}
+            untouched |= {problem.path for problem in executor.done.problems}
             record, final_safety = record_restore(
-                vault, request, safety, tree, result, token, head_before
+                vault, request, safety, tree, untouched, token, head_before
             )
         except BaseException as error:
             if vault.catalog.operation_with_token(token) is not None:
@@ -182,6 +174,8 @@ def _first_journal(
     safety: Checkpoint,
     token: str,
     head_before: CheckpointId | None,
+    executor: Executor,
+    staging: Staging,
 ) -> Journal:
     return Journal(
         token=token,
@@ -193,9 +187,9 @@ def _first_journal(
         reverses=request.reverses,
         paths=request.paths,
         best_effort=request.best_effort,
-        staging=(),
+        staging=tuple(staging.directories),
         slots={number: step.path for number, step in enumerate(plan.steps)},
-        modes={},
+        modes=executor.closed_directories(plan.steps),
         note=request.note,
         hunks=request.hunks,
         tree=request.tree,

@@ -63,9 +63,6 @@ class Journal:
     def turned_back(self) -> Journal:
         return replace(self, backwards=True)
 
-    def with_safety(self, safety: CheckpointId) -> Journal:
-        return replace(self, safety=safety)
-
 
 def encode_journal(journal: Journal) -> bytes:
     body = json.dumps(

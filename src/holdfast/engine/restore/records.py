@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Collection
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.diff.hunk_choice import HunkChoice
@@ -19,6 +18,7 @@ from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
 from holdfast.engine.save.save import NOWHERE, conversation_position, new_checkpoint
 from holdfast.engine.save.workspace_tree import SavedTree, save_tree
+from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import RulesOf, Scanner
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
@@ -57,7 +57,7 @@ class RestoreRequest:
     kind: OperationKind = OperationKind.RESTORE
     reverses: int | None = None
     note: str | None = None
-    file_filter: Callable[[Path], bool] | None = None
+    file_filter: FileFilter | None = None
     hunks: HunkChoice | None = None
     tree: Digest | None = None
     components: tuple[tuple[str, str], ...] = ()
@@ -156,49 +156,22 @@ def add_safety(
         identifier=identifier,
         components=components,
     )
+    return _add(vault, new, head.id if head else None)
+
+
+def _add(vault: Vault, new: NewCheckpoint, head_before: CheckpointId | None = None) -> Checkpoint:
     with vault.catalog.transaction() as transaction:
         checkpoint = transaction.add_checkpoint(new)
         transaction.add_operation(
             NewOperation(
                 OperationKind.CHECKPOINT,
-                session_id,
+                new.session_id,
                 new.created_at_ns,
                 checkpoint=new.id,
-                head_before=head.id if head else None,
+                head_before=head_before,
             )
         )
     return checkpoint
-
-
-@dataclass(frozen=True, slots=True)
-class ResultingTree:
-    """What the record of a restore says the workspace now is."""
-
-    tree: Digest
-    report: Digest | None
-    files: int
-    size_bytes: int
-
-
-def resulting_tree(
-    vault: Vault, request: RestoreRequest, safety: Checkpoint, left_alone: Collection[bytes]
-) -> ResultingTree:
-    """The target; after a restore of some paths, what was saved first with those paths as in the
-    target. `left_alone` are paths that stayed as they were."""
-    target = request.target
-    if not request.paths and request.tree is not None:
-        tree = vault.load_tree(request.tree)
-        return ResultingTree(request.tree, safety.report, tree.file_count, tree.size_bytes)
-    if not request.paths:
-        return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
-    load = cached_loader(vault.load_tree)
-    chosen = {path: entry_at(load, request.goal.tree, path) for path in request.paths}
-    for path in left_alone:
-        if any(is_within(path, one) for one in request.paths):
-            chosen[path] = entry_at(load, safety.tree, path)
-    digest = amended_tree(vault, safety.tree, chosen)
-    tree = vault.load_tree(digest)
-    return ResultingTree(digest, safety.report, tree.file_count, tree.size_bytes)
 
 
 def record_restore(
@@ -206,15 +179,17 @@ def record_restore(
     request: RestoreRequest,
     safety: Checkpoint,
     safety_tree: Digest,
-    result: ResultingTree,
+    untouched: Collection[bytes],
     token: str,
     head_before: CheckpointId | None,
 ) -> tuple[Checkpoint, CheckpointId]:
     """The restore becomes part of history: its record, its operation and the new HEAD, together.
+    `untouched` are paths that stayed as they were.
 
     What it says about the components that were restored is how they are now: that it differs from
     the safety checkpoint tells an undo what the restore has touched. Of the others it says what the
     safety checkpoint does, whatever somebody else has done to them meanwhile."""
+    tree, report, files, size_bytes = _resulting_tree(vault, request, safety, untouched)
     now_ns = vault.clock.now_ns()
     session = vault.catalog.session(request.session_id)
     round_number = session.round if session is not None else 1
@@ -234,17 +209,17 @@ def record_restore(
         parent=safety.id if request.paths else request.target.id,
         kind=Kind.RESTORE,
         created_at_ns=now_ns,
-        tree=result.tree,
+        tree=tree,
         intent=restore_intent(
             request.describe(),
             request.paths,
             tuple(request.hunks.names) if request.hunks is not None else (),
             confidence=_CERTAIN,
         ),
-        files=result.files,
-        size_bytes=result.size_bytes,
+        files=files,
+        size_bytes=size_bytes,
         changed=ChangeCounts(),
-        report=result.report,
+        report=report,
         restores_from=request.target.id,
         # A restore of some paths leaves the conversation where it was.
         message_index=safety.message_index if request.paths else request.target.message_index,
@@ -270,6 +245,25 @@ def record_restore(
         if session is not None and request.kind is OperationKind.RESET:
             transaction.start_round(session.id, round_number, approved=session.approved)
     return added, safety.id
+
+
+def _resulting_tree(
+    vault: Vault, request: RestoreRequest, safety: Checkpoint, untouched: Collection[bytes]
+) -> tuple[Digest, Digest | None, int, int]:
+    """What the record says the workspace now is: tree, report, files and bytes. The target; after
+    a restore of some paths, what was saved first with those paths as in the target."""
+    target, digest = request.target, request.tree
+    if request.paths:
+        load = cached_loader(vault.load_tree)
+        chosen = {path: entry_at(load, request.goal.tree, path) for path in request.paths}
+        for path in untouched:
+            if any(is_within(path, one) for one in request.paths):
+                chosen[path] = entry_at(load, safety.tree, path)
+        digest = amended_tree(vault, safety.tree, chosen)
+    if digest is None:
+        return target.tree, target.report, target.files, target.size_bytes
+    tree = vault.load_tree(digest)
+    return digest, safety.report, tree.file_count, tree.size_bytes
 
 
 def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
@@ -311,9 +305,4 @@ def add_safety_row(
         round=safety.round,
         components=components,
     )
-    with vault.catalog.transaction() as transaction:
-        added = transaction.add_checkpoint(new)
-        transaction.add_operation(
-            NewOperation(OperationKind.CHECKPOINT, safety.session_id, now_ns, checkpoint=new.id)
-        )
-    return added
+    return _add(vault, new)

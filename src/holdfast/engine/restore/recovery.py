@@ -12,9 +12,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection
-from dataclasses import replace
-from pathlib import Path
-from typing import TypeAlias
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT
@@ -40,11 +37,11 @@ from holdfast.engine.restore.records import (
 from holdfast.engine.restore.staging import leftovers, remove_contents
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.workspace_tree import dry_scan
+from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
-
-FileFilter: TypeAlias = Callable[[Path], bool]
+from holdfast.values.classes import replace
 
 
 def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = None) -> bool:
@@ -165,7 +162,9 @@ def _clear_staging(vault: Vault, journal: Journal) -> tuple[Journal, Checkpoint]
     _sync_what_was_done(vault, journal)
     safety = rescue(vault, journal, safety)
     put_modes_back(vault, journal.modes)
-    journal = _with_safety(vault, journal, safety)
+    if safety.id != journal.safety:
+        journal = replace(journal, safety=safety.id)
+        vault.journal.write(encode_journal(journal))
     _remove_leftovers(vault, journal.staging)
     return journal, safety
 
@@ -274,14 +273,6 @@ def put_modes_back(vault: Vault, modes: dict[bytes, int]) -> None:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 handles.open_for_change(path)
                 handles.set_modes({path: modes[path]})
-
-
-def _with_safety(vault: Vault, journal: Journal, safety: Checkpoint) -> Journal:
-    if safety.id == journal.safety:
-        return journal
-    changed = journal.with_safety(safety.id)
-    vault.journal.write(encode_journal(changed))
-    return changed
 
 
 def _checkpoint(vault: Vault, session_id: SessionId, wanted: CheckpointId) -> Checkpoint:

@@ -12,8 +12,7 @@ compression, so files may be left out that would have fitted; the next save has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.errors import BudgetReached, StoreDamaged
@@ -29,6 +28,7 @@ from holdfast.engine.save.workspace_tree import (
     save_beyond_budget,
     save_scan,
 )
+from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scan_meter import (
     MeasuringCapture,
     estimate_bytes,
@@ -53,7 +53,7 @@ def save_within_budget(
     scanner: Scanner,
     *,
     wanted: tuple[Digest, ...],
-    file_filter: Callable[[Path], bool] | None,
+    file_filter: FileFilter | None,
 ) -> SavedTree:
     """The caller holds the store's lock."""
     is_new = not is_known(vault, scanner)
@@ -96,7 +96,7 @@ def save_within_budget(
 def require_fits(
     vault: Vault,
     scanner: Scanner,
-    file_filter: Callable[[Path], bool] | None,
+    file_filter: FileFilter | None,
     limit: SpaceLimit,
 ) -> None:
     """`BudgetReached` unless all that a save now would read fits, whatever the store has of it."""
@@ -149,9 +149,7 @@ def _bytes(skip: Skipped) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _measure(
-    vault: Vault, scanner: Scanner, file_filter: Callable[[Path], bool] | None
-) -> list[int]:
+def _measure(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> list[int]:
     """What each file that a save now would read may add, at most."""
     started_ns = vault.clock.now_ns()
     known = set() if is_known(vault, scanner) else _saved_last(vault)

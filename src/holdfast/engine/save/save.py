@@ -8,9 +8,6 @@ nothing was stored under any name (I1, I3).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from holdfast.domain.checkpoints import (
     AUTOMATIC_KINDS,
     ChangeCounts,
@@ -28,6 +25,7 @@ from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.save.workspace_tree import SavedTree, has_left_out, save_tree
+from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.scan.state_trees import count_state_changes
 from holdfast.engine.sessions.lifecycle import (
@@ -53,7 +51,7 @@ def save(
     position: Position = NOWHERE,
     reuse: bool = False,
     unsettled: tuple[Skipped, ...] = (),
-    file_filter: Callable[[Path], bool] | None = None,
+    file_filter: FileFilter | None = None,
 ) -> SaveOutcome:
     """Called with the lock held. `unsettled` is what others are in the middle of. With `reuse`, and
     for every automatic trigger, a checkpoint of the same tree from within the last minute serves as

@@ -9,9 +9,6 @@ go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
@@ -22,6 +19,7 @@ from holdfast.engine.history.history import MOVING_KINDS, head_checkpoint
 from holdfast.engine.restore.records import add_safety
 from holdfast.engine.save.save import add_session
 from holdfast.engine.save.workspace_tree import save_tree
+from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 
@@ -31,7 +29,7 @@ def save_unsaved_work(
     scanner: Scanner,
     what: str,
     *,
-    file_filter: Callable[[Path], bool] | None,
+    file_filter: FileFilter | None,
     outside: SessionId | None = None,
 ) -> SavedFirst:
     """With the lock held. `what` is about to be done; the checkpoint does not belong to the session
@@ -47,7 +45,7 @@ def _save(
     vault: Vault,
     scanner: Scanner,
     what: str,
-    file_filter: Callable[[Path], bool] | None,
+    file_filter: FileFilter | None,
     outside: SessionId | None,
 ) -> CheckpointId | None:
     saved = save_tree(vault, scanner, file_filter=file_filter)

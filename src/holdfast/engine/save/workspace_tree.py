@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.settings.schema import Settings
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.save.space_limit import MeasuringWriter, SpaceLimit
-from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.policy import CapturePolicy, FileFilter
 from holdfast.engine.scan.repositories import ExemptPaths
 from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner, ScanRequest
@@ -53,7 +52,7 @@ def save_tree(
     scanner: Scanner,
     *,
     wanted: tuple[Digest, ...] = (),
-    file_filter: Callable[[Path], bool] | None = None,
+    file_filter: FileFilter | None = None,
     beyond_budget: bool = False,
     rules_of: RulesOf | None = None,
 ) -> SavedTree:
@@ -90,7 +89,7 @@ def save_beyond_budget(
     scanner: Scanner,
     *,
     wanted: tuple[Digest, ...],
-    file_filter: Callable[[Path], bool] | None,
+    file_filter: FileFilter | None,
     largest_bytes: int | None = None,
     rules_of: RulesOf | None = None,
 ) -> SavedTree:
@@ -124,7 +123,7 @@ def _certainly_fits(vault: Vault, limit: SpaceLimit) -> bool:
 
 
 def _require_fits(
-    vault: Vault, scanner: Scanner, file_filter: Callable[[Path], bool] | None, limit: SpaceLimit
+    vault: Vault, scanner: Scanner, file_filter: FileFilter | None, limit: SpaceLimit
 ) -> None:
     from holdfast.engine.save.budget import require_fits  # hardly any save needs it
 
@@ -141,7 +140,7 @@ def save_scan(
     limit: SpaceLimit,
     *,
     wanted: tuple[Digest, ...],
-    file_filter: Callable[[Path], bool] | None,
+    file_filter: FileFilter | None,
     unmeasured: bool = False,
     largest_bytes: int | None = None,
     rules_of: RulesOf | None = None,
@@ -179,9 +178,7 @@ def save_scan(
     return SavedTree(scan, report, totals, limit.warnings(totals.stored_bytes))
 
 
-def capture_policy(
-    vault: Vault, file_filter: Callable[[Path], bool] | None = None
-) -> CapturePolicy:
+def capture_policy(vault: Vault, file_filter: FileFilter | None = None) -> CapturePolicy:
     """The rules, with the exceptions from them as they are now."""
     own_data = vault.files.path_inside_workspace()
     settings = vault.settings
@@ -221,7 +218,7 @@ def add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
 def dry_scan(
     vault: Vault,
     scanner: Scanner,
-    file_filter: Callable[[Path], bool] | None,
+    file_filter: FileFilter | None,
     wanted: tuple[Digest, ...] = (),
     rules_of: RulesOf | None = None,
 ) -> Scan:
@@ -239,9 +236,7 @@ def dry_scan(
         return scanner.scan(root_fd, request, generation=vault.scan_generation(root_fd))
 
 
-def left_out(
-    vault: Vault, scanner: Scanner, file_filter: Callable[[Path], bool] | None
-) -> list[Skipped]:
+def left_out(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> list[Skipped]:
     """What a save now would leave out, in path order. Called with the store's lock held."""
     with vault.open_root() as root_fd:
         return scanner.left_out(

@@ -14,6 +14,7 @@ from copy import copy
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.ignore.defaults import (
@@ -34,6 +35,9 @@ HOLDFASTIGNORE = b".holdfastignore"
 IGNORE_FILES = (GITIGNORE, HOLDFASTIGNORE)
 DECIDING_FILES = (*IGNORE_FILES, CACHEDIR_TAG)
 """Files whose content decides about others."""
+
+FileFilter: TypeAlias = Callable[[Path], bool]
+"""Code of the caller: whether a file is captured."""
 
 FINGERPRINT_BYTES = 16
 _BELOW_IGNORED = "in an ignored directory"
@@ -72,7 +76,7 @@ class CapturePolicy:
         self,
         settings: Settings,
         workspace: Path,
-        file_filter: Callable[[Path], bool] | None = None,
+        file_filter: FileFilter | None = None,
         *,
         own_data: bytes | None = None,
     ) -> None:

@@ -11,9 +11,6 @@ one `undo`, or one `restore` of the abandoned round, away.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
@@ -38,6 +35,7 @@ from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save.save import NOWHERE, add_to_history, conversation_position, new_checkpoint
 from holdfast.engine.save.workspace_tree import SavedTree, save_tree
+from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.vault import Vault
@@ -146,7 +144,7 @@ def approve(
     session_id: SessionId,
     message: str | None,
     *,
-    file_filter: Callable[[Path], bool] | None = None,
+    file_filter: FileFilter | None = None,
 ) -> ApproveOutcome:
     session = require_open_session(vault, session_id) or _required(vault, session_id)
     this_round = round_name(session.round)
