@@ -25,7 +25,7 @@ from holdfast.engine.scan.directory_state import (
     UNSETTLED,
     DirectoryState,
 )
-from holdfast.engine.scan.file_capture import FormerPieces, store_content
+from holdfast.engine.scan.file_capture import FormerPieces, in_blocks, store_content
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.scan.state_trees import changed_paths
 from holdfast.engine.stored_objects import read_content
@@ -67,7 +67,7 @@ class StoreSink:
         self._require_new(name)
         known = self._previous.content(name) if self._previous is not None else None
         similar_to = known.digest if known is not None and known.chunks is None else None
-        blocks = self._measured(_in_blocks(pieces))
+        blocks = self._measured(in_blocks(_checked(pieces), _BLOCK_BYTES))
         captured = store_content(
             _Adding(self), blocks, similar_to=similar_to, former=self._former(known)
         )
@@ -188,22 +188,11 @@ def _same_bytes(one: StoredContent, other: StoredContent) -> bool:
     return (one.digest, one.chunks, one.size) == (other.digest, other.chunks, other.size)
 
 
-def _in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in blocks of a size that is worth cutting."""
-    waiting: list[bytes] = []
-    size = 0
+def _checked(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         if not isinstance(piece, bytes):
             raise ComponentProblem(f"it gave {type(piece).__name__} instead of bytes")
-        for start in range(0, len(piece), _BLOCK_BYTES):
-            part = piece[start : start + _BLOCK_BYTES]
-            waiting.append(part)
-            size += len(part)
-            if size >= _BLOCK_BYTES:
-                yield b"".join(waiting)
-                waiting, size = [], 0
-    if waiting:
-        yield b"".join(waiting)
+        yield piece
 
 
 _MOST_CHANGED = 2_000

@@ -11,7 +11,7 @@ mode is chosen by itself. HEAD stays where it was, as after every restore of som
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.diff.hunk_choice import (
@@ -40,7 +40,7 @@ from holdfast.engine.compare.content_diff import Content, ContentDiff, compare_c
 from holdfast.engine.compare.tree_diff import IgnoredContent
 from holdfast.engine.restore.plan import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest
-from holdfast.engine.scan.file_capture import store_content
+from holdfast.engine.scan.file_capture import in_blocks, store_content
 from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.stored_objects import entry_at, object_batch
@@ -174,7 +174,7 @@ def _reverted(
     present = present_of(path, new)
     diff = _text_diff(vault, target, path, old, present, choice.context)
     chosen = _Chosen(diff, choice, path)
-    blocks = _in_blocks(revert_hunks(present.chunks(), chosen))
+    blocks = in_blocks(revert_hunks(present.chunks(), chosen), _BLOCK_BYTES)
     stored = store_content(writer, blocks, similar_to=new.digest if new.chunks is None else None)
     chosen.require_all()
     return replace(
@@ -274,17 +274,3 @@ def _no_such_hunk(target: Checkpoint, path: bytes, key: int | str, count: int) -
         f"there is no hunk {key}: {name} has {there}",
         hint=f"see them: holdfast diff {short(target.id)} -- {typed(path)}",
     )
-
-
-def _in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces that are worth a call each."""
-    waiting: list[bytes] = []
-    size_bytes = 0
-    for piece in pieces:
-        waiting.append(piece)
-        size_bytes += len(piece)
-        if size_bytes >= _BLOCK_BYTES:
-            yield b"".join(waiting)
-            waiting, size_bytes = [], 0
-    if size_bytes:
-        yield b"".join(waiting)

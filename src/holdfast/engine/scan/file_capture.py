@@ -140,6 +140,22 @@ class FileCapture:
             yield block
 
 
+def in_blocks(pieces: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
+    """The same bytes in blocks of a size that is worth cutting."""
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        for start in range(0, len(piece), block_bytes):
+            part = piece[start : start + block_bytes]
+            waiting.append(part)
+            size += len(part)
+            if size >= block_bytes:
+                yield b"".join(waiting)
+                waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
+
+
 def store_content(
     writer: ObjectWriter,
     blocks: Iterable[bytes],

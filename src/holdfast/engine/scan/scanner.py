@@ -28,7 +28,7 @@ from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.repositories import ExemptPaths
-    from holdfast.engine.scan.scan_meter import MeasuringCapture, ScanMeter
+    from holdfast.engine.scan.scan_meter import ScanMeter
     from holdfast.engine.scan.target_rules import RequiredTree
     from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.progress import ProgressRelay
@@ -219,13 +219,13 @@ class Scanner:
         return self._root is not None or b"" in self._stored
 
     def measure(
-        self, root_fd: int, policy: CapturePolicy, capture: MeasuringCapture, *, started_ns: int
-    ) -> None:
+        self, root_fd: int, policy: CapturePolicy, capture: FileCapture, *, started_ns: int
+    ) -> DirectoryState:
         """Let `capture` see every file that a scan now would read; nothing is read or kept."""
         walker = Walker(
             self.fs, capture, policy, self._remembered, started_ns, databases=self.databases
         )
-        walker.walk(root_fd, self._root or self._remembered(b""), None)
+        return walker.walk(root_fd, self._root or self._remembered(b""), None)
 
     def left_out(
         self, root_fd: int, policy: CapturePolicy, *, generation: str, started_ns: int
@@ -235,10 +235,7 @@ class Scanner:
 
         self._use_generation(generation)
         capture = NothingRead(self.fs, started_ns)
-        walker = Walker(
-            self.fs, capture, policy, self._remembered, started_ns, databases=self.databases
-        )
-        return annotate(walker.walk(root_fd, self._root or self._remembered(b""), None))[1]
+        return annotate(self.measure(root_fd, policy, capture, started_ns=started_ns))[1]
 
     def _walker(
         self,
