@@ -62,16 +62,15 @@ class Engine:
 
     def __init__(self, vault: Vault, *, file_filter: FileFilter | None = None) -> None:
         self.vault = vault
-        self._file_filter = file_filter
-        # A filter is code: what it left out cannot be remembered for anybody else.
         self.cleans_up = True
         """Whether saves run the daily cleanup when it is due; a daemon does that by itself."""
         self._waits_for_tools = True
         self._unsettled: tuple[Skipped, ...] | None = None
         """Edits and tools that were still running when a caller had waited for them."""
+        # A filter is code: what it left out cannot be remembered for anybody else.
         cache = None if file_filter is not None else vault.stat_cache
         self._scanner = Scanner(
-            vault.fs, vault.objects, cache, vault.second_reader, vault.databases
+            vault.fs, vault.objects, cache, vault.second_reader, vault.databases, file_filter
         )
 
     def for_environment(self, vault: Vault) -> Engine:
@@ -104,9 +103,7 @@ class Engine:
                 if needs_recovery(self.vault):
                     from holdfast.engine.restore.recovery import try_recover
 
-                    trouble = try_recover(
-                        self.vault, self._scanner, self._file_filter, required=required
-                    )
+                    trouble = try_recover(self.vault, self._scanner, required=required)
                 yield trouble
             except OSError as error:
                 raise workspace_trouble(self.vault.workspace, error) from error
@@ -168,7 +165,6 @@ class Engine:
                 position=position,
                 reuse=reuse,
                 unsettled=unsettled,
-                file_filter=self._file_filter,
             )
             if trouble is not None:
                 outcome = self._despite(trouble, outcome)
@@ -235,7 +231,6 @@ class Engine:
             target,
             with_companions(self.vault, target, require_paths(paths)),
             best_effort,
-            file_filter=self._file_filter,
             components=choose_components(self.vault, target, components, paths=paths),
             only_changes=only_changes,
         )
@@ -243,12 +238,12 @@ class Engine:
     def undo_request(self, session_id: SessionId) -> RestoreRequest:
         from holdfast.engine.undo.undo import undo_request
 
-        return replace(undo_request(self.vault, session_id), file_filter=self._file_filter)
+        return undo_request(self.vault, session_id)
 
     def redo_request(self, session_id: SessionId) -> RestoreRequest:
         from holdfast.engine.undo.undo import redo_request
 
-        return replace(redo_request(self.vault, session_id), file_filter=self._file_filter)
+        return redo_request(self.vault, session_id)
 
     def last_step(self, scan: Scan | None = None, *, turn: bool = False) -> UndoStep:
         """What an undo of the whole workspace takes back: the last thing that happened, or, with
@@ -256,8 +251,7 @@ class Engine:
         from holdfast.engine.undo.undo import last_step
 
         with self.recovered(looking=True):
-            step = last_step(self.vault, scan or self._scan(()), self._scan, turn=turn)
-        return replace(step, request=replace(step.request, file_filter=self._file_filter))
+            return last_step(self.vault, scan or self._scan(()), self._scan, turn=turn)
 
     def last_loss(self) -> Loss | None:
         """What the last tool calls deleted that no checkpoint has, where nothing else changed."""
@@ -270,8 +264,7 @@ class Engine:
         """What a redo of the whole workspace brings back."""
         from holdfast.engine.undo.undo import next_step
 
-        step = next_step(self.vault)
-        return replace(step, request=replace(step.request, file_filter=self._file_filter))
+        return next_step(self.vault)
 
     def approval(self, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
         """From what is recorded; with a scan of the workspace also what is not saved yet."""
@@ -284,16 +277,14 @@ class Engine:
         from holdfast.engine.sessions.approval import approve
 
         with self.recovered(required=True):
-            outcome = approve(
-                self.vault, self._scanner, session_id, message, file_filter=self._file_filter
-            )
+            outcome = approve(self.vault, self._scanner, session_id, message)
         return self._mirrored(outcome)
 
     def reset_request(self, session_id: SessionId) -> RestoreRequest:
         """The restore to what was approved last, or to how the session began."""
         from holdfast.engine.sessions.approval import reset_request
 
-        return replace(reset_request(self.vault, session_id), file_filter=self._file_filter)
+        return reset_request(self.vault, session_id)
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
@@ -362,7 +353,7 @@ class Engine:
         from holdfast.engine.save.workspace_tree import left_out
 
         with self.recovered(looking=True):
-            return left_out(self.vault, self._scanner, self._file_filter)
+            return left_out(self.vault, self._scanner)
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
         from holdfast.engine.restore.plan import read_report
@@ -571,9 +562,7 @@ class Engine:
         """Unsaved changes, before something that deletes saved states; with the lock held."""
         from holdfast.engine.save.unsaved_work import save_unsaved_work
 
-        return save_unsaved_work(
-            self.vault, self._scanner, what, file_filter=self._file_filter, outside=outside
-        )
+        return save_unsaved_work(self.vault, self._scanner, what, outside=outside)
 
     def _mirrored(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
         """What was done, with what there is to say about the mirror of it, if there is one."""
@@ -587,4 +576,4 @@ class Engine:
     def _scan(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
         from holdfast.engine.save.workspace_tree import dry_scan
 
-        return dry_scan(self.vault, self._scanner, self._file_filter, wanted, rules_of)
+        return dry_scan(self.vault, self._scanner, wanted, rules_of)

@@ -108,7 +108,7 @@ def _target_rules(vault: Vault, scan: Scan, request: RestoreRequest) -> Iterator
     """Why the rules that the target brings leave out a path; made up only if asked."""
     load = loader_for(vault, scan)
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        policy = capture_policy(vault, request.file_filter)
+        policy = capture_policy(vault)
         tree = request.target.tree
         rules = TargetRules(vault.fs, handles, policy, vault.objects, vault.load_tree, tree)
 

@@ -18,7 +18,6 @@ from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
 from holdfast.engine.save.save import NOWHERE, conversation_position, new_checkpoint
 from holdfast.engine.save.workspace_tree import SavedTree, save_tree
-from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import RulesOf, Scanner
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
@@ -57,7 +56,6 @@ class RestoreRequest:
     kind: OperationKind = OperationKind.RESTORE
     reverses: int | None = None
     note: str | None = None
-    file_filter: FileFilter | None = None
     hunks: HunkChoice | None = None
     tree: Digest | None = None
     components: tuple[tuple[str, str], ...] = ()
@@ -127,7 +125,6 @@ def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> Sav
         vault,
         scanner,
         wanted=required_trees(vault, request),
-        file_filter=request.file_filter,
         beyond_budget=True,
         rules_of=request.rules_of,
     )

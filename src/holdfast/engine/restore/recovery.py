@@ -37,14 +37,13 @@ from holdfast.engine.restore.records import (
 from holdfast.engine.restore.staging import leftovers, remove_contents
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.workspace_tree import dry_scan
-from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
 
-def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = None) -> bool:
+def recover(vault: Vault, scanner: Scanner) -> bool:
     """Called with the store's lock held. True when an unfinished restore was dealt with."""
     data = vault.journal.read()
     if data is None:
@@ -55,25 +54,23 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
         return False
     journal = decode_journal(data)
     if vault.catalog.operation_with_token(journal.token) is None:
-        _finish(vault, scanner, journal, file_filter)
+        _finish(vault, scanner, journal)
     _remove_leftovers(vault, journal.staging)
     restore_noted_modes(vault, _restored_modes(vault, journal))
     vault.journal.remove()
     return True
 
 
-def try_recover(
-    vault: Vault, scanner: Scanner, file_filter: FileFilter | None, *, required: bool
-) -> str | None:
+def try_recover(vault: Vault, scanner: Scanner, *, required: bool) -> str | None:
     """`recover` for whoever holds the lock and perhaps only looks, where nothing can be written.
 
     Why it could not be done, unless it is `required`: whoever saves or looks goes on, whatever is
     left of a restore. What restores or drops something needs it done, and is refused."""
     try:
         with vault.lock.hold():
-            trouble = _moved_on(vault, scanner, file_filter)
+            trouble = _moved_on(vault, scanner)
             if trouble is None:
-                recover(vault, scanner, file_filter)
+                recover(vault, scanner)
                 return None
     except StoreReadOnly as error:
         raise StoreReadOnly(
@@ -97,7 +94,7 @@ def note_saved_since(vault: Vault, saved: Digest) -> None:
     _note(vault, lambda journal: replace(journal, saved_since=journal.saved_since or saved))
 
 
-def _moved_on(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> str | None:
+def _moved_on(vault: Vault, scanner: Scanner) -> str | None:
     """The trouble of a restore since which work has gone on: what was saved meanwhile is not what
     is there now. No recovery may touch that; what is left is up to `holdfast repair`."""
     data = vault.journal.read()
@@ -105,7 +102,7 @@ def _moved_on(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) ->
     if journal is None or journal.saved_since is None:
         return None
     if not journal.moved_on:
-        if dry_scan(vault, scanner, file_filter).tree == journal.saved_since:
+        if dry_scan(vault, scanner).tree == journal.saved_since:
             return None
         _note(vault, lambda noted: replace(noted, moved_on=True))
     return journal.trouble
@@ -138,14 +135,12 @@ def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | N
     return mode_of
 
 
-def _finish(
-    vault: Vault, scanner: Scanner, journal: Journal, file_filter: FileFilter | None
-) -> None:
+def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> None:
     journal, safety = _clear_staging(vault, journal)
     if not journal.backwards:
         target = _checkpoint(vault, journal.session_id, journal.target)
         try:
-            _restore_again(vault, scanner, journal, target, safety, file_filter)
+            _restore_again(vault, scanner, journal, target, safety)
             return
         except HoldfastError:
             # What that attempt wrote down, if it came so far: it has slots of its own.
@@ -153,7 +148,7 @@ def _finish(
             journal = journal if data is None else decode_journal(data)
             journal, safety = _clear_staging(vault, journal.turned_back())
             vault.journal.write(encode_journal(journal))
-    _restore_again(vault, scanner, journal, safety, safety, file_filter)
+    _restore_again(vault, scanner, journal, safety, safety)
 
 
 def _clear_staging(vault: Vault, journal: Journal) -> tuple[Journal, Checkpoint]:
@@ -175,7 +170,6 @@ def _restore_again(
     journal: Journal,
     goal: Checkpoint,
     safety: Checkpoint,
-    file_filter: FileFilter | None,
 ) -> None:
     request = RestoreRequest(
         session_id=journal.session_id,
@@ -185,7 +179,6 @@ def _restore_again(
         kind=OperationKind.RESTORE if journal.backwards else journal.kind,
         reverses=journal.reverses,
         note=journal.note,
-        file_filter=file_filter,
         hunks=None if journal.backwards else journal.hunks,
         tree=None if journal.backwards else journal.tree,
         components=_components(journal),

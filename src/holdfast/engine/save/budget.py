@@ -28,7 +28,6 @@ from holdfast.engine.save.workspace_tree import (
     save_beyond_budget,
     save_scan,
 )
-from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scan_meter import (
     MeasuringCapture,
     estimate_bytes,
@@ -53,11 +52,10 @@ def save_within_budget(
     scanner: Scanner,
     *,
     wanted: tuple[Digest, ...],
-    file_filter: FileFilter | None,
 ) -> SavedTree:
     """The caller holds the store's lock."""
     is_new = not is_known(vault, scanner)
-    sizes = _measure(vault, scanner, file_filter)
+    sizes = _measure(vault, scanner)
     limit = SpaceLimit(vault)
     # No room is made for what an empty store could not hold either.
     possible = largest_that_fits(sizes, vault.settings.budget)
@@ -78,7 +76,6 @@ def save_within_budget(
                 scanner,
                 limit,
                 wanted=wanted,
-                file_filter=file_filter,
                 largest_bytes=largest,
             )
             break
@@ -87,20 +84,17 @@ def save_within_budget(
             largest = (most if largest is None else min(largest, most)) // 4
     else:
         # What is left is small, and protection does not end with the budget.
-        saved = save_beyond_budget(
-            vault, scanner, wanted=wanted, file_filter=file_filter, largest_bytes=largest
-        )
+        saved = save_beyond_budget(vault, scanner, wanted=wanted, largest_bytes=largest)
     return replace(saved, warnings=(*saved.warnings, *said))
 
 
 def require_fits(
     vault: Vault,
     scanner: Scanner,
-    file_filter: FileFilter | None,
     limit: SpaceLimit,
 ) -> None:
     """`BudgetReached` unless all that a save now would read fits, whatever the store has of it."""
-    if estimate_bytes(_measure(vault, scanner, file_filter)) > limit.bytes:
+    if estimate_bytes(_measure(vault, scanner)) > limit.bytes:
         raise BudgetReached("more to store than there is room for")
 
 
@@ -149,13 +143,13 @@ def _bytes(skip: Skipped) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _measure(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> list[int]:
+def _measure(vault: Vault, scanner: Scanner) -> list[int]:
     """What each file that a save now would read may add, at most."""
     started_ns = vault.clock.now_ns()
     known = set() if is_known(vault, scanner) else _saved_last(vault)
     with vault.open_root() as root_fd:
         capture = MeasuringCapture(vault.fs, started_ns, known)
-        policy = capture_policy(vault, file_filter)
+        policy = capture_policy(vault, scanner.file_filter)
         scanner.measure(root_fd, policy, capture, started_ns=started_ns)
     return capture.sizes
 

@@ -25,7 +25,6 @@ from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.save.workspace_tree import SavedTree, has_left_out, save_tree
-from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.scan.state_trees import count_state_changes
 from holdfast.engine.sessions.lifecycle import (
@@ -51,7 +50,6 @@ def save(
     position: Position = NOWHERE,
     reuse: bool = False,
     unsettled: tuple[Skipped, ...] = (),
-    file_filter: FileFilter | None = None,
 ) -> SaveOutcome:
     """Called with the lock held. `unsettled` is what others are in the middle of. With `reuse`, and
     for every automatic trigger, a checkpoint of the same tree from within the last minute serves as
@@ -66,7 +64,7 @@ def save(
     # Whoever is content with the checkpoint there is may not need room for another.
     if not reuse:
         require_checkpoint_allowed(vault, session_id, kind)
-    saved = save_tree(vault, scanner, file_filter=file_filter)
+    saved = save_tree(vault, scanner)
     if unsettled:
         from holdfast.engine.edits.running import with_unsettled
 

@@ -19,7 +19,6 @@ from holdfast.engine.history.history import MOVING_KINDS, head_checkpoint
 from holdfast.engine.restore.records import add_safety
 from holdfast.engine.save.save import add_session
 from holdfast.engine.save.workspace_tree import save_tree
-from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 
@@ -29,13 +28,12 @@ def save_unsaved_work(
     scanner: Scanner,
     what: str,
     *,
-    file_filter: FileFilter | None,
     outside: SessionId | None = None,
 ) -> SavedFirst:
     """With the lock held. `what` is about to be done; the checkpoint does not belong to the session
     `outside`, which is about to go."""
     try:
-        return SavedFirst(_save(vault, scanner, what, file_filter, outside))
+        return SavedFirst(_save(vault, scanner, what, outside))
     except (HoldfastError, OSError) as error:
         reason = error.message if isinstance(error, HoldfastError) else str(error)
         return SavedFirst(None, (f"unsaved changes could not be saved first: {reason}",))
@@ -45,10 +43,9 @@ def _save(
     vault: Vault,
     scanner: Scanner,
     what: str,
-    file_filter: FileFilter | None,
     outside: SessionId | None,
 ) -> CheckpointId | None:
-    saved = save_tree(vault, scanner, file_filter=file_filter)
+    saved = save_tree(vault, scanner)
     if saved.scan.tree == _newest_state(vault):
         scanner.remember(saved.scan)
         return None

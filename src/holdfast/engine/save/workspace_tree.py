@@ -52,7 +52,6 @@ def save_tree(
     scanner: Scanner,
     *,
     wanted: tuple[Digest, ...] = (),
-    file_filter: FileFilter | None = None,
     beyond_budget: bool = False,
     rules_of: RulesOf | None = None,
 ) -> SavedTree:
@@ -63,16 +62,12 @@ def save_tree(
     the budget: being able to go back ranks higher.
     """
     if beyond_budget:
-        return save_beyond_budget(
-            vault, scanner, wanted=wanted, file_filter=file_filter, rules_of=rules_of
-        )
+        return save_beyond_budget(vault, scanner, wanted=wanted, rules_of=rules_of)
     limit = SpaceLimit(vault)
     known = is_known(vault, scanner)
     if limit.bytes > UNMEASURED_BYTES and (known or _certainly_fits(vault, limit)):
         with contextlib.suppress(BudgetReached):
-            saved = save_scan(
-                vault, scanner, limit, wanted=wanted, file_filter=file_filter, unmeasured=known
-            )
+            saved = save_scan(vault, scanner, limit, wanted=wanted, unmeasured=known)
             if not has_left_out(saved):
                 return saved
             from holdfast.engine.save.budget import may_fit_now
@@ -81,7 +76,7 @@ def save_tree(
                 return saved
     from holdfast.engine.save.budget import save_within_budget  # hardly any save needs it
 
-    return save_within_budget(vault, scanner, wanted=wanted, file_filter=file_filter)
+    return save_within_budget(vault, scanner, wanted=wanted)
 
 
 def save_beyond_budget(
@@ -89,7 +84,6 @@ def save_beyond_budget(
     scanner: Scanner,
     *,
     wanted: tuple[Digest, ...],
-    file_filter: FileFilter | None,
     largest_bytes: int | None = None,
     rules_of: RulesOf | None = None,
 ) -> SavedTree:
@@ -101,7 +95,6 @@ def save_beyond_budget(
             scanner,
             limit,
             wanted=wanted,
-            file_filter=file_filter,
             largest_bytes=largest_bytes,
             rules_of=rules_of,
         )
@@ -122,12 +115,10 @@ def _certainly_fits(vault: Vault, limit: SpaceLimit) -> bool:
         return certainly_fits(vault.fs, root_fd, capture_policy(vault), limit.bytes)
 
 
-def _require_fits(
-    vault: Vault, scanner: Scanner, file_filter: FileFilter | None, limit: SpaceLimit
-) -> None:
+def _require_fits(vault: Vault, scanner: Scanner, limit: SpaceLimit) -> None:
     from holdfast.engine.save.budget import require_fits  # hardly any save needs it
 
-    require_fits(vault, scanner, file_filter, limit)
+    require_fits(vault, scanner, limit)
 
 
 def has_left_out(saved: SavedTree) -> bool:
@@ -140,7 +131,6 @@ def save_scan(
     limit: SpaceLimit,
     *,
     wanted: tuple[Digest, ...],
-    file_filter: FileFilter | None,
     unmeasured: bool = False,
     largest_bytes: int | None = None,
     rules_of: RulesOf | None = None,
@@ -148,12 +138,12 @@ def save_scan(
     """One scan whose content is durable when it returns. `BudgetReached`, and nothing is stored,
     when it has more than the limit allows. One that is `unmeasured` is measured as soon as it turns
     out to be large."""
-    policy = capture_policy(vault, file_filter)
+    policy = capture_policy(vault, scanner.file_filter)
     writer = vault.objects.writer(limit_bytes=limit.bytes)
     taking: ObjectWriter = writer
     if unmeasured:
         taking = MeasuringWriter(
-            writer, UNMEASURED_BYTES, lambda: _require_fits(vault, scanner, file_filter, limit)
+            writer, UNMEASURED_BYTES, lambda: _require_fits(vault, scanner, limit)
         )
     try:
         with vault.open_root() as root_fd:
@@ -218,14 +208,13 @@ def add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
 def dry_scan(
     vault: Vault,
     scanner: Scanner,
-    file_filter: FileFilter | None,
     wanted: tuple[Digest, ...] = (),
     rules_of: RulesOf | None = None,
 ) -> Scan:
     """Called with the store's lock held."""
     with vault.open_root() as root_fd:
         request = ScanRequest(
-            capture_policy(vault, file_filter),
+            capture_policy(vault, scanner.file_filter),
             DiscardingWriter(),
             vault.clock.now_ns(),
             wanted=wanted,
@@ -236,12 +225,12 @@ def dry_scan(
         return scanner.scan(root_fd, request, generation=vault.scan_generation(root_fd))
 
 
-def left_out(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> list[Skipped]:
+def left_out(vault: Vault, scanner: Scanner) -> list[Skipped]:
     """What a save now would leave out, in path order. Called with the store's lock held."""
     with vault.open_root() as root_fd:
         return scanner.left_out(
             root_fd,
-            capture_policy(vault, file_filter),
+            capture_policy(vault, scanner.file_filter),
             generation=vault.scan_generation(root_fd),
             started_ns=vault.clock.now_ns(),
         )

@@ -19,7 +19,7 @@ from holdfast.domain.paths import join
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.scan.directory_state import DirectoryState, decode_state, encode_state
 from holdfast.engine.scan.file_capture import FileCapture
-from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.policy import CapturePolicy, FileFilter
 from holdfast.engine.scan.state_trees import annotate, build_trees
 from holdfast.engine.scan.walker import Walker, nothing_known
 from holdfast.ports.filesystem import Filesystem
@@ -130,8 +130,10 @@ class Scanner:
         cache: StatCache | None,
         second_reader: SecondReader | None = None,
         databases: LiveDatabases | None = None,
+        file_filter: FileFilter | None = None,
     ) -> None:
         self.fs = fs
+        self.file_filter = file_filter
         self.databases = databases
         self._second_reader = second_reader
         self.watch: WorkspaceWatch | None = None

@@ -35,7 +35,6 @@ from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save.save import NOWHERE, add_to_history, conversation_position, new_checkpoint
 from holdfast.engine.save.workspace_tree import SavedTree, save_tree
-from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.vault import Vault
@@ -143,14 +142,12 @@ def approve(
     scanner: Scanner,
     session_id: SessionId,
     message: str | None,
-    *,
-    file_filter: FileFilter | None = None,
 ) -> ApproveOutcome:
     session = require_open_session(vault, session_id) or _required(vault, session_id)
     this_round = round_name(session.round)
     title = round_title(this_round)
     intent = make_intent(message or f"Approved {title}", confidence=_CERTAIN)
-    saved = save_tree(vault, scanner, file_filter=file_filter)
+    saved = save_tree(vault, scanner)
     identifier = CheckpointId(vault.ids.new_id())
     head = vault.catalog.checkpoint(session.id, session.head)
     components = capture_components(vault, identifier, head, scan=saved.scan)
