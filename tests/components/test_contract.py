@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from holdfast.components.git.component import GitComponent
+from holdfast.components.git.work_repository import GitWork
+from holdfast.components.installed import BuiltIn, InstalledComponents
 from holdfast.components.worktrees.component import WorktreesComponent
-from holdfast.ports.component import Component
-from holdfast.testing.component_contract import ComponentContract
+from holdfast.ports.component import Component, Components
+from holdfast.ports.repository import WorkRepository
+from holdfast.testing.component_contract import ComponentContract, ComponentSetContract
+from holdfast.testing.repository_contract import WorkRepositoryContract
 from tests.components.git.repositories import (
     commit,
     git,
@@ -96,3 +100,26 @@ def example() -> dict[str, Any]:
 @pytest.mark.requirement("DB-3")
 class TestTheExampleOfTheGuide(example()["TestPlanner"]):  # type: ignore[misc]
     pass
+
+
+@pytest.mark.requirement("GT-3")
+class TestGitWork(WorkRepositoryContract):
+    def repository(self) -> WorkRepository:
+        return GitWork(os.environ)
+
+    def make_repository(self, place: Path) -> None:
+        with_history(place)
+
+
+@pytest.mark.requirement("DB-3")
+class TestInstalledComponents(ComponentSetContract):
+    loadable = ("worktrees", "git")
+
+    def make_set(self, *names: str) -> Components:
+        built_in = {
+            "git": BuiltIn(lambda: GitComponent(os.environ), lambda _: True),
+            "worktrees": BuiltIn(
+                lambda: WorktreesComponent(os.environ, files="always"), lambda _: False
+            ),
+        }
+        return InstalledComponents(names, built_in, lambda load: load())

@@ -18,7 +18,7 @@ from holdfast.domain.snapshots import (
     CheckpointSummary,
     WorkspaceSnapshot,
 )
-from holdfast.testing.catalog_samples import new_checkpoint
+from holdfast.testing.samples import new_checkpoint
 from tests.domain.test_intent import intents
 
 pytestmark = pytest.mark.requirement("CP-5")

@@ -21,7 +21,7 @@ import apsw
 from holdfast.adapters.local.database_overwrite import overwrite
 from holdfast.domain.sqlite_files import JOURNAL, LOG, DatabaseJob, Written
 from holdfast.domain.trees.objects import digest_of
-from holdfast.testing.faulty_sqlite import SqliteFaults
+from holdfast.testing.faulty_filesystem import SqliteFaults
 
 _CHANGING = ("pwrite", "rename", "unlink", "fsync", "ftruncate", "fchmod", "utime")
 

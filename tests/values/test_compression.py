@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.testing.expectations import compressible, incompressible
+from holdfast.testing.samples import compressible, incompressible
 from holdfast.values.compression import (
     Codec,
     compress,

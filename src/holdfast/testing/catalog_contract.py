@@ -19,14 +19,14 @@ from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.catalog import Catalog, CatalogCounts, NewCheckpoint, NewOperation
 from holdfast.testing.catalog_lookups import CatalogLookups
-from holdfast.testing.catalog_samples import (
+from holdfast.testing.samples import (
     ONE,
     TWO,
     checkpoint_id,
+    expect_error,
     new_checkpoint,
     new_operation,
 )
-from holdfast.testing.expectations import expect_error
 
 
 class CatalogContract(CatalogLookups):

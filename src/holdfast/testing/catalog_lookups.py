@@ -12,7 +12,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.domain.restore.selections import Selection, restore_intent
 from holdfast.ports.catalog import CatalogCounts
-from holdfast.testing.catalog_samples import (
+from holdfast.testing.samples import (
     ONE,
     TWO,
     CatalogOpening,

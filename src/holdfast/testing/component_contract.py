@@ -21,7 +21,14 @@ from holdfast.domain.component_states import (
 )
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.component import Captured, CaptureRequest, Component, Intended, RestoreOf
+from holdfast.ports.component import (
+    Captured,
+    CaptureRequest,
+    Component,
+    Components,
+    Intended,
+    RestoreOf,
+)
 
 _OWNER = "0123456789abcdef0123"
 _TIMEOUT_S = 60.0
@@ -235,3 +242,32 @@ class ComponentContract:
         place = tmp_path / "workspace"
         place.mkdir()
         return place
+
+
+class ComponentSetContract:
+    """Subclass it, and say how a set with these names is made. Two of your names must load."""
+
+    loadable: tuple[str, str]
+
+    def make_set(self, *names: str) -> Components:
+        raise NotImplementedError
+
+    def test_each_component_is_loaded_once_in_its_order(self) -> None:
+        components = self.make_set(*self.loadable)
+        first = components.all()
+        assert sorted(one.name for one in first) == sorted(self.loadable)
+        assert [one.order for one in first] == sorted(one.order for one in first)
+        assert all(one is other for one, other in zip(first, components.all(), strict=True))
+        assert list(components.missing()) == []
+
+    def test_a_name_that_cannot_be_loaded_is_missing_with_the_reason(self, tmp_path: Path) -> None:
+        components = self.make_set(self.loadable[0], "not-installed")
+        assert components.any_for(tmp_path), "in doubt, it says yes"
+        (said,) = components.missing()
+        assert said.startswith("not-installed: ")
+        assert [one.name for one in components.all()] == [self.loadable[0]]
+
+    def test_an_empty_set_has_nothing_to_say(self, tmp_path: Path) -> None:
+        components = self.make_set()
+        assert not components.any_for(tmp_path)
+        assert (list(components.all()), list(components.missing())) == ([], [])

@@ -14,7 +14,7 @@ from holdfast.domain.errors import NoSpace, ObjectMissing
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import ObjectStore, WriteTotals, all_digests
-from holdfast.testing.expectations import (
+from holdfast.testing.samples import (
     compressible,
     expect_error,
     incompressible,

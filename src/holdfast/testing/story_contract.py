@@ -24,8 +24,7 @@ from holdfast.domain.story import (
     Stretch,
 )
 from holdfast.ports.story import NewMessage, Story
-from holdfast.testing.catalog_samples import ONE, TWO, checkpoint_id
-from holdfast.testing.expectations import expect_error
+from holdfast.testing.samples import ONE, TWO, checkpoint_id, expect_error
 
 
 class StoryOpening:

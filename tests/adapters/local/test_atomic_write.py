@@ -12,7 +12,6 @@ import pytest
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.small_files import atomic_write
 from holdfast.ports.filesystem import write_all
-from holdfast.testing.expectations import incompressible
 from holdfast.testing.faulty_filesystem import (
     CutShort,
     Fail,
@@ -22,6 +21,7 @@ from holdfast.testing.faulty_filesystem import (
     Killed,
 )
 from holdfast.testing.intercepted_filesystem import RecordingFilesystem
+from holdfast.testing.samples import incompressible
 
 OLD, NEW = b"old content", incompressible("new", 10_000)
 

@@ -12,7 +12,7 @@ from holdfast.adapters.local.event_log import SqliteEventLog, UnwritableEventLog
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.ports.event_log import EventCursors, EventsLost
-from holdfast.testing.event_log_contract import EventLogContract, new_event
+from holdfast.testing.derived_contracts import EventLogContract, new_event
 
 pytestmark = pytest.mark.requirement("SE-9")
 

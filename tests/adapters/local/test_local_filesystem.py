@@ -13,7 +13,12 @@ from holdfast.adapters.local import linux_calls
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.live_database import LiveDatabases
-from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
+from holdfast.testing.filesystem_contract import FilesystemContract
+from holdfast.testing.intercepted_filesystem import (
+    Disk,
+    InterceptedFilesystem,
+    RecordingFilesystem,
+)
 
 
 @pytest.fixture(params=["the system's call", "without it"])
@@ -116,3 +121,24 @@ def test_the_testing_kit_passes_every_member_of_the_port_on() -> None:
     assert members <= set(vars(InterceptedFilesystem))
     fs: Disk = InterceptedFilesystem(LocalFilesystem())
     assert fs.may_chown() == (os.geteuid() == 0)
+
+
+class TestLocalFilesystem(FilesystemContract):
+    def filesystem(self) -> Filesystem:
+        return LocalFilesystem()
+
+
+class TestWithoutRenameFlags(FilesystemContract):
+    """As on systems that lack `renameat2`."""
+
+    @pytest.fixture(autouse=True)
+    def without_flags(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(linux_calls, "_renameat2", None)
+
+    def filesystem(self) -> Filesystem:
+        return LocalFilesystem()
+
+
+class TestRecordingFilesystem(FilesystemContract):
+    def filesystem(self) -> Filesystem:
+        return RecordingFilesystem(LocalFilesystem())

@@ -19,8 +19,13 @@ from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import Busy, StoreDamaged
 from holdfast.domain.sessions import Session
 from holdfast.domain.trees.objects import digest_of
-from holdfast.testing.catalog_samples import ONE, new_checkpoint, new_operation
-from holdfast.testing.expectations import incompressible, store_objects
+from holdfast.testing.samples import (
+    ONE,
+    incompressible,
+    new_checkpoint,
+    new_operation,
+    store_objects,
+)
 
 
 @pytest.fixture
@@ -149,8 +154,8 @@ from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.system import SystemClock
-from holdfast.testing.catalog_samples import new_checkpoint, new_operation
-from holdfast.testing.expectations import store_objects
+from holdfast.testing.samples import new_checkpoint, new_operation
+from holdfast.testing.samples import store_objects
 layout, first = StoreLayout(Path(sys.argv[1])), int(sys.argv[2])
 store = LocalStore(LocalFilesystem(), layout, Path("/nowhere"), SystemClock(), purpose="child")
 for number in range(first, first + 15):

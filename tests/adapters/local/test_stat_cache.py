@@ -13,9 +13,9 @@ from holdfast.adapters.local.encryption.cipher import Cipher
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.stat_cache import SqliteStatCache
 from holdfast.domain.errors import Busy
-from holdfast.testing.expectations import incompressible
-from holdfast.testing.faulty_sqlite import SqliteFaults
-from holdfast.testing.stat_cache_contract import ENTRIES, StatCacheContract
+from holdfast.testing.faulty_filesystem import SqliteFaults
+from holdfast.testing.samples import incompressible
+from holdfast.testing.system_contracts import ENTRIES, StatCacheContract
 
 
 class TestSqliteStatCache(StatCacheContract):

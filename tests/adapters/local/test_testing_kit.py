@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.testing.expectations import compressible, expect_error, incompressible
 from holdfast.testing.faulty_filesystem import (
     CutShort,
     Fail,
@@ -19,6 +18,7 @@ from holdfast.testing.faulty_filesystem import (
     Killed,
 )
 from holdfast.testing.intercepted_filesystem import RecordingFilesystem
+from holdfast.testing.samples import compressible, expect_error, incompressible
 
 
 def write(fs: FaultyFilesystem | RecordingFilesystem, path: Path, data: bytes) -> int:

@@ -32,18 +32,17 @@ from holdfast.ports.store import RestoreJournal, SpaceMeter
 from holdfast.ports.story import Story
 from holdfast.testing.agent_tools_contract import RunningToolsContract, ToolLogContract
 from holdfast.testing.catalog_contract import CatalogContract
-from holdfast.testing.event_log_contract import EventLogContract
+from holdfast.testing.derived_contracts import EventLogContract, SearchIndexContract
 from holdfast.testing.object_store_contract import ObjectStoreContract
-from holdfast.testing.pack_maintenance_contract import PackMaintenanceContract
-from holdfast.testing.search_contract import SearchIndexContract
-from holdfast.testing.stat_cache_contract import StatCacheContract
 from holdfast.testing.store_contracts import (
+    PackMaintenanceContract,
     RestoreJournalContract,
     SpaceMeterContract,
     StoreFilesContract,
     WriterLockContract,
 )
 from holdfast.testing.story_contract import StoryContract
+from holdfast.testing.system_contracts import StatCacheContract
 
 
 @pytest.mark.requirement("ST-1")

@@ -17,8 +17,14 @@ from holdfast.engine.bundles.selection import select_sessions
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.retention.cleanup import collect
 from holdfast.ports.progress import NoProgress
-from holdfast.testing.faulty_filesystem import Fail, Fault, FaultyFilesystem, Kill, Killed
-from holdfast.testing.faulty_sqlite import SqliteFaults
+from holdfast.testing.faulty_filesystem import (
+    Fail,
+    Fault,
+    FaultyFilesystem,
+    Kill,
+    Killed,
+    SqliteFaults,
+)
 from tests.support.bundle_files import small_bundle
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import CrashServer, Request

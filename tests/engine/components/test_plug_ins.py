@@ -20,7 +20,7 @@ from holdfast.ports.component import (
     ContentSink,
     RestoreOf,
 )
-from holdfast.testing.expectations import incompressible
+from holdfast.testing.samples import incompressible
 from tests.behind_the_api import engine_of
 from tests.engine.components.boxes import NEVER, Box, Later, misbehave
 from tests.support.composition import configure

@@ -16,8 +16,7 @@ from holdfast.engine.purge.plan import PurgeRequest
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from holdfast.ports.progress import NoProgress
-from holdfast.testing.faulty_filesystem import Fail, FaultyFilesystem
-from holdfast.testing.faulty_sqlite import SqliteFaults
+from holdfast.testing.faulty_filesystem import Fail, FaultyFilesystem, SqliteFaults
 from tests.support.composition import composed
 from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill

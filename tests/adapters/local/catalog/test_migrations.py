@@ -21,8 +21,8 @@ from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.errors import NewerStore
 from holdfast.domain.ids import SessionId
-from holdfast.testing.catalog_samples import ONE, CatalogOpening, new_checkpoint, new_operation
-from holdfast.testing.faulty_sqlite import SqliteFaults
+from holdfast.testing.faulty_filesystem import SqliteFaults
+from holdfast.testing.samples import ONE, CatalogOpening, new_checkpoint, new_operation
 from tests.adapters.local.tree_pictures import picture
 
 pytestmark = pytest.mark.requirement("ST-8")

@@ -16,7 +16,7 @@ from holdfast.adapters.local.catalog.salvage import Salvaged, salvage_from
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.intent import SnapshotIntent
-from holdfast.testing.catalog_samples import (
+from holdfast.testing.samples import (
     ONE,
     CatalogOpening,
     checkpoint_id,

@@ -15,14 +15,14 @@ from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.sessions import Session
-from holdfast.testing.catalog_samples import (
+from holdfast.testing.faulty_filesystem import SqliteFaults
+from holdfast.testing.samples import (
     ONE,
     CatalogOpening,
     checkpoint_id,
     new_checkpoint,
     new_operation,
 )
-from holdfast.testing.faulty_sqlite import SqliteFaults
 
 
 def open_catalog(path: Path) -> SqliteCatalog:

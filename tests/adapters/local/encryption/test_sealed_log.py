@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from holdfast.adapters.local.encryption.sealed_database import PAGE_BYTES
-from holdfast.testing.faulty_sqlite import SqliteFaults
+from holdfast.testing.faulty_filesystem import SqliteFaults
 from tests.adapters.local.encryption.sealed_databases import (
     FRAME_BYTES,
     add,

@@ -20,9 +20,9 @@ from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.object_records import BadRecord, Record
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import Filesystem
-from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.faulty_filesystem import Fail, Fault, FaultyFilesystem, Kill, Killed
 from holdfast.testing.intercepted_filesystem import RecordingFilesystem
+from holdfast.testing.samples import compressible, incompressible, store_objects
 from holdfast.values.compression import Codec
 from tests.adapters.local.objects.local_stores import forget_index, packs
 

@@ -11,7 +11,7 @@ from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import Filesystem
-from holdfast.testing.expectations import store_objects
+from holdfast.testing.samples import store_objects
 
 
 def open_objects(place: Path, fs: Filesystem | None = None) -> LocalObjectStore:

@@ -13,8 +13,8 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.packs import PACK_MAGIC
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.trees.objects import digest_of
-from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.testing.intercepted_filesystem import RecordingFilesystem
+from holdfast.testing.samples import incompressible, store_objects
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs
 
 pytestmark = pytest.mark.requirement("RL-1")

@@ -22,7 +22,7 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, Record, encode_record
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import all_digests
-from holdfast.testing.expectations import incompressible, store_objects
+from holdfast.testing.samples import incompressible, store_objects
 from holdfast.values.compression import Codec, compress, decompress
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs
 

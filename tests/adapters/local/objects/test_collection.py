@@ -13,9 +13,9 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.packs import PACK_MAGIC
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.trees.objects import digest_of
-from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
+from holdfast.testing.samples import incompressible, store_objects
 from tests.adapters.local.objects.local_stores import (
     fill,
     forget_index,

@@ -9,7 +9,7 @@ import pytest
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.ports.objects import ObjectStore, PackMaintenance
 from holdfast.testing.object_store_contract import DurableObjectStoreContract
-from holdfast.testing.pack_maintenance_contract import PackMaintenanceContract
+from holdfast.testing.store_contracts import PackMaintenanceContract
 from tests.adapters.local.objects.local_stores import open_objects
 
 

@@ -10,8 +10,8 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import all_digests
-from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
+from holdfast.testing.samples import incompressible, store_objects
 from tests.adapters.local.objects.local_stores import forget_index, opened, packs
 
 pytestmark = pytest.mark.requirement("ST-5")

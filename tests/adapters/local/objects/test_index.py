@@ -15,7 +15,7 @@ from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import all_digests
-from holdfast.testing.expectations import compressible, incompressible, store_objects
+from holdfast.testing.samples import compressible, incompressible, store_objects
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs
 
 CONTENTS = [incompressible("a", 500), compressible("b", 5000), b"", b"d" * 100]

@@ -13,7 +13,7 @@ from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.scan.file_capture import CHUNK_ABOVE_BYTES, CapturedContent, FileCapture
 from holdfast.ports.objects import ObjectStore, WriteTotals
-from holdfast.testing.expectations import incompressible
+from holdfast.testing.samples import incompressible
 from tests.adapters.local.objects.local_stores import opened
 
 SIZE_BYTES = 8 << 20

@@ -12,7 +12,7 @@ from holdfast.adapters.local.objects.packs import PACK_MAGIC
 from holdfast.domain.errors import ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees.objects import digest_of
-from holdfast.testing.expectations import compressible, incompressible, store_objects
+from holdfast.testing.samples import compressible, incompressible, store_objects
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs
 
 CONTENTS = [

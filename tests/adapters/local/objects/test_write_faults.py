@@ -16,7 +16,6 @@ import pytest
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import NoSpace, StoreDamaged, StoreUnwritable
 from holdfast.domain.trees.objects import digest_of
-from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.faulty_filesystem import (
     CutShort,
     Fail,
@@ -24,9 +23,10 @@ from holdfast.testing.faulty_filesystem import (
     FaultyFilesystem,
     Kill,
     Killed,
+    SqliteFaults,
 )
-from holdfast.testing.faulty_sqlite import SqliteFaults
 from holdfast.testing.intercepted_filesystem import RecordingFilesystem
+from holdfast.testing.samples import compressible, incompressible, store_objects
 from tests.adapters.local.objects.local_stores import fill, forget_index, open_objects, opened
 
 EARLIER = [b"earlier", compressible("earlier", 500), incompressible("earlier", 500)]

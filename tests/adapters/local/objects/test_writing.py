@@ -14,8 +14,8 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import Record
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.objects import all_digests
-from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.intercepted_filesystem import RecordingFilesystem
+from holdfast.testing.samples import compressible, incompressible, store_objects
 from holdfast.values.compression import Codec
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs
 

@@ -10,7 +10,7 @@ from holdfast.adapters.local.encryption.cipher import Cipher
 from holdfast.adapters.local.search.sqlite import ReadOnlySearchIndex, SqliteSearchIndex
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
-from holdfast.testing.search_contract import SearchIndexContract
+from holdfast.testing.derived_contracts import SearchIndexContract
 
 pytestmark = pytest.mark.requirement("SE-8")
 

@@ -27,7 +27,7 @@ from holdfast.domain.errors import Busy, NewerStore, StoreDamaged, StoreSuspect
 from holdfast.domain.ids import SessionId
 from holdfast.domain.story import Role
 from holdfast.ports.story import NewMessage, Story
-from holdfast.testing.catalog_samples import checkpoint_id
+from holdfast.testing.samples import checkpoint_id
 from holdfast.testing.story_contract import edit
 
 ONE = SessionId("one")
