@@ -16,6 +16,7 @@ from tests.support.composition import SESSION, composed
 from tests.support.crash_server import BY_SOMEBODY_ELSE, CrashServer, Request
 from tests.support.hostile_trees import fill
 from tests.support.hunk_model import apply_hunks
+from tests.support.strides import strides
 from tests.support.tree_hash import debris, describe
 from tests.support.watched_filesystem import WatchedFilesystem, once
 
@@ -307,8 +308,9 @@ def server() -> Iterator[CrashServer]:
 
 
 @pytest.mark.requirement("RB-3", "RL-2")
+@strides(5)
 def test_killed_at_any_call_the_file_is_as_before_or_restored_and_undo_is_exact(
-    server: CrashServer, tmp_path: Path
+    server: CrashServer, tmp_path: Path, stride: int
 ) -> None:
     workspace = tmp_path / "project"
     file = fill(workspace / "file", OLD)
@@ -326,7 +328,7 @@ def test_killed_at_any_call_the_file_is_as_before_or_restored_and_undo_is_exact(
     calls = ask(None)
     assert 0 < calls < 2_000
     seen = set()
-    for at in range(1, calls + 1):
+    for at in range(1, calls + 1, stride):
         fill(file, NEW)
         ask(at)
         with composed(workspace) as opened:
@@ -345,8 +347,9 @@ def test_killed_at_any_call_the_file_is_as_before_or_restored_and_undo_is_exact(
 
 
 @pytest.mark.requirement("RB-3", "RB-6")
+@strides(3)
 def test_killed_while_somebody_else_writes_the_file_nothing_of_theirs_is_lost(
-    server: CrashServer, tmp_path: Path
+    server: CrashServer, tmp_path: Path, stride: int
 ) -> None:
     workspace = tmp_path / "project"
     file = fill(workspace / "file", OLD)
@@ -356,7 +359,7 @@ def test_killed_while_somebody_else_writes_the_file_nothing_of_theirs_is_lost(
     request = Request(str(workspace), "restore", first, ("file",), (2,))
     calls = server.ask(request).calls
     wrote = 0
-    for at in range(calls // 2, calls):
+    for at in range(calls // 2, calls, stride):
         fill(file, NEW)
         answer = server.ask(
             Request(

@@ -17,6 +17,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from tests.support.composition import SESSION
 from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill
+from tests.support.strides import strides
 from tests.support.tree_hash import debris, describe, differences
 from tests.support.tree_model import State
 from tests.support.wrecked_workspace import Story
@@ -46,12 +47,13 @@ def _calls_of(server: CrashServer, story: Story, action: str, argument: str | No
 
 
 @pytest.mark.requirement("RB-3")
+@strides(5)
 def test_a_restore_killed_at_any_call_is_finished_or_taken_back(
-    server: CrashServer, story: Story
+    server: CrashServer, story: Story, stride: int
 ) -> None:
     calls = _calls_of(server, story, "restore", story.good)
     outcomes = set()
-    for at in range(1, calls + 1):
+    for at in range(1, calls + 1, stride):
         story.go_to(story.bad)
         assert describe(story.workspace) == story.new
         answer = story.ask(server, "restore", at=at, argument=story.good)
@@ -65,12 +67,13 @@ def test_a_restore_killed_at_any_call_is_finished_or_taken_back(
 
 
 @pytest.mark.requirement("RB-3")
+@strides(7)
 def test_a_restore_that_swaps_kinds_killed_at_any_call_is_finished_or_taken_back(
-    server: CrashServer, tmp_path: Path
+    server: CrashServer, tmp_path: Path, stride: int
 ) -> None:
     story = Story(tmp_path / "project", swapped=True)
     calls = _calls_of(server, story, "restore", story.good)
-    for at in range(1, calls + 1, 3):
+    for at in range(1, calls + 1, stride):
         story.go_to(story.bad)
         story.ask(server, "restore", at=at, argument=story.good)
         found = story.recover()
@@ -78,11 +81,12 @@ def test_a_restore_that_swaps_kinds_killed_at_any_call_is_finished_or_taken_back
 
 
 @pytest.mark.requirement("RB-3")
+@strides(11)
 def test_opening_the_workspace_is_enough_to_put_a_killed_restore_right(
-    server: CrashServer, story: Story
+    server: CrashServer, story: Story, stride: int
 ) -> None:
     calls = _calls_of(server, story, "restore", story.good)
-    for at in range(1, calls + 1, 5):
+    for at in range(1, calls + 1, stride):
         story.go_to(story.bad)
         story.ask(server, "restore", at=at, argument=story.good)
         with SessionCheckpointer(story.workspace, SESSION):
@@ -91,12 +95,13 @@ def test_opening_the_workspace_is_enough_to_put_a_killed_restore_right(
 
 
 @pytest.mark.requirement("RB-3")
+@strides(7)
 def test_an_undo_killed_at_any_call_is_finished_or_taken_back(
-    server: CrashServer, story: Story
+    server: CrashServer, story: Story, stride: int
 ) -> None:
     story.go_to(story.good)
     calls = _calls_of(server, story, "undo")
-    for at in range(1, calls + 1, 3):
+    for at in range(1, calls + 1, stride):
         story.go_to(story.bad)
         story.go_to(story.good)
         story.ask(server, "undo", at=at)
@@ -105,9 +110,12 @@ def test_an_undo_killed_at_any_call_is_finished_or_taken_back(
 
 
 @pytest.mark.requirement("RB-3")
-def test_a_recovery_killed_at_any_call_is_recovered_from(server: CrashServer, story: Story) -> None:
+@strides(23)
+def test_a_recovery_killed_at_any_call_is_recovered_from(
+    server: CrashServer, story: Story, stride: int
+) -> None:
     calls = _calls_of(server, story, "restore", story.good)
-    for at in range(5, calls + 1, 7):
+    for at in range(5, calls + 1, stride):
         story.go_to(story.bad)
         story.ask(server, "restore", at=at, argument=story.good)
         for again in range(3, 60, 9):
@@ -117,8 +125,9 @@ def test_a_recovery_killed_at_any_call_is_recovered_from(server: CrashServer, st
 
 
 @pytest.mark.requirement("RB-3", "RB-7")
+@strides(5)
 def test_a_restore_of_some_paths_killed_at_any_call_leaves_one_of_two_trees(
-    server: CrashServer, story: Story
+    server: CrashServer, story: Story, stride: int
 ) -> None:
     paths = ("locked/file", "edited")
     partly = dict(story.new)
@@ -127,7 +136,7 @@ def test_a_restore_of_some_paths_killed_at_any_call_leaves_one_of_two_trees(
     story.go_to(story.bad)
     calls = server.ask(Request(str(story.workspace), "restore", story.good, paths)).calls
     assert describe(story.workspace) == partly
-    for at in range(1, calls + 1):
+    for at in range(1, calls + 1, stride):
         story.go_to(story.bad)
         story.ask(server, "restore", at=at, argument=story.good, paths=paths)
         found = story.recover()
@@ -135,9 +144,12 @@ def test_a_restore_of_some_paths_killed_at_any_call_leaves_one_of_two_trees(
 
 
 @pytest.mark.requirement("RB-2", "RB-3")
-def test_history_goes_on_after_a_killed_restore(server: CrashServer, story: Story) -> None:
+@strides(29)
+def test_history_goes_on_after_a_killed_restore(
+    server: CrashServer, story: Story, stride: int
+) -> None:
     calls = _calls_of(server, story, "restore", story.good)
-    for at in range(1, calls + 1, 11):
+    for at in range(1, calls + 1, stride):
         story.go_to(story.bad)
         story.ask(server, "restore", at=at, argument=story.good)
         with SessionCheckpointer(story.workspace, SESSION) as session:
@@ -153,11 +165,12 @@ def test_history_goes_on_after_a_killed_restore(server: CrashServer, story: Stor
 
 
 @pytest.mark.requirement("CP-7")
+@strides(3)
 def test_a_save_killed_at_any_call_loses_no_acknowledged_checkpoint(
-    server: CrashServer, story: Story
+    server: CrashServer, story: Story, stride: int
 ) -> None:
     known: dict[str, State] = {story.good: story.old, story.bad: story.new}
-    for at in range(1, MOST_CALLS):
+    for at in range(1, MOST_CALLS, stride):
         fill(story.workspace / "edited", f"version {at}".encode())
         state = describe(story.workspace)
         answer = story.ask(server, "save", at=at)
@@ -201,8 +214,11 @@ def test_processes_that_die_at_random_instants_lose_nothing_acknowledged(
 
 
 @pytest.mark.requirement("CP-7")
-def test_a_store_whose_making_was_killed_can_be_used(server: CrashServer, tmp_path: Path) -> None:
-    for at in range(1, 40):
+@strides(3)
+def test_a_store_whose_making_was_killed_can_be_used(
+    server: CrashServer, tmp_path: Path, stride: int
+) -> None:
+    for at in range(1, 40, stride):
         workspace = tmp_path / f"project-{at}"
         fill(workspace / "file", b"x")
         answer = server.ask(Request(str(workspace), "save", at=at))

@@ -21,6 +21,7 @@ from tests.adapters.local.tree_pictures import picture
 from tests.behind_the_api import local_store
 from tests.support.encrypted_stores import HIDDEN, files_with, make_encrypted, problems
 from tests.support.hostile_trees import fill
+from tests.support.strides import strides
 
 pytestmark = pytest.mark.requirement("ST-6")
 
@@ -121,14 +122,15 @@ def come_back(workspace: Path, known: dict[str, bytes]) -> set[str]:
 
 
 @pytest.mark.requirement("ST-4", "RL-4")
+@strides(5)
 def test_of_a_damaged_catalog_only_the_pages_that_were_hit_are_lost(
-    workspace: Path, holdfast_home: Path
+    workspace: Path, holdfast_home: Path, stride: int
 ) -> None:
     known = history(workspace, 45)
     (catalog,) = (holdfast_home / "stores").glob("*/catalog.db")
     sound = catalog.read_bytes()
     worst, mended = len(known), 0
-    for page in range(0, len(sound) // PAGE_BYTES, 2):
+    for page in range(0, len(sound) // PAGE_BYTES, stride):
         damaged = bytearray(sound)
         damaged[page * PAGE_BYTES + 1000] ^= 1
         copied = holdfast_home.parent / f"copy-{page}"

@@ -19,6 +19,7 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.outcomes import RestoreOutcome
 from tests.support.composition import SESSION, composed
 from tests.support.hostile_trees import fill
+from tests.support.strides import strides
 from tests.support.tree_hash import debris, describe, differences
 from tests.support.watched_filesystem import Call, WatchedFilesystem, ignore_call
 from tests.support.wrecked_workspace import Story
@@ -108,11 +109,14 @@ def _calls_of_a_restore(story: Story) -> int:
 
 @pytest.mark.requirement("RB-3")
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EACCES])
-def test_a_restore_with_one_failing_call_is_taken_back_or_done(story: Story, number: int) -> None:
+@strides(5)
+def test_a_restore_with_one_failing_call_is_taken_back_or_done(
+    story: Story, number: int, stride: int
+) -> None:
     calls = _calls_of_a_restore(story)
     wrong: list[str] = []
     # What fails is the same for all; the others show that the kind of error does not matter.
-    for at in range(1, calls + 1, 1 if number == errno.EIO else 4):
+    for at in range(1, calls + 1, stride if number == errno.EIO else 4 * stride):
         story.go_to(story.bad)
         attempt = _restore_with(story, _failing_once(at, number))
         wrong += [f"call {at}: {problem}" for problem in attempt.wrong(story)]
@@ -126,12 +130,13 @@ def test_a_restore_with_one_failing_call_is_taken_back_or_done(story: Story, num
 
 @pytest.mark.requirement("RB-3")
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+@strides(7)
 def test_a_restore_on_a_disk_that_takes_no_more_is_put_right_when_it_does_again(
-    story: Story, number: int
+    story: Story, number: int, stride: int
 ) -> None:
     calls = _calls_of_a_restore(story)
     wrong: list[str] = []
-    for at in range(1, calls + 1, 2):
+    for at in range(1, calls + 1, stride):
         story.go_to(story.bad)
         attempt = _restore_with(story, _failing_from(at, number))
         if attempt.raised is not None and not isinstance(attempt.raised, HoldfastError):
@@ -146,8 +151,9 @@ def test_a_restore_on_a_disk_that_takes_no_more_is_put_right_when_it_does_again(
 
 @pytest.mark.requirement("RB-3")
 @pytest.mark.parametrize("moment", ["before", "after"])
+@strides(7)
 def test_a_restore_interrupted_by_a_person_at_any_call_is_taken_back_or_done(
-    story: Story, moment: str
+    story: Story, moment: str, stride: int
 ) -> None:
     """A signal that comes during a call of the system is told when the call has been done."""
     calls = _calls_of_a_restore(story)
@@ -160,7 +166,7 @@ def test_a_restore_interrupted_by_a_person_at_any_call_is_taken_back_or_done(
         return raise_at
 
     wrong: list[str] = []
-    for at in range(1, calls + 1):
+    for at in range(1, calls + 1, stride):
         story.go_to(story.bad)
         if moment == "before":
             attempt = _restore_with(story, interrupt(at))
@@ -176,11 +182,12 @@ def test_a_restore_interrupted_by_a_person_at_any_call_is_taken_back_or_done(
 
 
 @pytest.mark.requirement("RB-2", "RB-3")
-def test_the_same_engine_goes_on_after_a_failed_restore(story: Story) -> None:
+@strides(17)
+def test_the_same_engine_goes_on_after_a_failed_restore(story: Story, stride: int) -> None:
     calls = _calls_of_a_restore(story)
     fs = WatchedFilesystem()
     with composed(story.workspace, fs=fs.as_port()) as opened:
-        for at in range(1, calls + 1, 7):
+        for at in range(1, calls + 1, stride):
             opened.restore(story.bad)
             fs.calls, fs.before = 0, _failing_once(at, errno.EIO)
             with contextlib.suppress(Exception):
@@ -198,12 +205,13 @@ def test_the_same_engine_goes_on_after_a_failed_restore(story: Story) -> None:
 
 @pytest.mark.requirement("CP-7", "ST-3")
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+@strides(3)
 def test_a_save_with_one_failing_call_is_acknowledged_only_if_it_can_be_restored(
-    story: Story, number: int
+    story: Story, number: int, stride: int
 ) -> None:
     known = {story.good: story.old, story.bad: story.new}
     unnamed: list[str] = []
-    for at in range(1, 2_000):
+    for at in range(1, 2_000, stride):
         fill(story.workspace / "edited", f"version {at}".encode())
         state = describe(story.workspace)
         fs = WatchedFilesystem(before=_failing_once(at, number))

@@ -264,7 +264,7 @@ def _remove(path: bytes) -> None:
 @pytest.mark.requirement("CP-3", "CP-4", "CP-11", "RB-2", "RB-7", "RL-5")
 def test_random_work_is_always_as_the_model_says() -> None:
     # Without shrinking: a failure shows its steps at once instead of after minutes.
-    bounded = settings(max_examples=40, phases=(Phase.explicit, Phase.generate))
+    bounded = settings(max_examples=12, phases=(Phase.explicit, Phase.generate))
     run_state_machine_as_test(Work, settings=bounded)
 
 

@@ -23,6 +23,7 @@ from tests.components.git.repositories import (
     write,
 )
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.strides import strides
 
 EXACT = {"git": "exact"}
 
@@ -267,9 +268,7 @@ else:
 
 
 @pytest.mark.requirement("RB-3", "GT-2", "BX-6")
-@pytest.mark.parametrize(
-    "stride", [9, pytest.param(1, marks=(pytest.mark.torture, pytest.mark.torture_share(0)))]
-)
+@strides(9)
 def test_a_crash_anywhere_in_a_git_restore_leaves_the_old_state_or_the_new_one(
     tmp_path: Path, holdfast_home: Path, stride: int
 ) -> None:

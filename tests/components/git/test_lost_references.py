@@ -20,6 +20,7 @@ from tests.components.git.repositories import (
     write,
 )
 from tests.components.git.test_costs_and_crashes import started
+from tests.support.strides import strides
 
 REFS = ("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")
 
@@ -259,9 +260,7 @@ session.restore_checkpoint(sys.argv[2], components={"git": "exact:all"})
 
 
 @pytest.mark.requirement("GT-1", "RB-3")
-@pytest.mark.parametrize(
-    "stride", [7, pytest.param(1, marks=(pytest.mark.torture, pytest.mark.torture_share(0)))]
-)
+@strides(7)
 def test_a_crash_anywhere_leaves_all_references_as_they_were_or_as_they_shall_be(
     tmp_path: Path, holdfast_home: Path, stride: int
 ) -> None:

@@ -21,6 +21,7 @@ from tests.components.git.repositories import (
     missing_objects,
     picture,
 )
+from tests.support.strides import UNTIMED
 from tests.support.tree_hash import describe
 
 
@@ -34,9 +35,8 @@ def files(place: Path) -> dict[bytes, object]:
 
 # Every scene with two actions and every action with four scenes; `make torture` has them all.
 SLICE = 3
-_UNTIMED = (pytest.mark.torture, pytest.mark.torture_share(0))
 CELLS = [
-    pytest.param(scene, action, marks=() if (column + row) % SLICE == 0 else _UNTIMED)
+    pytest.param(scene, action, marks=() if (column + row) % SLICE == 0 else UNTIMED)
     for row, scene in enumerate(SCENES)
     for column, action in enumerate(ACTIONS)
 ]

@@ -30,6 +30,7 @@ from tests.components.git.repositories import (
 )
 from tests.components.git.test_costs_and_crashes import CRASHING
 from tests.support.composition import configure
+from tests.support.strides import strides
 
 EXACT = {"git": "exact"}
 
@@ -128,9 +129,7 @@ def test_one_that_cannot_be_restored_leaves_all_of_them_as_they_were(tmp_path: P
 
 
 @pytest.mark.requirement("RB-3", "GT-2")
-@pytest.mark.parametrize(
-    "stride", [31, pytest.param(1, marks=(pytest.mark.torture, pytest.mark.torture_share(0)))]
-)
+@strides(31)
 def test_a_crash_anywhere_leaves_all_of_them_as_they_were_or_as_they_shall_be(
     tmp_path: Path, holdfast_home: Path, stride: int
 ) -> None:

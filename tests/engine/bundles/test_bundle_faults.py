@@ -29,6 +29,7 @@ from tests.support.bundle_files import small_bundle
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill
+from tests.support.strides import strides
 from tests.support.tree_hash import describe
 
 pytestmark = [pytest.mark.requirement("ST-7", "RL-1", "RL-3"), pytest.mark.in_memory]
@@ -160,14 +161,15 @@ def test_an_import_on_a_failing_disk_says_so_and_adds_nothing(
 
 
 @pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
+@strides(7)
 def test_an_import_whose_databases_fail_at_any_write_adds_nothing(
-    error: type[apsw.Error], bundle: Path, tmp_path: Path
+    error: type[apsw.Error], bundle: Path, tmp_path: Path, stride: int
 ) -> None:
     with SqliteFaults(0) as counting, composed(_target(tmp_path)) as opened:
         opened.engine.import_bundle(ImportRequest(bundle, foreign=True))
     writes = counting.changes
     assert writes > 5
-    for number in range(1, writes + 1):
+    for number in range(1, writes + 1, stride):
         workspace = _target(tmp_path, number)
         try:
             with SqliteFaults(number, error), composed(workspace) as opened:
@@ -179,8 +181,9 @@ def test_an_import_whose_databases_fail_at_any_write_adds_nothing(
             assert list(run_checks(opened.engine.vault, data=True, progress=NoProgress())) == []
 
 
+@strides(3)
 def test_an_export_that_dies_or_fails_at_any_call_leaves_the_old_file_or_the_new_one(
-    tmp_path: Path,
+    tmp_path: Path, stride: int
 ) -> None:
     workspace = _target(tmp_path)
     out = tmp_path / "out"
@@ -194,7 +197,7 @@ def test_an_export_that_dies_or_fails_at_any_call_leaves_the_old_file_or_the_new
 
     counted = FaultyFilesystem(LocalFilesystem(), {})
     export(counted)
-    for number in range(1, len(counted.calls) + 1):
+    for number in range(1, len(counted.calls) + 1, stride):
         for fault in (Fail(errno.ENOSPC), Kill(), Kill(after=True)):
             target.write_bytes(b"old")
             if isinstance(fault, Fail) and number not in _fallible(counted):

@@ -93,7 +93,7 @@ class TravellingWork(Work):
 
 
 def test_any_history_arrives_as_it_left() -> None:
-    bounded = settings(max_examples=15, phases=(Phase.explicit, Phase.generate))
+    bounded = settings(max_examples=6, phases=(Phase.explicit, Phase.generate))
     run_state_machine_as_test(TravellingWork, settings=bounded)
 
 

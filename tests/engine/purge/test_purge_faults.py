@@ -21,6 +21,7 @@ from tests.support.composition import composed
 from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill
 from tests.support.raw_search import places_of
+from tests.support.strides import strides
 from tests.support.tree_hash import describe
 
 pytestmark = [pytest.mark.requirement("ST-5", "RL-1", "RL-3"), pytest.mark.in_memory]
@@ -90,8 +91,9 @@ def _purge(server: CrashServer, story: Secretive, **options: object) -> tuple[bo
     return answer.died, answer.made
 
 
+@strides(7)
 def test_a_purge_killed_at_any_call_is_finished_by_the_next(
-    server: CrashServer, tmp_path: Path
+    server: CrashServer, tmp_path: Path, stride: int
 ) -> None:
     counted = server.ask(
         Request(str(Secretive(tmp_path / "0").workspace), "purge", None, (PATH.decode(),))
@@ -99,7 +101,7 @@ def test_a_purge_killed_at_any_call_is_finished_by_the_next(
     assert counted.made == "proven"
     assert 20 < counted.calls < 300
     seen = set()
-    for at in range(1, counted.calls + 1):
+    for at in range(1, counted.calls + 1, stride):
         story = Secretive(tmp_path / str(at))
         before = describe(story.workspace)
         died, made = _purge(server, story, at=at)
@@ -145,15 +147,16 @@ def test_a_purge_killed_at_many_instants_is_finished_by_the_next(
         (errno.ENOSPC, True, 3),
     ],
 )
+@strides(7)
 def test_a_purge_on_a_failing_disk_says_so_and_is_finished_later(
-    code: int, lasting: bool, step: int, tmp_path: Path
+    code: int, lasting: bool, step: int, tmp_path: Path, stride: int
 ) -> None:
     counted = FaultyFilesystem(LocalFilesystem(), {})
     with composed(Secretive(tmp_path / "0").workspace, fs=counted) as opened:
         opened.engine.purge(REQUEST)
     # A close that fails has closed all the same, and nobody can do anything about it.
     numbers = [call.number for call in counted.calls if call.name != "close"]
-    for number in numbers[::step]:
+    for number in numbers[:: step * stride]:
         story = Secretive(tmp_path / str(number))
         fs = FaultyFilesystem(LocalFilesystem(), {number: Fail(code, lasting=lasting)})
         try:
@@ -165,14 +168,15 @@ def test_a_purge_on_a_failing_disk_says_so_and_is_finished_later(
 
 
 @pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
+@strides(13)
 def test_a_purge_whose_databases_fail_at_any_write_is_finished_later(
-    error: type[apsw.Error], tmp_path: Path
+    error: type[apsw.Error], tmp_path: Path, stride: int
 ) -> None:
     story = Secretive(tmp_path / "0")
     with SqliteFaults(0) as counting, composed(story.workspace) as opened:
         opened.engine.purge(REQUEST)
     assert counting.changes > 20
-    for number in range(1, counting.changes + 1, 4):
+    for number in range(1, counting.changes + 1, stride):
         story = Secretive(tmp_path / str(number))
         try:
             with SqliteFaults(number, error), composed(story.workspace) as opened:
