@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.measure import timed
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.domain.checkpoints import ChangeCounts, Kind
+from holdfast.domain.checkpoints import ChangeCounts, Kind, NewCheckpoint
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.operations import OperationKind
@@ -31,7 +31,7 @@ from holdfast.engine.conversation.conversation import add_message
 from holdfast.engine.engine import Engine
 from holdfast.engine.history.annotations import annotate
 from holdfast.engine.history.timeline import timeline
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.catalog import NewOperation
 from holdfast.ports.story import NewMessage
 
 SEED = 20_261_115

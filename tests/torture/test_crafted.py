@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.objects.packs import PackAppender
-from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.checkpoints import Checkpoint, Kind, NewCheckpoint
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.intent import make_intent
@@ -26,7 +26,6 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.trees.entries import DirectoryEntry, SymlinkEntry
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import Tree, encode_tree
-from holdfast.ports.catalog import NewCheckpoint
 from holdfast.values.compression import Codec
 from tests.support.composition import SESSION, Composed
 from tests.support.tree_hash import describe, differences

@@ -172,6 +172,29 @@ class Checkpoint:
         return datetime.fromtimestamp(self.created_at_ns / 1e9, tz=UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class NewCheckpoint:
+    """A checkpoint before a catalog has given it a place in the order, as in a bundle."""
+
+    id: CheckpointId
+    session_id: SessionId
+    parent: CheckpointId | None
+    kind: Kind
+    created_at_ns: int
+    tree: Digest
+    intent: SnapshotIntent
+    files: int
+    size_bytes: int
+    changed: ChangeCounts
+    report: Digest | None = None
+    restores_from: CheckpointId | None = None
+    partial: bool = False
+    message_index: int | None = None
+    tool_use_id: str | None = None
+    round: int = 1
+    components: Digest | None = None
+
+
 class Milestone(NamedTuple):
     """A checkpoint reduced to what counting a whole session needs.
 

@@ -31,7 +31,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectReader, ObjectStore, ObjectWriter
 
 if TYPE_CHECKING:
-    from holdfast.domain.bundles.rows import BundledCheckpoint
+    from holdfast.domain.checkpoints import NewCheckpoint
 
 
 def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
@@ -144,7 +144,7 @@ def store_chained(
         raise
 
 
-Row: TypeAlias = "Checkpoint | BundledCheckpoint | None"
+Row: TypeAlias = "Checkpoint | NewCheckpoint | None"
 
 
 @contextmanager

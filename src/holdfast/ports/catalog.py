@@ -17,9 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
-from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.checkpoints import Checkpoint, Kind, NewCheckpoint
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.values.classes import dataclass
@@ -27,29 +26,6 @@ from holdfast.values.classes import dataclass
 if TYPE_CHECKING:  # a save draws no timeline
     from holdfast.domain.checkpoints import Milestone
     from holdfast.domain.timeline.timeline import Outline
-
-
-@dataclass(frozen=True, slots=True)
-class NewCheckpoint:
-    """A checkpoint before the catalog has given it a place in the order."""
-
-    id: CheckpointId
-    session_id: SessionId
-    parent: CheckpointId | None
-    kind: Kind
-    created_at_ns: int
-    tree: Digest
-    intent: SnapshotIntent
-    files: int
-    size_bytes: int
-    changed: ChangeCounts
-    report: Digest | None = None
-    restores_from: CheckpointId | None = None
-    partial: bool = False
-    message_index: int | None = None
-    tool_use_id: str | None = None
-    round: int = 1
-    components: Digest | None = None
 
 
 @dataclass(frozen=True, slots=True)

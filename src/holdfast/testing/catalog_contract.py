@@ -10,14 +10,18 @@ from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 
-from holdfast.domain.checkpoints import ChangeCounts, Kind
+from holdfast.domain.checkpoints import ChangeCounts, Kind, NewCheckpoint
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.catalog import Catalog, CatalogCounts, NewCheckpoint, NewOperation
+from holdfast.ports.catalog import (
+    Catalog,
+    CatalogCounts,
+    NewOperation,
+)
 from holdfast.testing.catalog_lookups import CatalogLookups
 from holdfast.testing.samples import (
     ONE,

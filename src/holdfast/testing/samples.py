@@ -9,13 +9,16 @@ from types import TracebackType
 
 from blake3 import blake3
 
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, NewCheckpoint
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.catalog import Catalog, NewCheckpoint, NewOperation
+from holdfast.ports.catalog import (
+    Catalog,
+    NewOperation,
+)
 from holdfast.ports.objects import ObjectStore
 
 

@@ -169,7 +169,7 @@ def test_a_checkpoint_that_is_here_with_other_content_is_refused_by_id(
             transaction.set_head(first.session_id, first.id)
         from dataclasses import replace
 
-        from holdfast.ports.catalog import NewCheckpoint
+        from holdfast.domain.checkpoints import NewCheckpoint
 
         fields = {n: getattr(second, n) for n in NewCheckpoint.__dataclass_fields__}
         with opened.engine.vault.lock.hold(), catalog.transaction() as transaction:

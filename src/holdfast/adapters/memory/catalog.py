@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from holdfast.domain.checkpoints import Checkpoint, Kind, Milestone
+from holdfast.domain.checkpoints import Checkpoint, Kind, Milestone, NewCheckpoint
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.timeline.timeline import Outline
-from holdfast.ports.catalog import CatalogCounts, NewCheckpoint, NewOperation
+from holdfast.ports.catalog import (
+    CatalogCounts,
+    NewOperation,
+)
 
 
 @dataclass(slots=True)

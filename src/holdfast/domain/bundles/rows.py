@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NoReturn, TypeVar
 
-from holdfast.domain.checkpoints import ChangeCounts, Kind
+from holdfast.domain.checkpoints import ChangeCounts, Kind, NewCheckpoint
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH, CheckpointId, Digest, SessionId, session_id
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.sessions import Session, SessionStatus
+
+T = TypeVar("T")
 
 _ID = re.compile(rf"[0-9a-f]{{{CHECKPOINT_ID_LENGTH}}}\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
@@ -43,42 +45,8 @@ class Origin:
     content_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class BundledCheckpoint:
-    """A checkpoint as it travels: everything but its place in the order of a store."""
-
-    id: CheckpointId
-    session_id: SessionId
-    parent: CheckpointId | None
-    kind: Kind
-    created_at_ns: int
-    tree: Digest
-    intent: SnapshotIntent
-    files: int
-    size_bytes: int
-    changed: ChangeCounts
-    report: Digest | None
-    restores_from: CheckpointId | None
-    partial: bool
-    message_index: int | None = None
-    tool_use_id: str | None = None
-    round: int = 1
-    components: Digest | None = None
-
-
 def encode_origin(origin: Origin) -> bytes:
-    return _encode(
-        {
-            "workspace_id": origin.workspace_id,
-            "workspace": origin.workspace,
-            "made_at_ns": origin.made_at_ns,
-            "latest": origin.latest,
-            "sessions": origin.sessions,
-            "checkpoints": origin.checkpoints,
-            "objects": origin.objects,
-            "content_bytes": origin.content_bytes,
-        }
-    )
+    return _encode(asdict(origin))
 
 
 def decode_origin(data: bytes) -> Origin:
@@ -117,15 +85,15 @@ def decode_session(data: bytes) -> Session:
         id=bundled_session_id(fields["id"]),
         created_at_ns=bundled_number(fields["created_at_ns"], signed=True),
         status=SessionStatus(fields["status"]),
-        title=None if fields["title"] is None else _text(fields["title"]),
-        agent=None if fields["agent"] is None else _text(fields["agent"]),
-        head=None if fields["head"] is None else bundled_checkpoint_id(fields["head"]),
-        approved=None if fields["approved"] is None else bundled_checkpoint_id(fields["approved"]),
+        title=_optional(fields["title"], _text),
+        agent=_optional(fields["agent"], _text),
+        head=_optional(fields["head"], bundled_checkpoint_id),
+        approved=_optional(fields["approved"], bundled_checkpoint_id),
         round=bundled_number(fields.get("round", 1)),
     )
 
 
-def encode_checkpoint(row: BundledCheckpoint) -> bytes:
+def encode_checkpoint(row: NewCheckpoint) -> bytes:
     return _encode(
         {
             "id": row.id,
@@ -149,16 +117,13 @@ def encode_checkpoint(row: BundledCheckpoint) -> bytes:
     )
 
 
-def decode_checkpoint(data: bytes) -> BundledCheckpoint:
+def decode_checkpoint(data: bytes) -> NewCheckpoint:
     fields = decoded_object(data)
     changed = bundled_object(fields["changed"])
-    parent, restores_from, report = fields["parent"], fields["restores_from"], fields["report"]
-    message_index, tool_use_id = fields.get("message_index"), fields.get("tool_use_id")
-    components = fields.get("components")
-    return BundledCheckpoint(
+    return NewCheckpoint(
         id=bundled_checkpoint_id(fields["id"]),
         session_id=bundled_session_id(fields["session_id"]),
-        parent=None if parent is None else bundled_checkpoint_id(parent),
+        parent=_optional(fields["parent"], bundled_checkpoint_id),
         kind=Kind(fields["kind"]),
         created_at_ns=bundled_number(fields["created_at_ns"], signed=True),
         tree=_digest(fields["tree"]),
@@ -170,13 +135,13 @@ def decode_checkpoint(data: bytes) -> BundledCheckpoint:
             bundled_number(changed["modified"]),
             bundled_number(changed["removed"]),
         ),
-        report=None if report is None else _digest(report),
-        restores_from=None if restores_from is None else bundled_checkpoint_id(restores_from),
+        report=_optional(fields["report"], _digest),
+        restores_from=_optional(fields["restores_from"], bundled_checkpoint_id),
         partial=_flag(fields["partial"]),
-        message_index=None if message_index is None else bundled_number(message_index),
-        tool_use_id=None if tool_use_id is None else _text(tool_use_id),
+        message_index=_optional(fields.get("message_index"), bundled_number),
+        tool_use_id=_optional(fields.get("tool_use_id"), _text),
         round=bundled_number(fields.get("round", 1)),
-        components=None if components is None else _digest(components),
+        components=_optional(fields.get("components"), _digest),
     )
 
 
@@ -217,6 +182,10 @@ def bundled_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("something else stands where an object should")
     return value
+
+
+def _optional(value: Any, check: Callable[[Any], T]) -> T | None:
+    return None if value is None else check(value)
 
 
 def _text(value: Any) -> str:

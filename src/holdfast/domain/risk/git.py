@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.domain.risk.assessment import Finding, RiskGrade
+from holdfast.domain.shell.working_directory import flags
 
 _WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
 _WHOLE_TREE = frozenset("reset clean checkout switch stash read-tree checkout-index".split())
@@ -95,21 +96,10 @@ def _judge(verb: str, rest: list[str]) -> tuple[RiskGrade, str | None]:
     return RiskGrade.NONE, None
 
 
-class _has:  # noqa: N801 - reads as a question: has("-f", "--force")
+def _has(words: Sequence[str]) -> Callable[..., bool]:
     """Whether one of these options is given; a single letter also inside a bundle."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        end = words.index("--") if "--" in words else len(words)
-        self._long = {word.split("=")[0] for word in words[:end] if word.startswith("--")}
-        self._short = {
-            letter
-            for word in words[:end]
-            if word.startswith("-") and not word.startswith("--")
-            for letter in word[1:]
-        }
-
-    def __call__(self, *names: str) -> bool:
-        return any(name in self._long or name in self._short for name in names)
+    given = flags(words)
+    return lambda *names: not given.isdisjoint(names)
 
 
 def _reset(rest: list[str]) -> tuple[RiskGrade, str | None]:

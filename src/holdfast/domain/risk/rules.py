@@ -10,7 +10,7 @@ from holdfast.domain.risk.inline_code import inline_code, is_code
 from holdfast.domain.risk.wrappers import EACH, SHELLS, is_dynamic, unwrap
 from holdfast.domain.shell.changed_paths import edited_files, edits_in_place, unpacks
 from holdfast.domain.shell.commands import ShellCommand, ShellScript
-from holdfast.domain.shell.working_directory import program
+from holdfast.domain.shell.working_directory import flags, program
 
 _MANY = 3
 _CLIENTS = frozenset(
@@ -114,7 +114,7 @@ def _unknown(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
     dynamic = is_dynamic(words[0])
     if not dynamic and not words[0].startswith("-"):
         return
-    destroys = _flags(words) & {"r", "R", "f", "D", "--recursive", "--force", "--hard"}
+    destroys = flags(words) & {"r", "R", "f", "D", "--recursive", "--force", "--hard"}
     if destroys or (dynamic and (many or words[0] == EACH)):
         yield risky("an unknown command, with words that destroy")
     elif dynamic:
@@ -145,19 +145,6 @@ def sql_findings(commands: Iterable[ShellCommand]) -> Iterator[Finding]:
             yield notable(f"{program(clients[0])} changes rows")
 
 
-def _flags(arguments: Sequence[str]) -> set[str]:
-    """Single letters of bundled short options, and long options without their values."""
-    found: set[str] = set()
-    for word in arguments:
-        if word == "--":
-            break
-        if word.startswith("--"):
-            found.add(word.split("=")[0])
-        elif word.startswith("-"):
-            found.update(word[1:])
-    return found
-
-
 def _names(arguments: Sequence[str]) -> list[str]:
     return [word for word in arguments if not word.startswith("-")]
 
@@ -170,10 +157,10 @@ def _is_wide(names: Sequence[str]) -> bool:
 
 
 def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    flags, names = _flags(arguments), _names(arguments)
+    given, names = flags(arguments), _names(arguments)
     first = names[0] if names else ""
     shown = first or "what it is given"
-    if flags & {"r", "R", *("--recursive"[:size] for size in range(3, 12))}:
+    if given & {"r", "R", *("--recursive"[:size] for size in range(3, 12))}:
         yield risky(f"deletes {shown} and everything below", first)
     elif _is_wide(names):
         many = f"{len(names)} names or patterns, {shown} first"
@@ -206,7 +193,7 @@ def _dd(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _permissions(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    if _flags(arguments) & {"R", "--recursive"}:
+    if flags(arguments) & {"R", "--recursive"}:
         yield Finding(RiskGrade.RISKY, f"{name} on a whole tree", keeps_content=True)
     else:
         yield notable(f"{name} changes {'permissions' if name == 'chmod' else 'owners'}")
@@ -228,7 +215,7 @@ def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     for target in _names(arguments):
         if target.startswith("/dev/"):
             continue
-        if _flags(arguments) & {"a", "--append"}:
+        if flags(arguments) & {"a", "--append"}:
             yield Finding(RiskGrade.NOTABLE, f"appends to {target}", target)
         else:
             yield Finding(RiskGrade.RISKY, f"overwrites {target}", target)
@@ -282,7 +269,7 @@ def _make(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _docker(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
-    volumes = "down" in names and bool(_flags(arguments) & {"v", "--volumes"})
+    volumes = "down" in names and bool(flags(arguments) & {"v", "--volumes"})
     if volumes or "prune" in names or names[:2] in (["volume", "rm"], ["system", "prune"]):
         yield risky(f"{name} deletes what no checkpoint holds")
     elif "rm" in names[:2] or "rmi" in names[:1]:
@@ -320,12 +307,12 @@ def _whole(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _zip(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    if "m" in _flags(arguments):
+    if "m" in flags(arguments):
         yield risky("zip deletes what it packs")
 
 
 def _crontab(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    if "r" in _flags(arguments):
+    if "r" in flags(arguments):
         yield risky("deletes the crontab")
 
 

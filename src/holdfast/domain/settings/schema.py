@@ -39,9 +39,13 @@ def parse_size(value: Any) -> int:
     return size
 
 
+def _require_list(value: Any, kind: str) -> None:
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(f"expects {kind}")
+
+
 def _patterns(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, (list, tuple)):
-        raise ValueError('expects a list of patterns, e.g. [".env", "*.db"]')
+    _require_list(value, 'a list of patterns, e.g. [".env", "*.db"]')
     for pattern in value:
         if not isinstance(pattern, str) or not pattern.strip() or set(pattern) & {"\0", "\n"}:
             raise ValueError(f"{pattern!r} is not a pattern")
@@ -56,22 +60,23 @@ def _includes(value: Any) -> tuple[str, ...]:
     return patterns
 
 
-def _seconds(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 86400:
-        raise ValueError("expects a number of seconds from 0 to 86400")
-    return float(value)
+def _number(most: int, kind: str) -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+            raise ValueError(f"expects a number of {kind}")
+        return float(value)
+
+    return check
+
+
+_seconds = _number(86400, "seconds from 0 to 86400")
+_minutes = _number(10080, "minutes, up to a week")
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1_000_000_000:
         raise ValueError("expects a whole number, 0 for no limit")
     return value
-
-
-def _minutes(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 10080:
-        raise ValueError("expects a number of minutes, up to a week")
-    return float(value)
 
 
 def _time_of_day(value: Any) -> str:
@@ -98,6 +103,9 @@ class _Choice:
         return str(value)
 
 
+_ON_OFF = _Choice("on", "off")
+
+
 def _worktree_files(value: Any) -> str:
     """Former stores say on and off."""
     former = {"on": "always", "off": "never"}
@@ -107,8 +115,7 @@ def _worktree_files(value: Any) -> str:
 def _component_names(value: Any) -> tuple[str, ...]:
     from holdfast.domain.component_states import valid_component_name  # late: few set this
 
-    if isinstance(value, str) or not isinstance(value, (list, tuple)):
-        raise ValueError('expects a list of names, e.g. ["git"]')
+    _require_list(value, 'a list of names, e.g. ["git"]')
     for name in value:
         if not isinstance(name, str) or not valid_component_name(name):
             raise ValueError(f"{name!r} cannot be the name of a component")
@@ -122,8 +129,7 @@ def _file(value: Any) -> str:
 
 
 def _command(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, (list, tuple)):
-        raise ValueError('expects a program and its arguments, e.g. ["make", "test"]')
+    _require_list(value, 'a program and its arguments, e.g. ["make", "test"]')
     for word in value:
         if not isinstance(word, str) or "\0" in word:
             raise ValueError(f"{word!r} is not a word of a command")
@@ -140,8 +146,7 @@ def _agent_state(value: Any) -> tuple[str, ...]:
 
 def _url_sources(value: Any) -> tuple[str, ...]:
     """Names of variables or files; a URL itself is refused without being repeated."""
-    if isinstance(value, str) or not isinstance(value, (list, tuple)):
-        raise ValueError('expects a list of variables or files, e.g. ["DATABASE_URL"]')
+    _require_list(value, 'a list of variables or files, e.g. ["DATABASE_URL"]')
     for source in value:
         name = isinstance(source, str) and source.isascii() and source.isidentifier()
         path = isinstance(source, str) and source.startswith(("/", "~/")) and "\0" not in source
@@ -169,9 +174,9 @@ def _template(value: Any) -> str:
 
 def _branch_names(rule: str) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
-        from holdfast.domain.git import branches as branch_names
+        from holdfast.domain.git import branches
 
-        return getattr(branch_names, rule)(value)
+        return getattr(branches, rule)(value)
 
     return check
 
@@ -221,7 +226,7 @@ class Settings:
     )
     capture_named_ignored: str = _setting(
         "on",
-        _Choice("on", "off"),
+        _ON_OFF,
         "whether an ignored file that an agent's tool names is captured from then on",
     )
     max_file_size: int = _setting(
@@ -284,23 +289,17 @@ class Settings:
         "the most bytes that one component may add to a checkpoint",
         example='"1 GB"',
     )
-    auto_edit: str = _setting(
-        "on", _Choice("on", "off"), "a checkpoint before an agent edits or writes a file"
-    )
-    auto_shell: str = _setting(
-        "on", _Choice("on", "off"), "a checkpoint before an agent runs a command"
-    )
+    auto_edit: str = _setting("on", _ON_OFF, "a checkpoint before an agent edits or writes a file")
+    auto_shell: str = _setting("on", _ON_OFF, "a checkpoint before an agent runs a command")
     auto_after_shell: str = _setting(
-        "on", _Choice("on", "off"), "a checkpoint after a command of an agent, if it changed files"
+        "on", _ON_OFF, "a checkpoint after a command of an agent, if it changed files"
     )
-    auto_message: str = _setting(
-        "on", _Choice("on", "off"), "a checkpoint before each message to an agent"
-    )
+    auto_message: str = _setting("on", _ON_OFF, "a checkpoint before each message to an agent")
     auto_turn_end: str = _setting(
-        "on", _Choice("on", "off"), "a checkpoint when an agent has answered, if files changed"
+        "on", _ON_OFF, "a checkpoint when an agent has answered, if files changed"
     )
     restore_on_failure: str = _setting(
-        "off", _Choice("on", "off"), "whether a tool call that failed is taken back"
+        "off", _ON_OFF, "whether a tool call that failed is taken back"
     )
     check_command: tuple[str, ...] = _setting(
         (),
@@ -316,9 +315,7 @@ class Settings:
         "seconds that check_command may take; one that takes longer says nothing",
         example="60",
     )
-    defaults: str = _setting(
-        "on", _Choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
-    )
+    defaults: str = _setting("on", _ON_OFF, "whether the built-in ignore rules (caches …) apply")
     key_file: str = _setting(
         "",
         _file,
@@ -356,9 +353,7 @@ class Settings:
         "branches that get a checkpoint when another branch was merged into them; none for never",
         example='["main", "master"] or [] for never',
     )
-    daemon: str = _setting(
-        "on", _Choice("on", "off"), "whether hooks of agents use the daemon, and start it"
-    )
+    daemon: str = _setting("on", _ON_OFF, "whether hooks of agents use the daemon, and start it")
     daemon_idle: float = _setting(
         30.0,
         _minutes,
@@ -389,7 +384,7 @@ class Settings:
         "workspace is a project itself",
     )
     git_nested: str = _setting(
-        "off", _Choice("on", "off"), "whether git state of submodules and nested clones is saved"
+        "off", _ON_OFF, "whether git state of submodules and nested clones is saved"
     )
     accept_template: str = _setting(
         "{subject}\n\n{reasons}",

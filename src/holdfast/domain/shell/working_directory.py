@@ -20,6 +20,19 @@ def program(word: str) -> str:
     return word.rsplit("/", 1)[-1].lstrip("\\")
 
 
+def flags(arguments: Sequence[str]) -> set[str]:
+    """Single letters of bundled short options, and long options without their values."""
+    found: set[str] = set()
+    for word in arguments:
+        if word == "--":
+            break
+        if word.startswith("--"):
+            found.add(word.split("=")[0])
+        elif word.startswith("-"):
+            found.update(word[1:])
+    return found
+
+
 class Standing(NamedTuple):
     """Where a shell is, where it was before, and what `pushd` has put aside."""
 

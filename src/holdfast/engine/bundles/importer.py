@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from holdfast.domain.bundles.rows import BundledCheckpoint, Origin
+from holdfast.domain.bundles.rows import Origin
 from holdfast.domain.errors import (
     BudgetReached,
     ForeignBundle,
@@ -31,7 +31,7 @@ from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES
 from holdfast.engine.stored_objects import Item, store_chained
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.catalog import NewOperation
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import NoProgress, Progress
 
@@ -181,8 +181,7 @@ def _record(vault: Vault, plan: ImportPlan) -> None:
             for one in plan.rounds[session.id]:
                 transaction.add_operation(_ending(session.id, one, now_ns))
         for row in plan.rows:
-            fields = {name: getattr(row, name) for name in BundledCheckpoint.__dataclass_fields__}
-            transaction.add_checkpoint(NewCheckpoint(**fields))
+            transaction.add_checkpoint(row)
             transaction.add_operation(
                 NewOperation(OperationKind.IMPORT, row.session_id, now_ns, checkpoint=row.id)
             )

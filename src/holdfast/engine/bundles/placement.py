@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from holdfast.domain.bundles.rows import BundledCheckpoint
 from holdfast.domain.bundles.story import with_new_ids
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, NewCheckpoint
 from holdfast.domain.errors import InvalidIntent, Refused
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH, CheckpointId, SessionId
 from holdfast.domain.sessions import Round, Session
@@ -32,7 +31,7 @@ class ImportPlan:
 
     new_sessions: tuple[Session, ...]
     sessions: tuple[SessionId, ...]
-    rows: tuple[BundledCheckpoint, ...]
+    rows: tuple[NewCheckpoint, ...]
     already_there: int
     ids: dict[CheckpointId, CheckpointId]
     latest: CheckpointId
@@ -55,7 +54,7 @@ def place(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) ->
     homes = homes_of(bundle, as_session)
     known = {c.id: c for c in vault.catalog.roots()}
     ids = _new_ids(bundle, homes, known, renamed=as_session is not None)
-    rows: list[BundledCheckpoint] = []
+    rows: list[NewCheckpoint] = []
     shared: set[SessionId] = set()
     latest_session = as_session or bundle.sessions[-1].id
     for row in bundle.checkpoints():
@@ -121,8 +120,8 @@ def _new_ids(
 
 
 def _placed(
-    row: BundledCheckpoint, home: SessionId, ids: dict[CheckpointId, CheckpointId]
-) -> BundledCheckpoint:
+    row: NewCheckpoint, home: SessionId, ids: dict[CheckpointId, CheckpointId]
+) -> NewCheckpoint:
     return replace(
         row,
         id=ids[row.id],
@@ -143,7 +142,7 @@ def _placed_session(
     )
 
 
-def _is_same(here: Checkpoint, row: BundledCheckpoint) -> bool:
+def _is_same(here: Checkpoint, row: NewCheckpoint) -> bool:
     """The same state for the same reason. A parent may differ: one that was deleted is replaced."""
     return (here.session_id, here.tree, here.kind, here.intent, here.created_at_ns) == (
         row.session_id,
@@ -154,7 +153,7 @@ def _is_same(here: Checkpoint, row: BundledCheckpoint) -> bool:
     )
 
 
-def _require_free_names(vault: Vault, rows: list[BundledCheckpoint]) -> None:
+def _require_free_names(vault: Vault, rows: list[NewCheckpoint]) -> None:
     for row in rows:
         name = row.intent.checkpoint_name
         if name is not None and vault.catalog.checkpoint_named(row.session_id, name) is not None:

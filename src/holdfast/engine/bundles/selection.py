@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.domain.bundles.inventory import Role
-from holdfast.domain.bundles.rows import BundledCheckpoint
 from holdfast.domain.bundles.story import exportable_rounds
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, NewCheckpoint
 from holdfast.domain.component_states import contents_of, decode_manifest
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
@@ -31,7 +30,7 @@ class Selection:
     sessions goes what was said in them; of some checkpoints, only what was written about them."""
 
     sessions: tuple[Session, ...]
-    checkpoints: tuple[BundledCheckpoint, ...]
+    checkpoints: tuple[NewCheckpoint, ...]
     latest: CheckpointId
     rounds: Mapping[SessionId, tuple[Round, ...]]
     whole: bool = False
@@ -83,12 +82,12 @@ def _session(vault: Vault, session: Session, chosen: Mapping[CheckpointId, Check
 
 def _row(
     vault: Vault, checkpoint: Checkpoint, chosen: Mapping[CheckpointId, Checkpoint]
-) -> BundledCheckpoint:
-    fields = {name: getattr(checkpoint, name) for name in BundledCheckpoint.__dataclass_fields__}
+) -> NewCheckpoint:
+    fields = {name: getattr(checkpoint, name) for name in NewCheckpoint.__dataclass_fields__}
     fields["parent"] = _nearest(vault, checkpoint.session_id, checkpoint.parent, chosen)
     if checkpoint.restores_from not in chosen:
         fields["restores_from"] = None
-    return BundledCheckpoint(**fields)
+    return NewCheckpoint(**fields)
 
 
 def _nearest(

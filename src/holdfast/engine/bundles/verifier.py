@@ -23,7 +23,6 @@ from blake3 import blake3
 
 from holdfast.domain.bundles.inventory import Inventory, Role
 from holdfast.domain.bundles.rows import (
-    BundledCheckpoint,
     Origin,
     decode_checkpoint,
     decode_origin,
@@ -31,6 +30,7 @@ from holdfast.domain.bundles.rows import (
     decoded_object,
 )
 from holdfast.domain.bundles.story import BundledStory, decode_rounds, decode_story
+from holdfast.domain.checkpoints import NewCheckpoint
 from holdfast.domain.errors import BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.sessions import Round, Session
@@ -70,7 +70,7 @@ class VerifiedBundle:
     def file_bytes(self) -> int:
         return self._reader.size_bytes
 
-    def checkpoints(self) -> Iterator[BundledCheckpoint]:
+    def checkpoints(self) -> Iterator[NewCheckpoint]:
         """Oldest first; decoded anew each time, because all of them at once can be large."""
         return map(decode_checkpoint, self._rows)
 

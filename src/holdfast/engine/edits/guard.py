@@ -21,7 +21,7 @@ from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, NewCheckpoint
 from holdfast.domain.errors import HoldfastError, NotFound, Refused
 from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.intent import SnapshotIntent, make_intent
@@ -46,7 +46,7 @@ from holdfast.engine.scan.ignore_check import name_ignored_paths
 from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:

@@ -17,7 +17,14 @@ import os
 from collections.abc import Collection, Container
 from dataclasses import asdict, dataclass, replace
 
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
+from holdfast.domain.checkpoints import (
+    ChangeCounts,
+    Checkpoint,
+    Kind,
+    NewCheckpoint,
+    Skipped,
+    SkipReason,
+)
 from holdfast.domain.component_states import ComponentState, encode_manifest
 from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
@@ -47,7 +54,7 @@ from holdfast.engine.save.workspace_tree import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner, ScanRequest
 from holdfast.engine.stored_objects import object_batch
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.catalog import NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals, all_digests
 
 RECOVERED = SessionId("recovered")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, NewCheckpoint
 from holdfast.domain.diff.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
@@ -21,7 +21,7 @@ from holdfast.engine.save.workspace_tree import SavedTree, save_tree
 from holdfast.engine.scan.scanner import RulesOf, Scanner
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import dataclass, replace
 
 _CERTAIN = 1.0

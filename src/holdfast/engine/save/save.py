@@ -13,6 +13,7 @@ from holdfast.domain.checkpoints import (
     ChangeCounts,
     Checkpoint,
     Kind,
+    NewCheckpoint,
     Position,
     Skipped,
 )
@@ -33,7 +34,10 @@ from holdfast.engine.sessions.lifecycle import (
     resumed_remark,
 )
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import CatalogTransaction, NewCheckpoint, NewOperation
+from holdfast.ports.catalog import (
+    CatalogTransaction,
+    NewOperation,
+)
 from holdfast.values.classes import replace
 
 NOWHERE = Position()

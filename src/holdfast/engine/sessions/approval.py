@@ -11,7 +11,7 @@ one `undo`, or one `restore` of the abandoned round, away.
 
 from __future__ import annotations
 
-from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.checkpoints import Checkpoint, Kind, NewCheckpoint
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
@@ -38,7 +38,7 @@ from holdfast.engine.save.workspace_tree import SavedTree, save_tree
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import dataclass
 
 _CERTAIN = 1.0

@@ -14,13 +14,13 @@ from typing import Any
 
 import apsw
 
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, NewCheckpoint
 from holdfast.domain.ids import DIGEST_BYTES, CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.catalog import NewOperation
 
 SESSION_VALUES = "id, created_at_ns, status, title, agent, head, approved, round"
 SESSION_COLUMNS = f"{SESSION_VALUES}, checksum"

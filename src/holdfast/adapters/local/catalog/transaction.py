@@ -18,12 +18,12 @@ from holdfast.adapters.local.catalog.rows import (
     seal_settings,
     session_to_row,
 )
-from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.checkpoints import Checkpoint, Kind, NewCheckpoint
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.catalog import NewOperation
 
 
 def _insert(table: str) -> str:
