@@ -131,7 +131,7 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
     if not event.command:
         return event.paths
     from holdfast.domain.external_paths import by_home
-    from holdfast.domain.risk.assessment import assess
+    from holdfast.domain.shell.risk import assess
     from holdfast.engine.shell_parser import parse
 
     workspace = str(chosen)

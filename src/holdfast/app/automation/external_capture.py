@@ -20,7 +20,7 @@ from holdfast.domain.agent_events import AgentEvent
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.domain.risk.assessment import Assessment
+    from holdfast.domain.shell.risk import Assessment
 
 OUTSIDE_NOT_KEPT = "external: not captured: "
 _SHOWN = 5
@@ -33,7 +33,7 @@ class ExternalCapture:
     nothing is kept, and why."""
 
     def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
-        from holdfast.domain.shell.working_directory import findable, join
+        from holdfast.domain.shell.expansion import findable, join
 
         self._opened = opened
         self._is_risky = risk is not None and risk.grade.word == "risky"

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.risk.assessment import Assessment
     from holdfast.domain.shell.emptied_trees import EmptiedTree
+    from holdfast.domain.shell.risk import Assessment
 
 _SHOWN = 5
 
@@ -136,7 +136,7 @@ def _candidates(
 ) -> dict[bytes, bool]:
     """Paths of the workspace, and whether the tool changes them."""
     from holdfast.domain.external_paths import by_home
-    from holdfast.domain.shell.working_directory import join
+    from holdfast.domain.shell.expansion import join
 
     workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
     base = event.cwd or workspace

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.app.automation.host import Host
     from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.domain.risk.assessment import Assessment
+    from holdfast.domain.shell.risk import Assessment
 
 _LONGEST_NS = 20 * 1_000_000_000
 """An agent gives up on its hook in the end: what is not saved by then is told."""
@@ -102,7 +102,7 @@ def _save(host: Host, project: Path, event: AgentEvent, intent: SnapshotIntent, 
 def _changed(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> Iterator[str]:
     """The places that the tool changes, each without what only a shell can expand."""
     from holdfast.domain.external_paths import by_home
-    from holdfast.domain.shell.working_directory import join
+    from holdfast.domain.shell.expansion import join
 
     workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
     named = [join(event.cwd or workspace, path) for path in event.paths]

@@ -31,8 +31,8 @@ from holdfast.ports.agent_tools import RunningTools, session_digest
 if TYPE_CHECKING:
     from holdfast.app.automation.host import Host
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.domain.risk.assessment import Assessment, Disk
     from holdfast.domain.sessions import Session
+    from holdfast.domain.shell.risk import Assessment, Disk
 
 _MOST_COMMAND = 2_000
 _MOST_MATCHES = 500
@@ -83,7 +83,7 @@ def command_risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
     """What a shell command may destroy; None for other tools."""
     if event.tool_kind is not ToolKind.SHELL:
         return None
-    from holdfast.domain.risk.assessment import assess
+    from holdfast.domain.shell.risk import assess
     from holdfast.engine.shell_parser import parse
 
     return assess(
@@ -139,7 +139,7 @@ def _shell_disk(home: str | None) -> Disk:
     `home`. Bounded: a pattern with many parts, or with more matches than a command can have words,
     is not looked up. Neither is `DIRECTORY/*`: the directory stands for it."""
     from holdfast.domain.external_paths import at_home
-    from holdfast.domain.risk.assessment import Disk
+    from holdfast.domain.shell.risk import Disk
 
     def exists(place: str) -> bool:
         try:

@@ -1,1 +1,1 @@
-"""Shell commands as data: simple commands, expansion, working directory, changed paths."""
+"""Shell commands as data: simple commands, changed paths, and how much they may destroy."""

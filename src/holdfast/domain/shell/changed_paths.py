@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from holdfast.domain.risk.inline_code import is_code, literal_paths, written_paths
-from holdfast.domain.risk.wrappers import DIRECTORY_OPTIONS
-from holdfast.domain.shell.working_directory import program
+from holdfast.domain.shell.expansion import program
+from holdfast.domain.shell.inline_code import is_code, literal_paths, written_paths
+from holdfast.domain.shell.wrappers import DIRECTORY_OPTIONS
 
 IsDirectory = Callable[[str], bool]
 
@@ -119,7 +119,7 @@ def changed_trees(words: Sequence[str], *, sent_away: bool) -> Iterator[str]:
     another directory, as by `make -C`, may change anything there."""
     name = program(words[0])
     if name == "git":
-        from holdfast.domain.risk.git import changed_trees as changed_by_git
+        from holdfast.domain.shell.git_risk import changed_trees as changed_by_git
 
         yield from changed_by_git(words[1:])
     elif name == "tar":

@@ -16,10 +16,9 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from holdfast.domain.risk.inline_code import deletes_files, is_code, literal_paths
 from holdfast.domain.shell.changed_paths import moved_paths, only_reads, operands, searched
-from holdfast.domain.shell.expansion import UNKNOWN
-from holdfast.domain.shell.working_directory import program
+from holdfast.domain.shell.expansion import UNKNOWN, program
+from holdfast.domain.shell.inline_code import deletes_files, is_code, literal_paths
 
 TOP_OF_REPOSITORY = ":/"
 """As git spells it."""
@@ -73,7 +72,7 @@ def emptied_trees(
     elif name == "rsync" and any(word.startswith("--del") for word in words):
         yield from map(EmptiedTree, operands(words)[-1:])
     elif name == "git":
-        from holdfast.domain.risk.git import emptied_trees as emptied_by_git
+        from holdfast.domain.shell.git_risk import emptied_trees as emptied_by_git
 
         yield from map(EmptiedTree, emptied_by_git(words[1:]))
     elif is_code(name) and deletes_files(text := "\n".join((*words[1:], fed))):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from holdfast.domain.risk.assessment import Finding, RiskGrade
-from holdfast.domain.shell.working_directory import flags
+from holdfast.domain.shell.expansion import flags
+from holdfast.domain.shell.risk import Finding, RiskGrade
 
 _WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
 _WHOLE_TREE = frozenset("reset clean checkout switch stash read-tree checkout-index".split())

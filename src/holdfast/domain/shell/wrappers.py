@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from holdfast.domain.shell.commands import SUBSTITUTION
-from holdfast.domain.shell.working_directory import program
+from holdfast.domain.shell.expansion import program
 
 _MOST_WORDS = 4_000
 _MOST_CALLED = 20

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from holdfast.domain.risk.assessment import Finding, RiskGrade
-from holdfast.domain.risk.inline_code import inline_code, is_code
-from holdfast.domain.risk.wrappers import EACH, SHELLS, is_dynamic, unwrap
 from holdfast.domain.shell.changed_paths import edited_files, edits_in_place, unpacks
 from holdfast.domain.shell.commands import ShellCommand, ShellScript
-from holdfast.domain.shell.working_directory import flags, program
+from holdfast.domain.shell.expansion import flags, program
+from holdfast.domain.shell.inline_code import inline_code, is_code
+from holdfast.domain.shell.risk import Finding, RiskGrade
+from holdfast.domain.shell.wrappers import EACH, SHELLS, is_dynamic, unwrap
 
 _MANY = 3
 _CLIENTS = frozenset(
@@ -317,7 +317,7 @@ def _crontab(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _git(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    from holdfast.domain.risk.git import git_findings  # late: most commands are not git's
+    from holdfast.domain.shell.git_risk import git_findings  # late: most commands are not git's
 
     yield from git_findings(arguments)
 

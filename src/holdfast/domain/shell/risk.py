@@ -16,12 +16,19 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.shell.commands import SUBSTITUTION, ShellCommand, ShellScript
-from holdfast.domain.shell.expansion import UNKNOWN, Variables, expanded
-from holdfast.domain.shell.working_directory import WorkingDirectory, findable, join, program
+from holdfast.domain.shell.expansion import (
+    UNKNOWN,
+    Variables,
+    WorkingDirectory,
+    expanded,
+    findable,
+    join,
+    program,
+)
 
 if TYPE_CHECKING:
-    from holdfast.domain.risk.wrappers import Called
     from holdfast.domain.shell.emptied_trees import EmptiedTree
+    from holdfast.domain.shell.wrappers import Called
 
 _MOST_REASONS = 5
 _MOST_PATHS = 50
@@ -115,7 +122,7 @@ def assess(
 ) -> Assessment:
     """Grade a script that runs in `directory` of the workspace; `parse` reads what it hands to
     further shells."""
-    from holdfast.domain.risk.rules import sql_findings
+    from holdfast.domain.shell.risk_rules import sql_findings
 
     budget = _Budget()
     walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget, disk)
@@ -187,7 +194,7 @@ class _Walk:
         self.uncounted = False
 
     def through(self, script: ShellScript, depth: int) -> None:
-        from holdfast.domain.risk.rules import script_findings
+        from holdfast.domain.shell.risk_rules import script_findings
 
         self.findings += script_findings(script)
         self._hands_names_over = self._hands_names_over or _hands_names_over(script)
@@ -197,9 +204,9 @@ class _Walk:
             self._command(command, depth)
 
     def _command(self, command: ShellCommand, depth: int) -> None:
-        from holdfast.domain.risk.inline_code import fed_code
-        from holdfast.domain.risk.rules import findings_of
-        from holdfast.domain.risk.wrappers import called, chosen_directory, reads_unseen, unwrap
+        from holdfast.domain.shell.inline_code import fed_code
+        from holdfast.domain.shell.risk_rules import findings_of
+        from holdfast.domain.shell.wrappers import called, chosen_directory, reads_unseen, unwrap
 
         if not self._budget.spend(len(command.words)):
             return
@@ -394,8 +401,8 @@ def _hands_names_over(script: ShellScript) -> bool:
 
 def _deletes_names(script: ShellScript) -> bool:
     """Whether one of its commands deletes what it is handed."""
-    from holdfast.domain.risk.wrappers import unwrap
     from holdfast.domain.shell.emptied_trees import deletes_what_it_is_handed
+    from holdfast.domain.shell.wrappers import unwrap
 
     found = (unwrap(command.words)[0] for command in script.commands if command.words)
     return any(words and deletes_what_it_is_handed(words) for words in found)

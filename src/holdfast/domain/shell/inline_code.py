@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from holdfast.domain.risk.assessment import Finding, RiskGrade
-from holdfast.domain.shell.working_directory import program
+from holdfast.domain.shell.expansion import program
+from holdfast.domain.shell.risk import Finding, RiskGrade
 
 _LANGUAGE = re.compile(
     r"(?:python|pypy)[\d.]*|node|nodejs|deno|bun|php|perl|ruby|awk|gawk|mawk|pwsh|powershell"

@@ -1,1 +1,0 @@
-"""How much a shell command may destroy."""
