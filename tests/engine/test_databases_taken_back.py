@@ -227,9 +227,9 @@ _STOPPED = {
     "when it has written": """
 import json, os, signal, sys
 sys.path = json.loads(sys.argv[1])
-from holdfast.adapters.local import database_overwrite, database_process
+from holdfast.adapters.local import database_overwrite, live_database
 database_overwrite.make_exact = lambda *given: os.kill(os.getpid(), signal.SIGSTOP)
-database_process.serve()
+live_database.serve()
 """,
 }
 
