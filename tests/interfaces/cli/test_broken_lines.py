@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.interfaces.cli.terminal import broken
+from holdfast.interfaces.cli.text_layout import broken
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
 

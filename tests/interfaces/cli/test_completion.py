@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.interfaces.cli.arguments import make_parser
-from holdfast.interfaces.cli.completion.scripts import SHELLS, WORDS, Kind, verbs
+from holdfast.interfaces.cli.completion_scripts import SHELLS, WORDS, Kind, verbs
 from holdfast.interfaces.cli.verbs import VERBS
 from tests.interfaces.cli.command_line import CommandLine, run
 

@@ -13,7 +13,8 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.intent import make_intent
 from holdfast.domain.story import Role
-from holdfast.interfaces.cli.screen import KeyReader, cut
+from holdfast.interfaces.cli.screen import KeyReader
+from holdfast.interfaces.cli.text_layout import cut
 from holdfast.ports.story import NewMessage
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen

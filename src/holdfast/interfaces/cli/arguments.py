@@ -7,6 +7,7 @@ literally. A mistake raises `UsageError`, which names the mistake and guesses wh
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
@@ -167,9 +168,36 @@ def _is_utf8(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def number_option(option: str, text: str, most: int, *, of: str = "", hint: str) -> float:
+    """The value of an option that takes a number `of` something, from 0 on."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= most:
+        raise UsageError(f"{option} takes a number {of}from 0 to {most:,}, not {text!r}", hint=hint)
+    return found
+
+
+def limit_option(text: str | None, default: int, *, least: int) -> int:
+    """The value of `-n`; where 0 is allowed, it stands for all."""
+    if text is None:
+        return default
+    # Nobody has more checkpoints than that, and the database counts no further.
+    found = min(int(text.lstrip("0")[:20] or 0), sys.maxsize) if _is_number(text) else -1
+    if found < least:
+        which, hint = (f" from {least} on", None) if least else ("", "0 lists all")
+        raise UsageError(f"-n takes a number{which}, not {text!r}", hint=hint)
+    return found
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
 def context_lines(text: str) -> int:
     """The value of `-U`."""
-    if not (text.isascii() and text.isdigit() and int(text) <= _LONGEST_CONTEXT):
+    if not (_is_number(text) and int(text) <= _LONGEST_CONTEXT):
         raise UsageError(f"-U takes a number up to {_LONGEST_CONTEXT}, not {text!r}")
     return int(text)
 

@@ -127,9 +127,13 @@ def list_skipped(terminal: Terminal, skipped: Iterable[Skipped]) -> None:
 def list_first_skipped(terminal: Terminal, skipped: Sequence[Skipped]) -> None:
     """As many of them as fit on a screen, beside the result of a command."""
     list_skipped(terminal, skipped[:_MOST_SKIPPED])
-    if len(skipped) > _MOST_SKIPPED:
-        more = f"  … and {len(skipped) - _MOST_SKIPPED:,} more (list: holdfast status --skipped)"
-        terminal.sentence(terminal.paint(more, DIM))
+    show_more(terminal, len(skipped) - _MOST_SKIPPED, "more (list: holdfast status --skipped)")
+
+
+def show_more(terminal: Terminal, number: int, words: str = "more (--json lists all)") -> None:
+    """How many are not listed, if any."""
+    if number > 0:
+        terminal.sentence(terminal.paint(f"  … and {number:,} {words}", DIM))
 
 
 def _why(skip: Skipped) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Progress, SettingProblem, Workspace
     from holdfast.domain.checkpoints import Checkpoint
 
+PARTIAL = 3
+"""The exit status of a command that did not do everything, and says what is missing."""
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
 _MOST_WORKSPACES = 10
 _UNPURGED = "note: a purge was interrupted; finish it with: holdfast purge"
@@ -37,7 +39,7 @@ class Invocation:
         self.terminal = terminal
         self.json: bool = options.json
         # What Ctrl-C says of the workspace where the engine does not say it; None: nothing certain.
-        self.so_far: str | None = None
+        self.cancel_note: str | None = None
         self._passphrase: str | None = None
         self._begun = time.perf_counter()
 
@@ -51,14 +53,14 @@ class Invocation:
         return round((time.perf_counter() - self._begun) * 1000, 3)
 
     @contextmanager
-    def waiting(self, so_far: str = "nothing was changed") -> Iterator[None]:
+    def waiting(self, cancel_note: str = "nothing was changed") -> Iterator[None]:
         """The time that a person takes to answer is not the command's. A Ctrl-C meanwhile reports
-        `so_far`."""
+        `cancel_note`."""
         asked = time.perf_counter()
         try:
             yield
         except KeyboardInterrupt as error:
-            error.add_note(so_far)
+            error.add_note(cancel_note)
             raise
         finally:
             self._begun += time.perf_counter() - asked
@@ -106,13 +108,13 @@ class Invocation:
         new_store: bool = False,
         new_secret: Callable[[Path], Secret] | None = None,
         unencrypted: bool = False,
-        goes_back: bool = False,
+        mention_former_store: bool = False,
     ) -> Workspace:
         """The workspace that the directory belongs to; `exact`: that directory and no other.
         `passive`: neither wait nor change anything. Without `recover` an interrupted restore is
         left as it is. `new_store`: in place of one that is lost. A store that is made with a
         `new_secret` is encrypted, and so is one in place of a lost encrypted store unless
-        `unencrypted`. A command that `goes_back` is told of an earlier store of the workspace."""
+        `unencrypted`. With `mention_former_store`, people are told of an earlier store."""
         from holdfast.api.workspace import find_workspace, open_workspace
 
         directory, force = self.directory, self.options.force
@@ -133,9 +135,9 @@ class Invocation:
             ask_passphrase=self._ask_passphrase,
         )
         if directory.absolute() != opened.path:
-            from holdfast.interfaces.cli.path_arguments import standing_in
+            from holdfast.interfaces.cli.path_arguments import subdirectory_of
 
-            self.terminal.standing_in = standing_in(directory, opened.path)
+            self.terminal.subdirectory = subdirectory_of(directory, opened.path)
         if opened.recovered and not self.json:
             self.terminal.note(_RECOVERED)
         if self.verb != "status":  # which tells it by itself
@@ -143,8 +145,8 @@ class Invocation:
         if not self.json:
             for text in opened.news:
                 self.terminal.note(f"note: {text}")
-            if goes_back:
-                self._tell_of_former_store(opened)
+            if mention_former_store:
+                self._mention_former_store(opened)
         if not self.json and self.verb != "purge" and opened.has_unfinished_purge:
             self.terminal.note(_UNPURGED)
         return opened
@@ -164,7 +166,7 @@ class Invocation:
             hint=f"change to a project, or name one: holdfast -C DIR {self.verb}; {where}",
         )
 
-    def _tell_of_former_store(self, opened: Workspace) -> None:
+    def _mention_former_store(self, opened: Workspace) -> None:
         former = opened.former_store()
         if former is not None:
             place, is_back = former
@@ -176,7 +178,7 @@ class Invocation:
         from holdfast.interfaces.cli.standard_input import ask_passphrase, can_ask
 
         if self._passphrase is None:
-            if self.json or not can_ask(self):
+            if not can_ask(self):
                 return None
             self._passphrase = ask_passphrase(self, "Passphrase of the store: ")
         return self._passphrase

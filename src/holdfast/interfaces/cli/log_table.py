@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId, short
@@ -24,7 +23,7 @@ from holdfast.interfaces.cli.terminal import (
     unpainted,
     visible,
 )
-from holdfast.interfaces.cli.text_layout import cell_width, cut, padded, wrapped
+from holdfast.interfaces.cli.text_layout import Part, cell_width, cut, padded, wrapped
 from holdfast.interfaces.cli.wording import ago, percent, shortened
 
 _GAP = "  "
@@ -41,13 +40,6 @@ _RIGHT = ("sure", "files")
 _ONLY_WIDE = ("kind", "changes")
 
 
-class Part(NamedTuple):
-    """Text in one colour, or in none."""
-
-    text: str
-    codes: tuple[str, ...] = ()
-
-
 Row = dict[str, list[Part]]
 
 
@@ -56,13 +48,13 @@ def show_table(
     found: Sequence[Checkpoint],
     head: str | None,
     now: datetime,
-    sessions: Mapping[SessionId, Session] | None = None,
-    places: Mapping[str, str] | None = None,
+    sessions: Mapping[SessionId, Session],
+    places: Mapping[str, str],
 ) -> None:
     """With `sessions`, each row is marked with the one that it belongs to; `places` tells where
     git was at each checkpoint."""
-    rows = [_row(one, one.id == head, now, sessions or {}) for one in found]
-    _add_places(rows, found, places or {})
+    rows = [_row(one, one.id == head, now, sessions) for one in found]
+    _add_places(rows, found, places)
     if not any(row["sure"] for row in rows):
         for row in rows:
             del row["sure"]
@@ -196,9 +188,7 @@ def _reason(terminal: Terminal, one: Checkpoint, width: int) -> list[str]:
 
 def _cell(terminal: Terminal, parts: list[Part], width: int, *, right: bool = False) -> str:
     space = " " * (width - _width(parts))
-    text = "".join(
-        terminal.paint(part.text, *part.codes) if part.codes else part.text for part in parts
-    )
+    text = "".join(terminal.paint(part.text, *part.codes) for part in parts)
     return space + text if right else text + space
 
 

@@ -39,7 +39,7 @@ _WARNED_FILE = "unprotected.told"
 def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None) -> int:
     """`ready` is called as soon as a Ctrl-C may come as an exception."""
     if argv is None:
-        _settle_in()
+        _prepare_process()
     tokens = list(sys.argv[1:] if argv is None else argv)
     if "hook" in tokens[:1] and not {"-h", "--help", "--version"} & set(tokens):
         return _answer_hook(tokens[1:], own_process=argv is None)
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | Non
 
         terminal.colour(colour_choice(tokens))
     try:
-        with _ending_like_ctrl_c():
+        with _signals_as_ctrl_c():
             if ready is not None:
                 ready()
             status = _dispatch(tokens, terminal)
@@ -66,7 +66,7 @@ def _answer_hook(arguments: list[str], *, own_process: bool) -> int:
     """An agent waits, and takes anything but 0 for a no: nothing is loaded that it does not need,
     and nothing gets past here."""
     try:
-        with _ending_like_ctrl_c():
+        with _signals_as_ctrl_c():
             from holdfast.interfaces.hooks.in_process import answer
 
             return answer(arguments, own_process=own_process)
@@ -74,11 +74,11 @@ def _answer_hook(arguments: list[str], *, own_process: bool) -> int:
         return 0
 
 
-def _settle_in() -> None:
+def _prepare_process() -> None:
     """What is done once, when the process is the command's own."""
     # It is short: looking for garbage while modules load is wasted time.
     gc.set_threshold(_GARBAGE_THRESHOLD)
-    sys.unraisablehook = _hear_again
+    sys.unraisablehook = _raise_signal_again
     # Started without them, the next file opened would take their numbers, and what is meant for
     # a terminal would be written into it.
     for number in (0, 1, 2):
@@ -129,7 +129,7 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
     from holdfast.interfaces.cli.invocation import Invocation
 
     if options.quiet and not options.json:
-        terminal.hush(answers=not getattr(module, "ANSWERS", False))
+        terminal.quieten(answers=not getattr(module, "ANSWERS", False))
     invocation = Invocation(verb, options, literal, terminal)
     status = _run(module.run, invocation)
     if terminal.for_people and not invocation.json and getattr(module, "AGENT_WARNING", True):
@@ -167,12 +167,12 @@ def _warn_of_unprotected_agents(invocation: Invocation) -> None:
 
 def _run(command: Callable[[Invocation], int], invocation: Invocation) -> int:
     if getattr(invocation.options, "restores", False):
-        invocation.so_far = "the restore had not begun"
+        invocation.cancel_note = "the restore had not begun"
     try:
         return command(invocation)
     except KeyboardInterrupt as error:
-        if invocation.so_far is not None and not getattr(error, "__notes__", ()):
-            error.add_note(invocation.so_far)
+        if invocation.cancel_note is not None and not getattr(error, "__notes__", ()):
+            error.add_note(invocation.cancel_note)
         raise
 
 
@@ -200,7 +200,7 @@ def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:
 
 
 @contextmanager
-def _ending_like_ctrl_c() -> Iterator[None]:
+def _signals_as_ctrl_c() -> Iterator[None]:
     """SIGTERM and SIGHUP unwind like Ctrl-C, unless somebody already decided what they do."""
     taken: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
@@ -219,9 +219,15 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise EndRequest(number)
 
 
-def _hear_again(lost: sys.UnraisableHookArgs) -> None:
+def _raise_signal_again(lost: sys.UnraisableHookArgs) -> None:
     """A signal that came where Python drops every exception, such as in a callback while a module
     is loaded, is raised once more at the next call or return: neither lost nor told with a trace.
+
+    Why with `sys.setprofile`: it has to be raised in a frame outside the place that drops it. A
+    signal sent again from here (`signal.raise_signal`, `os.kill`) is handled before this function
+    returns, in this frame, and dropped again. A timer or a thread would have to guess when this
+    function has returned. Python calls a profile function at the next call or return in any
+    frame, and this one skips the frame of the hook.
     """
     error = lost.exc_value
     if not isinstance(error, KeyboardInterrupt):
@@ -230,7 +236,7 @@ def _hear_again(lost: sys.UnraisableHookArgs) -> None:
     again = EndRequest(error.number) if isinstance(error, EndRequest) else KeyboardInterrupt()
 
     def raise_it(frame: FrameType, event: str, argument: object) -> None:
-        if frame.f_code is not _hear_again.__code__:
+        if frame.f_code is not _raise_signal_again.__code__:
             sys.setprofile(None)
             raise again
 

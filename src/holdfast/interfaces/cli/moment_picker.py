@@ -22,15 +22,19 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.checkpoint_view import title
-from holdfast.interfaces.cli.diff_view import COLOURS, reading_lines
 from holdfast.interfaces.cli.log_table import session_mark
-from holdfast.interfaces.cli.screen import GONE, RESIZED, Screen, ScreenLine, cut
-from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, RED, Terminal, visible, visible_line
-from holdfast.interfaces.cli.text_layout import cell_width, fitting_words, padded
+from holdfast.interfaces.cli.screen import (
+    GONE,
+    MOST_LINES,
+    RESIZED,
+    Screen,
+    ScreenLine,
+    difference_lines,
+)
+from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, RED, Terminal, visible
+from holdfast.interfaces.cli.text_layout import cell_width, cut, fitting_words, padded
 from holdfast.interfaces.cli.wording import ago, count
 
-_MOST_LINES = 20_000
-_TAB = 4
 _FRAME_LINES = 3
 _WHEN, _CHANGE, _WHO = 16, 11, 16
 _NARROW, _NARROW_WHO = 100, 10
@@ -83,7 +87,7 @@ class MomentPicker:
 
     def pick(self) -> Checkpoint | None:
         """The moment that was chosen; None when somebody left without choosing."""
-        with self._screen.taken_over():
+        with self._screen.full_screen():
             while True:
                 shown = self._shown()
                 at = self._first_that_changes(shown) if self._at is None else self._at
@@ -121,7 +125,7 @@ class MomentPicker:
         if key == " ":
             turned = self._page is None and bool(shown)
             self._page, self._top = ([] if turned else None), 0
-            self._unread = islice(self._difference(shown[at]) if turned else (), _MOST_LINES)
+            self._unread = islice(self._difference(shown[at]) if turned else (), MOST_LINES)
         elif self._page is not None:
             self._top += self._by(key)
         elif key in _ERASE:
@@ -150,7 +154,7 @@ class MomentPicker:
     def _by(self, key: str) -> int:
         whole = max(self._body_lines() - 1, 1)
         steps = {"up": -1, "down": 1, "page up": -whole, "page down": whole}
-        return steps.get(key, 0) or {"home": -_MOST_LINES, "end": _MOST_LINES}.get(key, 0)
+        return steps.get(key, 0) or {"home": -MOST_LINES, "end": MOST_LINES}.get(key, 0)
 
     def _shown(self) -> list[Checkpoint]:
         wanted = self._typed.casefold()
@@ -257,9 +261,7 @@ class MomentPicker:
             if not affected:
                 yield ScreenLine("the workspace is as it was at this moment", (DIM,))
             shown = self._opened.diffs.of(one, None, changes)
-            for line in reading_lines(self._terminal, shown):
-                text = visible_line(line.data).expandtabs(_TAB)
-                yield ScreenLine(text, COLOURS[line.style])
+            yield from difference_lines(self._terminal, shown)
         except HoldfastError as error:
             yield ScreenLine(f"damaged: {visible(error.message)}", (RED,))
 

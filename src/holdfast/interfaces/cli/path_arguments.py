@@ -64,7 +64,7 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
     return relative
 
 
-def standing_in(base: Path, workspace: Path) -> bytes:
+def subdirectory_of(base: Path, workspace: Path) -> bytes:
     """Where in the workspace the command works; its top when that cannot be told."""
     return _below(os.path.realpath(os.fsencode(base)), os.fsencode(workspace)) or b""
 
@@ -72,7 +72,7 @@ def standing_in(base: Path, workspace: Path) -> bytes:
 def not_saved_here(terminal: Terminal, opened: Workspace) -> str | None:
     """A warning where the rules of the workspace leave out the current directory: "saved, nothing
     changed" is true then, and not what a person who has just worked there expects."""
-    inside = terminal.standing_in
+    inside = terminal.subdirectory
     if not inside or not opened.leaves_out(inside):
         return None
     return (

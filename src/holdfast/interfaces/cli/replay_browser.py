@@ -1,6 +1,8 @@
 """The interactive view of a replay: one step at a time, on a page that keys turn and scroll.
 
 draw what the position, the page and the scroll say → wait for a key → change one of the three
+
+Each page is made from the step alone. Damage is a line on the page, not the end of the walk.
 """
 
 from __future__ import annotations
@@ -19,8 +21,15 @@ from holdfast.domain.story import Message
 from holdfast.domain.tool_calls import call_words
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
-from holdfast.interfaces.cli.diff_view import COLOURS, notes, reading_lines
-from holdfast.interfaces.cli.screen import GONE, RESIZED, Screen, ScreenLine
+from holdfast.interfaces.cli.diff_view import changed_path, notes
+from holdfast.interfaces.cli.screen import (
+    GONE,
+    MOST_LINES,
+    RESIZED,
+    Screen,
+    ScreenLine,
+    difference_lines,
+)
 from holdfast.interfaces.cli.terminal import (
     BLUE,
     BOLD,
@@ -32,7 +41,6 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
     visible_bytes,
-    visible_line,
 )
 from holdfast.interfaces.cli.text_layout import fitting_words, wrapped
 from holdfast.interfaces.cli.wording import ago, count, percent
@@ -41,10 +49,8 @@ if TYPE_CHECKING:
     from holdfast.api.diffs import Diffs
     from holdfast.api.history import Replay
 
-MOST_LINES = 20_000
 _LONGEST_LINE = 2_000
 _MOST_MESSAGES = 200
-_TAB = 4
 _CHANGE_COLOURS = {"added": GREEN, "removed": RED, "modified": YELLOW, "renamed": CYAN}
 _ROLE_COLOURS = {"user": CYAN, "assistant": GREEN}
 
@@ -143,11 +149,8 @@ class Pages:
         since = f" since {short(before.id)}" if before is not None else ""
         yield ScreenLine(f"{count(len(changes), 'path')} changed{since}", (DIM,))
         for change in changes:
-            path = visible_bytes(change.path) + ("/" if change.is_directory else "")
-            if change.old_path is not None:
-                path = f"{visible_bytes(change.old_path)} → {path}"
             said = f" ({', '.join(notes(change))})" if notes(change) else ""
-            text = f"{change.type.value:<9} {path}{said}"
+            text = f"{change.type.value:<9} {changed_path(self._terminal, change)}{said}"
             yield ScreenLine(text, (_CHANGE_COLOURS[change.type.value],))
 
     def difference(self, width: int) -> Iterator[ScreenLine]:
@@ -156,8 +159,7 @@ class Pages:
         if not changes:
             yield ScreenLine("nothing changed with this step", (DIM,))
         shown = self._diffs.of(step.before, step.checkpoint, changes)
-        for line in reading_lines(self._terminal, shown):
-            yield ScreenLine(visible_line(line.data).expandtabs(_TAB), COLOURS[line.style])
+        yield from difference_lines(self._terminal, shown)
 
     def files(self, width: int) -> Iterator[ScreenLine]:
         found = self._replay.step.checkpoint
@@ -243,7 +245,7 @@ class Browser:
 
     def run(self) -> None:
         """Until somebody quits, or nobody is there any more."""
-        with self._screen.taken_over():
+        with self._screen.full_screen():
             while True:
                 self._draw()
                 key = self._screen.next_key()

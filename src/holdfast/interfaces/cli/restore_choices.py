@@ -104,7 +104,7 @@ def choose_patches(
     invocation: Invocation, opened: Workspace, request: RestoreRequest
 ) -> tuple[RestoreRequest, list[NumberedHunk]] | None:
     """The request for what was agreed to; None when that is nothing."""
-    if invocation.json or not can_ask(invocation):
+    if not can_ask(invocation):
         raise UsageError(
             "--patch asks about each change and needs a terminal",
             hint="name the hunks instead: holdfast restore REF PATH --hunk 1",
@@ -277,7 +277,7 @@ def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:
     """The keys of those that somebody wants."""
     if invocation.options.yes:
         return [key for key, _ in step.choices]
-    if step.choices and (invocation.json or not can_ask(invocation)):
+    if step.choices and not can_ask(invocation):
         lines = "; ".join(line for _, line in step.choices[:5])
         raise NeedsConfirmation(
             f"files outside the workspace would be changed, which needs confirmation: {lines}",

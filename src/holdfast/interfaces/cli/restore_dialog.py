@@ -19,10 +19,10 @@ from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, RestoreOutco
 from holdfast.domain.restore.plan import FAILED, Missing, RestorePlan
 from holdfast.domain.sessions import round_title
 from holdfast.domain.wording import reworded
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
 from holdfast.interfaces.cli.restore_view import (
-    doing,
-    noted_missing,
+    action_words,
+    missing_to_report,
     show_components_outcome,
     show_nothing_to_do,
     show_outcome,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from holdfast.api.views.restores import UndoneView
     from holdfast.api.workspace import Workspace
 
-PARTIAL = 3
 _MOST_LOOKED_FOR = 5
 _HINT = "look at it with --dry-run, and go ahead with --yes"
 
@@ -62,14 +61,14 @@ def restore_and_report(
     shown = None
     if invocation.options.yes:
         working = opened.restores.working_agents(request)
-        for warning in () if invocation.json else working:
-            invocation.terminal.warn(warning)
+        if not invocation.json:
+            invocation.terminal.warn(*working)
     else:
         shown = _confirm(invocation, opened, request, what)
-    invocation.so_far = None
-    with invocation.busy("restoring", opened), _answering_ctrl_c(invocation):
+    invocation.cancel_note = None
+    with invocation.busy("restoring", opened), _answer_to_ctrl_c(invocation):
         outcome = opened.restores.restore(request)
-    invocation.so_far = RESTORE_DONE if outcome.recorded else NOTHING_CHANGED
+    invocation.cancel_note = RESTORE_DONE if outcome.recorded else NOTHING_CHANGED
     reset = None
     if request.kind is OperationKind.RESET:
         reset = opened.rounds.reset_outcome(request.session_id, outcome)
@@ -82,10 +81,10 @@ def restore_and_report(
         )
     else:
         _show(invocation, opened, request, outcome, shown, what, steps_back)
-        _tell_of_head(invocation.terminal, opened, request, outcome)
+        _show_head(invocation.terminal, opened, request, outcome)
         show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
         if shown is None:
-            _tell_of_git(invocation.terminal, opened, request, outcome)
+            _show_other_references(invocation.terminal, opened, request, outcome)
         if reset is not None and reset.abandoned is not None:
             ended, begun = round_title(reset.abandoned), round_title(reset.new_round)
             line = f"  {ended} is abandoned; {begun} begins"
@@ -134,7 +133,7 @@ def _abandoning(opened: Workspace, request: RestoreRequest, plan: RestorePlan) -
     return opened.rounds.abandoned_by(request, plan)
 
 
-def _tell_of_head(
+def _show_head(
     terminal: Terminal, opened: Workspace, request: RestoreRequest, outcome: RestoreOutcome
 ) -> None:
     """After a restore of some paths HEAD is where it was, and these paths are unsaved changes."""
@@ -147,7 +146,7 @@ def _tell_of_head(
     terminal.sentence(terminal.paint(f"  HEAD is still {target_words(head)}; {saves}", DIM))
 
 
-def _tell_of_git(
+def _show_other_references(
     terminal: Terminal,
     opened: Workspace,
     request: RestoreRequest,
@@ -164,7 +163,7 @@ def _tell_of_git(
     terminal.sentence(f"  git: {visible(shown)}; to bring them back: {command}")
 
 
-def _typed_in_full(request: RestoreRequest, warning: str) -> str:
+def _with_git_command(request: RestoreRequest, warning: str) -> str:
     """`undo` and `redo` have no option about git: the command that has it."""
     if request.kind not in (OperationKind.UNDO, OperationKind.REDO):
         return warning
@@ -176,7 +175,7 @@ def _saved_elsewhere(
     opened: Workspace, missing: Sequence[Missing]
 ) -> list[tuple[bytes, Checkpoint]]:
     """The newest checkpoint that has each of the first few missing paths."""
-    noted = noted_missing(missing)[:_MOST_LOOKED_FOR]
+    noted = missing_to_report(missing)[:_MOST_LOOKED_FOR]
     if not noted:
         return []
     found = ((gone.path, opened.contents.newest_with(gone.path)) for gone in noted)
@@ -211,7 +210,7 @@ def _preview(
         return 0
     show_plan(invocation.terminal, request, plan, abandoned, what)
     show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))
-    _tell_of_git(invocation.terminal, opened, request)
+    _show_other_references(invocation.terminal, opened, request)
     if hunks:
         from holdfast.interfaces.cli.restore_choices import show_hunks
 
@@ -233,18 +232,18 @@ def _confirm(
     obstacles = plan.blocked or any(step.blocked for step in plan.components)
     if obstacles and not request.best_effort:
         return None
-    asks = not invocation.json and can_ask(invocation)
+    asks = can_ask(invocation)
     few = len(plan.affected_files) <= 1 and not others
     if few and not (asks and what is not None and plan.steps):
         return None
     if asks:
         aside = invocation.terminal.aside()
         show_plan(aside, request, plan, _abandoning(opened, request, plan), what)
-        _tell_of_git(aside, opened, request)
+        _show_other_references(aside, opened, request)
         _tell(aside, request, plan.warnings, answering=True)
     require_confirmation(
         invocation,
-        f"{doing(request, what)} changes {_changed(plan)} and needs confirmation",
+        f"{action_words(request, what)} changes {_changed(plan)} and needs confirmation",
         f"{request.kind.value.capitalize()}?",
         hint=_HINT,
     )
@@ -255,7 +254,7 @@ def _tell(
     terminal: Terminal, request: RestoreRequest, warnings: Iterable[str], *, answering: bool
 ) -> None:
     for warning in warnings:
-        words = reworded(warning, partial(_typed_in_full, request))
+        words = reworded(warning, partial(_with_git_command, request))
         terminal.tell(words, answering=answering)
 
 
@@ -266,7 +265,7 @@ def _changed(plan: RestorePlan) -> str:
 
 
 @contextmanager
-def _answering_ctrl_c(invocation: Invocation) -> Iterator[None]:
+def _answer_to_ctrl_c(invocation: Invocation) -> Iterator[None]:
     """The first Ctrl-C is answered on the screen before it unwinds anything, because rolling back
     may take a while; unless another handler decides what Ctrl-C does."""
     main = threading.current_thread() is threading.main_thread()

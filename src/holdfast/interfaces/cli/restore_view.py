@@ -23,7 +23,7 @@ from holdfast.domain.restore.plan import (
     count_steps,
 )
 from holdfast.domain.sessions import round_title
-from holdfast.interfaces.cli.checkpoint_view import shown_id
+from holdfast.interfaces.cli.checkpoint_view import show_more, shown_id
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -77,7 +77,7 @@ def summary(steps: Sequence[Step]) -> str:
     return f"{files}, {directories}" if counts.directories else files
 
 
-def doing(request: RestoreRequest, what: str | None = None) -> str:
+def action_words(request: RestoreRequest, what: str | None = None) -> str:
     """What is about to happen, as the beginning of a sentence; `what` an undo or redo is about."""
     if request.kind is OperationKind.UNDO:
         return f"undoing {visible(what or 'the last restore')}"
@@ -96,7 +96,7 @@ def show_plan(
     what: str | None = None,
 ) -> None:
     """`abandoned` is the round that a reset would end, `what` the step that an undo takes back."""
-    words = doing(request, what)
+    words = action_words(request, what)
     begin = words[0].upper() + words[1:]
     if plan.steps:
         terminal.sentence(f"{begin} would change this:")
@@ -174,9 +174,7 @@ def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> Non
     for step in steps[:limit]:
         word = terminal.paint(f"{step.type.value:<8}", _COLOURS[step.type])
         terminal.sentence(f"  {word} {terminal.path(step.path)}")
-    if len(steps) > limit:
-        more = f"  … and {len(steps) - limit:,} more (--json lists all)"
-        terminal.sentence(terminal.paint(more, DIM))
+    show_more(terminal, len(steps) - limit)
 
 
 def _changed(outcome: RestoreOutcome) -> str:
@@ -224,12 +222,9 @@ def show_outcome(
     saved = shown_id(terminal, outcome.safety)
     if steps_back > 1:
         back = f"restore {saved}"
-    terminal.sentence(
-        terminal.paint(
-            f"  what was there before is saved as {saved}; back: holdfast {back}{terminal.sure}",
-            DIM,
-        )
-    )
+    way = f"holdfast {back}{terminal.yes_flag}"
+    words = f"  what was there before is saved as {saved}; back: {way}"
+    terminal.sentence(terminal.paint(words, DIM))
 
 
 def show_nothing_to_do(
@@ -252,15 +247,12 @@ def show_nothing_to_do(
 
 def show_kept(terminal: Terminal, kept: Sequence[Kept]) -> None:
     """Nothing to act on: the restore did what it should."""
-    limit = _MOST_NAMED
-    for each in kept[:limit]:
+    for each in kept[:_MOST_NAMED]:
         terminal.sentence(f"  kept: {terminal.path(each.path)} ({visible(each.reason)})")
-    if len(kept) > limit:
-        more = f"  … and {len(kept) - limit:,} more kept (--json lists all)"
-        terminal.sentence(terminal.paint(more, DIM))
+    show_more(terminal, len(kept) - _MOST_NAMED, "more kept (--json lists all)")
 
 
-def noted_missing(missing: Sequence[Missing]) -> list[Missing]:
+def missing_to_report(missing: Sequence[Missing]) -> list[Missing]:
     """Without caches."""
     return [gone for gone in missing if not gone.by_default]
 
@@ -274,7 +266,7 @@ def show_where_missing(terminal: Terminal, found: Sequence[tuple[bytes, Checkpoi
 
 def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
     """One line: what the checkpoint left out and is gone. Caches are left to --json."""
-    noted = noted_missing(missing)
+    noted = missing_to_report(missing)
     if not noted:
         return
     names = ", ".join(terminal.path(gone.path) for gone in noted[:_MOST_NAMED])
@@ -287,12 +279,7 @@ def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
 def show_problems(
     terminal: Terminal, title: str, problems: Sequence[PathProblem | Kept | Blocked]
 ) -> None:
-    if not problems:
-        return
-    limit = _MOST_LINES
-    for problem in problems[:limit]:
-        label = terminal.paint(f"{title}:", YELLOW)
+    label = terminal.paint(f"{title}:", YELLOW)
+    for problem in problems[:_MOST_LINES]:
         terminal.sentence(f"  {label} {terminal.path(problem.path)} ({visible(problem.reason)})")
-    if len(problems) > limit:
-        more = f"  … and {len(problems) - limit:,} more (--json lists all)"
-        terminal.sentence(terminal.paint(more, DIM))
+    show_more(terminal, len(problems) - _MOST_LINES)

@@ -16,9 +16,14 @@ import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.interfaces.cli.text_layout import cell_width, pieces
+from holdfast.interfaces.cli.diff_view import COLOURS, reading_lines
+from holdfast.interfaces.cli.terminal import Terminal, visible_line
+from holdfast.interfaces.cli.text_layout import cut
+
+if TYPE_CHECKING:
+    from holdfast.api.diffs import Difference
 
 ESCAPE = "escape"
 _NAMES = {
@@ -41,6 +46,9 @@ _BEGIN_PICTURE, _END_PICTURE = "\x1b[?2026h", "\x1b[?2026l"
 _LONGEST_ESCAPE_S = 0.05
 _READ_BYTES = 1024
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_TAB = 4
+MOST_LINES = 20_000
+"""Nobody scrolls further."""
 RESIZED = "resized"
 GONE = "gone"
 
@@ -123,15 +131,14 @@ class Screen:
         self._wake_read, self._wake_write = -1, -1
 
     @contextmanager
-    def taken_over(self) -> Iterator[None]:
+    def full_screen(self) -> Iterator[None]:
         before = termios.tcgetattr(self._keyboard)
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         # A signal that comes just before the wait would else be seen only after the next key.
         woken_before = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         handlers = {
-            number: signal.signal(number, _take_note)
-            for number in (signal.SIGWINCH, signal.SIGCONT)
+            number: signal.signal(number, _ignore) for number in (signal.SIGWINCH, signal.SIGCONT)
         }
         try:
             self._set_modes()
@@ -221,15 +228,11 @@ class Screen:
             data = data[os.write(self._display, data) :]
 
 
-def _take_note(number: int, frame: FrameType | None) -> None:
+def _ignore(number: int, frame: FrameType | None) -> None:
     """That it came is read from the wake-up handle; without a handler nothing would be there."""
 
 
-def cut(text: str, columns: int) -> str:
-    """As much of a line as fits, with a mark where something is missing."""
-    if cell_width(text) <= columns:
-        return text
-    mark = "…" if columns > 1 else ""
-    start = next(pieces(text, columns - len(mark))) if columns > 0 else ""
-    # One character alone can be wider than all the room there is.
-    return start + mark if cell_width(start + mark) <= columns else ""
+def difference_lines(terminal: Terminal, difference: Difference) -> Iterator[ScreenLine]:
+    """As `diff` shows it."""
+    for line in reading_lines(terminal, difference):
+        yield ScreenLine(visible_line(line.data).expandtabs(_TAB), COLOURS[line.style])

@@ -19,6 +19,7 @@ from typing import Any
 from holdfast.domain.errors import InvalidSetting, UsageError
 from holdfast.domain.settings.schema import DEFAULTS, HELP, KEYS, USER_ONLY, check_setting
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.standard_input import agrees, can_ask
 
 _HEAD = """\
 # Settings of {workspace}
@@ -55,14 +56,12 @@ def _edited(
     invocation: Invocation, file: Path, check: Callable[[Path], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """What the file says when it is valid; a person is asked whether to mend it."""
-    from holdfast.interfaces.cli.standard_input import agrees, can_ask
-
     while True:
         _run_editor(invocation, file)
         try:
             return check(file)
         except InvalidSetting as error:
-            if invocation.json or not can_ask(invocation):
+            if not can_ask(invocation):
                 raise
             invocation.terminal.fail(error.message, error.hint)
             if not agrees(invocation, "Edit again?"):

@@ -38,7 +38,7 @@ _TAB = 8
 _NARROWEST = 70
 
 
-class Look(NamedTuple):
+class ChangeStyle(NamedTuple):
     """How a changed line of one side is marked, with colours and without."""
 
     sign: str
@@ -48,12 +48,16 @@ class Look(NamedTuple):
 
 class Theme(NamedTuple):
     syntax: str
-    removed: Look
-    added: Look
+    removed: ChangeStyle
+    added: ChangeStyle
 
 
-_DARK = Theme("ansi_dark", Look("-", "red", "on #3b1419"), Look("+", "green", "on #12331c"))
-_LIGHT = Theme("ansi_light", Look("-", "red", "on #ffd7d7"), Look("+", "green", "on #d7ffd7"))
+_DARK = Theme(
+    "ansi_dark", ChangeStyle("-", "red", "on #3b1419"), ChangeStyle("+", "green", "on #12331c")
+)
+_LIGHT = Theme(
+    "ansi_light", ChangeStyle("-", "red", "on #ffd7d7"), ChangeStyle("+", "green", "on #d7ffd7")
+)
 
 
 class Side(NamedTuple):
@@ -141,15 +145,15 @@ def _table(hunk: Hunk, name: str, width: int, theme: Theme) -> Table:
     return table
 
 
-def _cells(side: Side | None, look: Look, digits: int, width: int) -> tuple[Text, Text]:
+def _cells(side: Side | None, style: ChangeStyle, digits: int, width: int) -> tuple[Text, Text]:
     if side is None:
         return Text(""), Text("")
     if not side.changed:
         return Text(f"{side.number:>{digits}}", style="dim"), side.text
     text = side.text.copy()
     text.pad_right(max(width - text.cell_len, 0))
-    text.stylize(look.background)
-    return Text(f"{side.number:>{digits}}{look.sign}", style=look.colour), text
+    text.stylize(style.background)
+    return Text(f"{side.number:>{digits}}{style.sign}", style=style.colour), text
 
 
 def _pairs(hunk: Hunk, name: str, syntax: str) -> Iterator[tuple[Side | None, Side | None]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import select
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from holdfast.domain.errors import KeyNeeded, NeedsConfirmation, Refused, UsageError
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
@@ -47,18 +47,20 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
     """Return when `--yes` was given or somebody at a terminal agrees; raise otherwise."""
     if invocation.options.yes:
         return
-    if invocation.json or not can_ask(invocation):
+    if not can_ask(invocation):
         raise NeedsConfirmation(what, hint=hint)
     if not agrees(invocation, question):
         raise Refused("not confirmed: nothing was changed")
 
 
-def agrees(invocation: Invocation, question: str, *, so_far: str = "nothing was changed") -> bool:
-    """What a person at the terminal says; `so_far` is what Ctrl-C reports."""
+def agrees(
+    invocation: Invocation, question: str, *, cancel_note: str = "nothing was changed"
+) -> bool:
+    """What a person at the terminal says; `cancel_note` is what Ctrl-C reports."""
     invocation.terminal.flush()
     answer = ""
     try:
-        with invocation.waiting(so_far):  # from when the question can be seen
+        with invocation.waiting(cancel_note):  # from when the question can be seen
             invocation.terminal.err.write(f"{question} [y/N] ")
             invocation.terminal.err.flush()
             answer = typed_line()
@@ -69,20 +71,18 @@ def agrees(invocation: Invocation, question: str, *, so_far: str = "nothing was 
 
 
 def can_ask(invocation: Invocation) -> bool:
-    """Whether a person sees the question and can answer it."""
-    try:
-        return (
-            sys.stdin is not None and sys.stdin.isatty() and bool(invocation.terminal.err.isatty())
-        )
-    except ValueError:  # closed
-        return False
+    """Whether a person sees the question and can answer it; never with --json."""
+    return not invocation.json and _is_terminal(sys.stdin) and _is_terminal(invocation.terminal.err)
 
 
 def has_keyboard(invocation: Invocation) -> bool:
     """Whether a whole screen can be shown to somebody who presses keys."""
+    return invocation.terminal.out_is_live and not invocation.json and _is_terminal(sys.stdin)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
     try:
-        live = invocation.terminal.out_is_live and not invocation.json
-        return live and sys.stdin is not None and sys.stdin.isatty()
+        return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False
 

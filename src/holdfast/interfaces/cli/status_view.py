@@ -105,7 +105,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _show_store(terminal, status, listed=listed)
     if status.watch is not None and (not status.watch["watched"] or status.watch["differences"]):
         _fact(terminal, "watch", *_watch_words(status.watch))
-    _fact(terminal, "next", Part(next_words(status, now, terminal.sure)))
+    _fact(terminal, "next", Part(next_words(status, now, terminal.yes_flag)))
     if listed:
         list_skipped(terminal, status.found.skipped)
 
@@ -144,7 +144,7 @@ def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
     last = status.found.last
     if status.found.redo is not None:
         what = Part(f"undid {visible(status.found.redo)}", elastic=True)
-        _fact(terminal, "last", what, Part(f"  (holdfast redo{terminal.sure})", (DIM,)))
+        _fact(terminal, "last", what, Part(f"  (holdfast redo{terminal.yes_flag})", (DIM,)))
         return
     if last is None:
         return
@@ -154,7 +154,7 @@ def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
         _fact(terminal, "last", *parts)
         return
     if not terminal.for_people:
-        parts.append(Part(f"  take it back: holdfast undo{terminal.sure}"))
+        parts.append(Part(f"  take it back: holdfast undo{terminal.yes_flag}"))
     elif last.is_in_wrecked_turn(now) or not last.is_wreck(now):  # else it is the next step
         parts.append(Part("  (holdfast undo)", (DIM,)))
     _fact(terminal, "last", *parts)
@@ -232,7 +232,7 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
                 terminal.line("  none of its files was there before, and none is there now")
                 continue
             paths = "".join(f" {terminal.typed(path)}" for path in left)
-            way = f"{short(one.checkpoint)}{paths}{chosen}{terminal.sure}"
+            way = f"{short(one.checkpoint)}{paths}{chosen}{terminal.yes_flag}"
             terminal.line(f"  put it back: holdfast restore {way}")
         terminal.line(f"  or leave it as it is: holdfast attempt --keep{chosen}")
 

@@ -62,7 +62,7 @@ def visible_line(data: bytes) -> str:
     return "\t".join(visible(part) for part in data.decode("utf-8", "surrogateescape").split("\t"))
 
 
-def _told(message: str) -> str:
+def _with_visible_bytes(message: str) -> str:
     """A message may quote what was typed; a byte that was not UTF-8 is shown as that byte."""
     return re.sub(_QUOTED_BYTE, r"\\x\1", visible(message))
 
@@ -77,47 +77,11 @@ def _written_out(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def broken(text: str, width: int, hang: int | None = None) -> str:
-    """The text in rows of at most so many cells, broken between words; a word that is longer, such
-    as a path, is left whole, and so is a command where it fits a row."""
-    from holdfast.interfaces.cli.text_layout import cell_width
-
-    if len(text) <= width and text.isascii():
-        return text
-    bare = unpainted(text)
-    indent = len(bare) - len(bare.lstrip(" ")) + 2 if hang is None else hang
-    rows, used = [""], 0
-    for unit in _units(text, width - indent):
-        needed = cell_width(unpainted(unit))
-        if used > indent and used + needed > width and unit.strip():
-            rows[-1] = rows[-1].rstrip(" ")
-            rows.append(" " * indent)
-            used = indent
-        rows[-1] += unit
-        used += needed + 1
-        rows[-1] += " "
-    return "\n".join([*rows[:-1], rows[-1][:-1]])
-
-
-def _units(text: str, room: int) -> Iterator[str]:
-    """Words; those of a command belong together up to the next punctuation mark."""
-    words = text.split(" ")
-    while words:
-        length = 1
-        if unpainted(words[0]).lstrip("(") == "holdfast":
-            ends = (n for n, word in enumerate(words, 1) if unpainted(word)[-1:] in (*";,.)", ""))
-            length = next(ends, len(words))
-            if len(unpainted(" ".join(words[:length]))) > room:
-                length = 1
-        yield " ".join(words[:length])
-        del words[:length]
-
-
 class OutputFailed(OSError):
     """Standard output could not be written: the answer is lost, not the work."""
 
 
-class _telling_output_apart:  # noqa: N801 - used like a function
+class _output_errors:  # noqa: N801 - used like a function
     """Turns an error of the output into one that nobody takes for an error of the work. A class,
     because it surrounds every line."""
 
@@ -148,7 +112,7 @@ class Terminal:
         self.out_colour = self._has_colour(self.out)
         self.err_colour = self._has_colour(self.err)
         self.for_people = self._is_terminal(self.out) or self._forced()
-        self.standing_in = b""
+        self.subdirectory = b""
         self._hushed = False
         self._sized_by = self.out
         self.out_is_live = self._is_terminal(self.out) and not self._is_dumb()
@@ -161,7 +125,7 @@ class Terminal:
         elif when == "never":
             self.out_colour = self.err_colour = False
 
-    def hush(self, *, answers: bool) -> None:
+    def quieten(self, *, answers: bool) -> None:
         """`--quiet`: no notes; with `answers`, nothing on standard output either."""
         self._hushed = True
         self.err_is_live = False
@@ -197,25 +161,27 @@ class Terminal:
     def aside(self) -> Terminal:
         """The same with everything on standard error, for what is not the answer itself."""
         same = Terminal(self.err, self.err, self._environment)
-        same.standing_in = self.standing_in
+        same.subdirectory = self.subdirectory
         same.err_colour = same.out_colour = self.err_colour
         return same
 
     def path(self, path: bytes) -> str:
         """A path of the workspace as it can be typed where the command was started."""
-        if not self.standing_in:
+        if not self.subdirectory:
             return visible_bytes(path)
-        return visible_bytes(os.path.relpath(b"/" + path, b"/" + self.standing_in))
+        return visible_bytes(os.path.relpath(b"/" + path, b"/" + self.subdirectory))
 
     def typed(self, path: bytes) -> str:
         """The same as one word of a command line."""
         from holdfast.domain.paths import typed
 
-        inside = os.path.relpath(b"/" + path, b"/" + self.standing_in) if self.standing_in else path
+        inside = (
+            os.path.relpath(b"/" + path, b"/" + self.subdirectory) if self.subdirectory else path
+        )
         return typed(inside)
 
     @property
-    def sure(self) -> str:
+    def yes_flag(self) -> str:
         """Behind a command that asks before it acts, where nobody is there to be asked."""
         return "" if self.for_people else " --yes"
 
@@ -237,16 +203,16 @@ class Terminal:
     def sentence(self, text: str, *, hang: int | None = None) -> None:
         """A line that may be longer than a row: on a terminal it is broken between words, and goes
         on in column `hang`, or a little to the right of where it began."""
-        self.line(broken(text, self.width, hang) if self.for_people else text)
+        self.line(self._broken(text, hang) if self.for_people else text)
 
     def write(self, text: str) -> None:
         """On standard output; `OutputFailed` when that takes nothing any more."""
-        with _telling_output_apart():
+        with _output_errors():
             self.out.write(text)
 
     def write_bytes(self, data: bytes) -> None:
         """Exactly these bytes; what was written as text has to be flushed before."""
-        with _telling_output_apart():
+        with _output_errors():
             self.out.buffer.write(data)
 
     def note(self, text: str, *codes: str) -> None:
@@ -255,9 +221,10 @@ class Terminal:
             return
         self._say(_painted(text, codes) if self.err_colour and codes else text)
 
-    def warn(self, text: str) -> None:
+    def warn(self, *texts: str) -> None:
         label = _painted("warning:", (BOLD, YELLOW)) if self.err_colour else "warning:"
-        self._say(f"{label} {visible(text)}")
+        for text in texts:
+            self._say(f"{label} {visible(text)}")
 
     def tell(self, warning: str, *, answering: bool = False) -> None:
         """A warning, or a remark in passing; `answering`: the remark is part of the answer."""
@@ -273,18 +240,25 @@ class Terminal:
     def fail(self, message: str, hint: str | None) -> None:
         """What went wrong, and the way out of it."""
         label = _painted("error:", (BOLD, RED)) if self.err_colour else "error:"
-        self._say(f"{label} {_told(message)}")
+        self._say(f"{label} {_with_visible_bytes(message)}")
         if hint:
             label = _painted("hint:", (BOLD, CYAN)) if self.err_colour else "hint:"
-            self._say(f"{label} {_told(hint)}")
+            self._say(f"{label} {_with_visible_bytes(hint)}")
 
     def _say(self, text: str) -> None:
         """On standard error, broken between words if that is a terminal."""
         is_terminal = self._is_terminal(self.err)
-        self.err.write((broken(text, self.width) if is_terminal else text) + "\n")
+        self.err.write((self._broken(text) if is_terminal else text) + "\n")
+
+    def _broken(self, text: str, hang: int | None = None) -> str:
+        if len(text) <= self.width and text.isascii():
+            return text  # almost always
+        from holdfast.interfaces.cli.text_layout import broken
+
+        return broken(text, self.width, hang)
 
     def flush(self) -> None:
-        with _telling_output_apart():
+        with _output_errors():
             self.out.flush()
         self.err.flush()
 

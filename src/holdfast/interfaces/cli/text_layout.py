@@ -1,4 +1,4 @@
-"""Text measured in the cells of a terminal, wrapped, cut, and fitted on one row.
+"""Text measured in the cells of a terminal: wrapped, broken, cut, and fitted on one row.
 
 Wide characters take two cells, combining marks none. A row is fitted in this order:
 
@@ -53,10 +53,13 @@ def fitted(parts: Sequence[Part], width: int) -> list[Part]:
 
 
 def cut(text: str, cells: int) -> str:
-    """The text in at most so many cells, with a sign that there was more."""
+    """As much of the text as fits into so many cells, with a sign that there was more."""
     if cell_width(text) <= cells:
         return text
-    return next(pieces(text, cells - 1)).rstrip() + "…"
+    mark = "…" if cells > 1 else ""
+    start = next(pieces(text, cells - len(mark))).rstrip() if cells > 0 else ""
+    # One character alone can be wider than all the room there is.
+    return start + mark if cell_width(start + mark) <= cells else ""
 
 
 def cut_middle(text: str, cells: int) -> str:
@@ -131,3 +134,35 @@ def _width(character: str) -> int:
     if category(character) in _JOINED:
         return 0
     return 2 if east_asian_width(character) in "WF" else 1
+
+
+def broken(text: str, width: int, hang: int | None = None) -> str:
+    """The text in rows of at most so many cells, broken between words; a word that is longer, such
+    as a path, is left whole, and so is a command where it fits a row."""
+    bare = unpainted(text)
+    indent = len(bare) - len(bare.lstrip(" ")) + 2 if hang is None else hang
+    rows, used = [""], 0
+    for unit in _units(text, width - indent):
+        needed = cell_width(unpainted(unit))
+        if used > indent and used + needed > width and unit.strip():
+            rows[-1] = rows[-1].rstrip(" ")
+            rows.append(" " * indent)
+            used = indent
+        rows[-1] += unit
+        used += needed + 1
+        rows[-1] += " "
+    return "\n".join([*rows[:-1], rows[-1][:-1]])
+
+
+def _units(text: str, room: int) -> Iterator[str]:
+    """Words; those of a command belong together up to the next punctuation mark."""
+    words = text.split(" ")
+    while words:
+        length = 1
+        if unpainted(words[0]).lstrip("(") == "holdfast":
+            ends = (n for n, word in enumerate(words, 1) if unpainted(word)[-1:] in (*";,.)", ""))
+            length = next(ends, len(words))
+            if len(unpainted(" ".join(words[:length]))) > room:
+                length = 1
+        yield " ".join(words[:length])
+        del words[:length]

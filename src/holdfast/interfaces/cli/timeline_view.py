@@ -29,7 +29,7 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
-from holdfast.interfaces.cli.text_layout import cell_width
+from holdfast.interfaces.cli.text_layout import cell_width, cut
 from holdfast.interfaces.cli.wording import first_line, moment, percent, when_words
 
 _LANE_COLOURS = (CYAN, MAGENTA, BLUE, YELLOW, GREEN, RED)
@@ -177,22 +177,10 @@ def _fitted(terminal: Terminal, words: Iterable[tuple[str, tuple[str, ...]]], wi
         room = left - (1 if parts else 0)
         if room < 1:
             break
-        shown = _cut(text, room)
+        shown = cut(text, room)
         left = room - cell_width(shown)
-        parts.append(terminal.paint(shown, *codes) if codes else shown)
+        parts.append(terminal.paint(shown, *codes))
     return " ".join(parts)
-
-
-def _cut(text: str, width: int) -> str:
-    if cell_width(text) <= width:
-        return text
-    kept, used = "", 1
-    for character in text:
-        used += cell_width(character)
-        if used > width:
-            break
-        kept += character
-    return kept + "…"
 
 
 def _line(text: str) -> str:
@@ -203,10 +191,9 @@ def _colour(lane: int) -> str:
     return _LANE_COLOURS[lane % len(_LANE_COLOURS)]
 
 
-def show_rounds(
-    terminal: Terminal, rounds: Sequence[Round], now: datetime, chosen: str = ""
-) -> None:
-    """Newest first, one line each, with the way back to what was abandoned."""
+def show_rounds(terminal: Terminal, rounds: Sequence[Round], now: datetime, chosen: str) -> None:
+    """Newest first, one line each, with the way back to what was abandoned. `chosen` is how a
+    command says that it is about this session."""
     for one in reversed(rounds):
         ended = one.ended_at_ns
         at = moment(one.started_at_ns if ended is None else ended)

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
+from holdfast.interfaces.cli.terminal import DIM, visible, visible_bytes
+from holdfast.interfaces.cli.wording import count, first_line
 
 if TYPE_CHECKING:
     from holdfast.api.exchange import AcceptRange
@@ -74,7 +77,7 @@ def run(invocation: Invocation) -> int:
             return 0
         wish = CommitWish(acceptance.message, edit=options.edit)
         shown = False
-        if _asks(invocation):
+        if not options.yes and can_ask(invocation):
             outcome = opened.git.preview(acceptance)
             outcome.plan.require_clear()
             _ask(invocation, acceptance.range, outcome)
@@ -90,19 +93,10 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _asks(invocation: Invocation) -> bool:
-    from holdfast.interfaces.cli.standard_input import can_ask
-
-    return not invocation.options.yes and not invocation.json and can_ask(invocation)
-
-
 def _ask(invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome) -> None:
-    from holdfast.interfaces.cli.standard_input import require_confirmation
-
     aside = invocation.terminal.aside()
     _show_plan(aside, chosen, outcome)
-    for warning in outcome.warnings:
-        aside.warn(warning)
+    aside.warn(*outcome.warnings)
     require_confirmation(invocation, "a commit", "Commit?", hint="go ahead with --yes")
 
 
@@ -114,9 +108,6 @@ def _report(
 
         invocation.emit(accept_view(chosen, outcome, invocation.elapsed_ms))
         return
-    from holdfast.interfaces.cli.terminal import DIM, visible
-    from holdfast.interfaces.cli.wording import count, first_line
-
     terminal = invocation.terminal
     if outcome.commit is None:
         _show_plan(terminal, chosen, outcome)
@@ -129,16 +120,12 @@ def _report(
             _show_left_out(terminal, outcome)
         terminal.sentence(terminal.paint(f"  take it back: {outcome.undo}", DIM))
     if not shown:
-        for warning in outcome.warnings:
-            terminal.warn(warning)
+        terminal.warn(*outcome.warnings)
     if outcome.commit is None:
         terminal.sentence("Nothing was changed (dry run).")
 
 
 def _show_plan(terminal: Terminal, chosen: AcceptRange, outcome: AcceptOutcome) -> None:
-    from holdfast.interfaces.cli.terminal import visible, visible_bytes
-    from holdfast.interfaces.cli.wording import count
-
     plan = outcome.plan
     branch = visible_bytes((plan.branch or b"HEAD").removeprefix(b"refs/heads/"))
     made = [one for one in chosen.checkpoints if not one.kind.is_record] or chosen.checkpoints
@@ -157,8 +144,6 @@ def _show_plan(terminal: Terminal, chosen: AcceptRange, outcome: AcceptOutcome) 
 
 
 def _show_left_out(terminal: Terminal, outcome: AcceptOutcome) -> None:
-    from holdfast.interfaces.cli.terminal import visible_bytes
-
     left_out = outcome.plan.left_out
     if left_out:
         terminal.sentence("not part of it:")

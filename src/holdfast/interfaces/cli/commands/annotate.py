@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.checkpoint_view import identifier
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.standard_input import text_on_standard_input
 
 
 def configure(parser: Parser) -> None:
@@ -29,8 +31,6 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.views.checkpoints import annotation_view
-    from holdfast.interfaces.cli.checkpoint_view import identifier
-    from holdfast.interfaces.cli.standard_input import text_on_standard_input
 
     words = invocation.at_most(2, "a checkpoint", "a text")
     if len(words) < 2:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.sessions import round_title
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.checkpoint_view import identifier
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.terminal import DIM
+from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
     from holdfast.api.sessions import ApproveOutcome
-
-_PARTIAL = 3
 
 
 def configure(parser: Parser) -> None:
@@ -52,21 +53,17 @@ def run(invocation: Invocation) -> int:
 
             invocation.terminal.sentence("some paths could not be read properly:")
             list_first_skipped(invocation.terminal, unread)
-    return _PARTIAL if unread else 0
+    return PARTIAL if unread else 0
 
 
 def _show(invocation: Invocation, outcome: ApproveOutcome) -> None:
-    from holdfast.interfaces.cli.checkpoint_view import identifier
-    from holdfast.interfaces.cli.terminal import DIM
-    from holdfast.interfaces.cli.wording import count, duration
-
     terminal = invocation.terminal
     words = count(outcome.count, "checkpoint")
     terminal.sentence(
         f"{terminal.tick} Approved {round_title(outcome.merged)} at "
         f"{identifier(terminal, outcome.approved)}: {words}, {duration(invocation.elapsed_ms)}"
     )
-    again = invocation.chosen_session + terminal.sure
+    again = invocation.chosen_session + terminal.yes_flag
     begun = round_title(outcome.new_round)
     back = f"  {begun} begins; back to here at any time: holdfast reset{again}"
     terminal.sentence(terminal.paint(back, DIM))

@@ -6,8 +6,10 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import CommandNotFound, CommandNotRunnable, UsageError
+from holdfast.domain.ids import short
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import YELLOW, visible
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
@@ -103,8 +105,6 @@ def _not_run(
     """With the statuses that `env` and shells give, which are none of holdfast's own."""
     hint = "nothing was changed, and nothing was saved"
     if attempt is not None:
-        from holdfast.domain.ids import short
-
         hint = (
             f"nothing was changed; the checkpoint made before it stays: {short(attempt.checkpoint)}"
         )
@@ -129,8 +129,6 @@ def _run_command(invocation: Invocation) -> int:
 
 
 def _keep(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.terminal import visible
-
     invocation.at_most(0)
     with invocation.open() as opened:
         kept = opened.edits.keep_interrupted(invocation.session(opened))
@@ -152,14 +150,11 @@ def _tell(invocation: Invocation, opened: Workspace, attempt: Activity, status: 
 
         invocation.emit(attempt_view(attempt, status, invocation.elapsed_ms))
         return
-    from holdfast.domain.ids import short
-    from holdfast.interfaces.cli.terminal import YELLOW
-
     aside = invocation.terminal.aside()
     if status == 0:
         mark, said = aside.tick, f"kept; before it: {short(attempt.checkpoint)}"
     else:
         mark = aside.paint("↩", YELLOW)
-        undo = f"holdfast undo{invocation.chosen_session}{aside.sure}"
+        undo = f"holdfast undo{invocation.chosen_session}{aside.yes_flag}"
         said = f"taken back: the command ended with {status} (the failed state: {undo})"
     aside.line(f"{mark} {said}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.domain.errors import NewerStore, StoreDamaged, StoreMissing
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, RED, Terminal, visible
@@ -71,7 +72,6 @@ def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
 
 def _find_problems(invocation: Invocation) -> list[Problem]:
     """A store that is too damaged to be opened is a problem found, not a failed check."""
-    from holdfast.domain.errors import NewerStore, StoreDamaged, StoreMissing
     from holdfast.domain.repair_plan import Problem
 
     problems: list[Problem] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW, visible
 from holdfast.interfaces.cli.wording import count, duration
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.outcomes import SaveOutcome
 
-_PARTIAL = 3
 _EXAMPLE = 'say why: holdfast checkpoint "before the refactor"'
 
 
@@ -84,18 +83,18 @@ def run(invocation: Invocation) -> int:
             others = opened.contents.component_summary(outcome.checkpoint)
         back = "" if invocation.json else _reference(opened, outcome.checkpoint)
         git = _git(opened, outcome) if invocation.json else None
-        if invocation.terminal.standing_in:
-            outcome = _seen_from_there(invocation, opened, outcome)
+        if invocation.terminal.subdirectory:
+            outcome = _with_directory_warning(invocation, opened, outcome)
     if invocation.json:
         from holdfast.api.views.checkpoints import saved_view
 
         invocation.emit(saved_view(outcome, invocation.elapsed_ms, git))
     else:
         _show(invocation, outcome, others, back)
-    return _PARTIAL if outcome.failures or outcome.degraded else 0
+    return PARTIAL if outcome.failures or outcome.degraded else 0
 
 
-def _seen_from_there(
+def _with_directory_warning(
     invocation: Invocation, opened: Workspace, outcome: SaveOutcome
 ) -> SaveOutcome:
     from holdfast.interfaces.cli.path_arguments import not_saved_here

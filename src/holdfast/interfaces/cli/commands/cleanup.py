@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.checkpoint_view import identifier, show_saved_first, title
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.standard_input import agrees, can_ask, require_confirmation
 from holdfast.interfaces.cli.terminal import DIM, visible
 from holdfast.interfaces.cli.wording import count, size
 
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
     from holdfast.domain.ids import CheckpointId
     from holdfast.domain.retention import Decision
-
-_DONE_IN_PART = 3
 
 
 def configure(parser: Parser) -> None:
@@ -73,12 +73,10 @@ def run(invocation: Invocation) -> int:
 
 def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     """Nothing to delete needs no question."""
-    from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
-
     going = [decision for decision in decisions if not decision.keep]
     if not going:
         return
-    if not invocation.json and can_ask(invocation):
+    if can_ask(invocation):
         _show(invocation, going)
     gone = count(len(going), "checkpoint")
     require_confirmation(
@@ -91,9 +89,6 @@ def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
 
 def _offer_more(invocation: Invocation, opened: Workspace) -> None:
     """A store that is over its budget even so: only a person at a terminal decides what goes."""
-    from holdfast.interfaces.cli.checkpoint_view import identifier, title
-    from holdfast.interfaces.cli.standard_input import agrees, can_ask
-
     going = opened.upkeep.over_budget() if can_ask(invocation) else ()
     if not going:
         return
@@ -102,14 +97,13 @@ def _offer_more(invocation: Invocation, opened: Workspace) -> None:
         terminal.sentence(f"{identifier(terminal, one)} {title(one)}")
     gone = count(len(going), "checkpoint")
     question = f"The store is over its budget. Delete {gone} of ended sessions too?"
-    if agrees(invocation, question, so_far="only expired checkpoints were deleted"):
+    if agrees(invocation, question, cancel_note="only expired checkpoints were deleted"):
         deleted, freed = opened.upkeep.evict(going)
         terminal.sentence(f"Deleted {count(deleted, 'checkpoint')}; {size(freed)} freed")
 
 
 def _clean_stores(invocation: Invocation) -> int:
     from holdfast.api.stores import lost_stores, remove_store
-    from holdfast.interfaces.cli.standard_input import require_confirmation
 
     terminal = invocation.terminal
     found = lost_stores()
@@ -158,9 +152,9 @@ def _clean_stores(invocation: Invocation) -> int:
         terminal.sentence(f"Would delete {stores}; {size(total)} would be free")
     else:
         terminal.sentence(f"Deleted {count(len(removed), 'store')}; {size(freed)} freed")
-    for warning in () if invocation.json else warnings:
-        terminal.warn(warning)
-    return _DONE_IN_PART if warnings and not invocation.options.dry_run else 0
+    if not invocation.json:
+        terminal.warn(*warnings)
+    return PARTIAL if warnings and not invocation.options.dry_run else 0
 
 
 def _answer(
@@ -173,8 +167,6 @@ def _answer(
     warnings: Sequence[str] = (),
     saved_first: CheckpointId | None = None,
 ) -> int:
-    from holdfast.interfaces.cli.checkpoint_view import show_saved_first
-
     if invocation.json:
         from holdfast.api.views.upkeep import cleanup_view
 
@@ -187,7 +179,7 @@ def _answer(
             warnings=warnings,
         )
         invocation.emit(view)
-        return _DONE_IN_PART if warnings else 0
+        return PARTIAL if warnings else 0
     _show(invocation, decisions)
     dropped = count(sum(not decision.keep for decision in decisions), "checkpoint")
     kept = sum(decision.keep for decision in decisions)
@@ -199,9 +191,8 @@ def _answer(
     show_saved_first(invocation.terminal, saved_first)
     for name in debris:
         invocation.terminal.sentence(f"Removed what a killed process left: {visible(name)}")
-    for warning in warnings:
-        invocation.terminal.warn(warning)
-    return _DONE_IN_PART if warnings else 0
+    invocation.terminal.warn(*warnings)
+    return PARTIAL if warnings else 0
 
 
 def _because(reason: str) -> str:
@@ -210,8 +201,6 @@ def _because(reason: str) -> str:
 
 def _show(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     """What goes, one by one; what stays only in numbers, unless a program reads it."""
-    from holdfast.interfaces.cli.checkpoint_view import identifier, title
-
     terminal = invocation.terminal
     listed = sorted(decisions, key=lambda d: d.checkpoint.sequence)
     if terminal.for_people:

@@ -38,7 +38,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.completion.scripts import SHELLS, Kind, script
+    from holdfast.interfaces.cli.completion_scripts import SHELLS, Kind, script
 
     words = invocation.all_words
     if words and words[0] in (Kind.CHECKPOINT, Kind.SESSION, Kind.PATH):
@@ -62,7 +62,7 @@ def run(invocation: Invocation) -> int:
 def _list_candidates(invocation: Invocation, kind: str, words: list[str]) -> int:
     """What the scripts ask while somebody types: one candidate a line, then a tab and what it is.
     Nothing is changed and nothing is waited for. After an error there are no candidates."""
-    from holdfast.interfaces.cli.completion.scripts import Kind
+    from holdfast.interfaces.cli.completion_scripts import Kind
 
     try:
         with invocation.open(passive=True) as opened:

@@ -20,6 +20,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
 from holdfast.interfaces.cli.wording import size
+from holdfast.values.classes import fields
 
 ANSWERS = True
 ACTIONS = {
@@ -167,8 +168,6 @@ def _change(invocation: Invocation, key: str, value: Any) -> str | None:
 def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     """Values by key, and where each comes from. A workspace without a store has settings too; with
     one, what cannot be used is told when it is opened."""
-    from dataclasses import fields
-
     from holdfast.api.settings import gather_settings
     from holdfast.api.stores import holdfast_home, require_project, workspace_around
     from holdfast.domain.settings.schema import make_settings

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.ids import short
 from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.checkpoint_view import identifier, show_saved_first, title
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
+from holdfast.interfaces.cli.terminal import DIM
+from holdfast.interfaces.cli.wording import size, when_words
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
@@ -36,11 +40,7 @@ def _require_no_hidden_record(found: Checkpoint, typed: str) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.checkpoint_view import identifier, show_saved_first, title
     from holdfast.interfaces.cli.restore_view import target_words
-    from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
-    from holdfast.interfaces.cli.terminal import DIM
-    from holdfast.interfaces.cli.wording import size, when_words
 
     words = invocation.at_most(1, "one checkpoint")
     if not words:
@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         found = invocation.resolve(opened, words[0])
         _require_no_hidden_record(found, words[0])
-        if not invocation.options.yes and not invocation.json and can_ask(invocation):
+        if not invocation.options.yes and can_ask(invocation):
             aside = terminal.aside()
             when = when_words(aside, found.created_at, invocation.now)
             aside.sentence(f"{identifier(aside, found)}, {when}: {title(found)}")
@@ -74,6 +74,5 @@ def run(invocation: Invocation) -> int:
         freed += "; other checkpoints share its content"
     terminal.sentence(terminal.paint(f"  {freed}", DIM))
     show_saved_first(terminal, outcome.saved_first)
-    for warning in outcome.warnings:
-        terminal.warn(warning)
+    terminal.warn(*outcome.warnings)
     return 0

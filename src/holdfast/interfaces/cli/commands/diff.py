@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.domain.trees.changes import Change
 from holdfast.interfaces.cli.arguments import Parser, context_lines
+from holdfast.interfaces.cli.checkpoint_view import identifier, title
 from holdfast.interfaces.cli.diff_view import changed_path, content_note, notes, show_difference
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.path_arguments import is_known_path
-from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal
+from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
@@ -204,9 +205,6 @@ def _render(invocation: Invocation, difference: Difference) -> None:
 
 def _show_sessions(terminal: Terminal, difference: Difference) -> None:
     """Of two sessions, what is compared: checkpoint, session and reason of each."""
-    from holdfast.interfaces.cli.checkpoint_view import identifier, title
-    from holdfast.interfaces.cli.terminal import visible
-
     if not difference.is_across_sessions:
         return
     for label, one in (("from", difference.old), ("to", difference.new)):

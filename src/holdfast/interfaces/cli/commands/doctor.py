@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, YELLOW, visible
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.terminal import DIM, YELLOW, visible
 from holdfast.interfaces.cli.wording import count
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.domain.repair_plan import Symptom
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 ANSWERS = True
 AGENT_WARNING = False
-_SOMETHING_FOUND = 3
 
 
 def configure(parser: Parser) -> None:
@@ -70,8 +70,6 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
 
 def _tried(one: Protection, workspace: Path) -> Protection:
     """With a test event: a program may be there and not run."""
-    from dataclasses import replace
-
     from holdfast.interfaces.agent_setup.installation import try_hook
 
     if one.program is None or not one.protected:
@@ -120,22 +118,21 @@ def run(invocation: Invocation) -> int:
         from holdfast.api.views.health import symptoms_view
 
         invocation.emit(symptoms_view(symptoms, ok=not found))
-        return _SOMETHING_FOUND if found else 0
+        return PARTIAL if found else 0
     terminal = invocation.terminal
-    colours = {
-        Gravity.FINE: GREEN,
-        Gravity.NOTE: YELLOW,
-        Gravity.WARNING: YELLOW,
-        Gravity.PROBLEM: RED,
+    marks = {
+        Gravity.FINE: terminal.tick,
+        Gravity.NOTE: terminal.paint("-", YELLOW),
+        Gravity.WARNING: terminal.paint("!", YELLOW),
+        Gravity.PROBLEM: terminal.cross,
     }
-    marks = {Gravity.FINE: "✓", Gravity.NOTE: "-", Gravity.WARNING: "!", Gravity.PROBLEM: "✗"}
     for symptom in symptoms:
-        mark = terminal.paint(marks[symptom.gravity], colours[symptom.gravity])
+        mark = marks[symptom.gravity]
         terminal.sentence(f"{mark} {symptom.subject}: {visible(symptom.finding)}")
         if symptom.cure is not None and symptom.gravity is not Gravity.FINE:
             terminal.sentence(terminal.paint(f"    {visible(symptom.cure)}", DIM))
     if found:
         terminal.sentence(f"{count(len(found), 'finding')}; the line below it says what to do")
-        return _SOMETHING_FOUND
+        return PARTIAL
     terminal.sentence("All is well around the store")
     return 0

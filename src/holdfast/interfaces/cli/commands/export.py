@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.terminal import visible
+from holdfast.interfaces.cli.wording import count, duration, size
 
 if TYPE_CHECKING:
     from holdfast.api.exchange import ExportOutcome, Selection
     from holdfast.api.workspace import Workspace
 
 _STANDARD_OUTPUT = "-"
-_PARTIAL = 3
 
 
 def configure(parser: Parser) -> None:
@@ -67,7 +69,7 @@ def run(invocation: Invocation) -> int:
             if words[0] == _STANDARD_OUTPUT:
                 invocation.terminal.flush()
                 opened.bundles.export_to(selection, sys.stdout.fileno(), progress=progress)
-                _warn(invocation, warnings)
+                invocation.terminal.warn(*warnings)
                 return 0
             path = _target(invocation, words[0])
             _require_outside(invocation, opened, path)
@@ -87,15 +89,7 @@ def _unsealed(opened: Workspace) -> list[str]:
     ]
 
 
-def _warn(invocation: Invocation, warnings: list[str]) -> None:
-    for warning in warnings:
-        invocation.terminal.warn(warning)
-
-
 def _git_bundle(invocation: Invocation, words: list[str]) -> int:
-    from holdfast.interfaces.cli.terminal import visible
-    from holdfast.interfaces.cli.wording import count, duration, size
-
     if len(words) > 1:
         raise UsageError("a git bundle holds whole sessions", hint="leave the checkpoints out")
     if words[0] == _STANDARD_OUTPUT:
@@ -116,14 +110,14 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
         warnings = [*outcome.warnings, *unsealed]
         view = git_export_view(path, outcome, file_bytes, warnings, invocation.elapsed_ms)
         invocation.emit(view)
-        return _PARTIAL if outcome.warnings else 0
+        return PARTIAL if outcome.warnings else 0
     terminal = invocation.terminal
     terminal.line(
         f"{terminal.tick} Exported {count(outcome.commits, 'checkpoint')} to "
         f"{visible(str(path))}: {size(file_bytes)}, {duration(invocation.elapsed_ms)}"
     )
-    _warn(invocation, [*outcome.warnings, *unsealed])
-    return _PARTIAL if outcome.warnings else 0
+    terminal.warn(*outcome.warnings, *unsealed)
+    return PARTIAL if outcome.warnings else 0
 
 
 def _selection(invocation: Invocation, opened: Workspace, references: list[str]) -> Selection:
@@ -145,8 +139,6 @@ def _target(invocation: Invocation, text: str) -> Path:
 
 def _require_outside(invocation: Invocation, opened: Workspace, path: Path) -> None:
     """A file with the history in it would be part of every further checkpoint."""
-    from shlex import quote
-
     if invocation.options.force or not path.resolve().is_relative_to(opened.path.resolve()):
         return
     raise Refused(
@@ -159,9 +151,6 @@ def _require_outside(invocation: Invocation, opened: Workspace, path: Path) -> N
 def _report(
     invocation: Invocation, path: Path, outcome: ExportOutcome, warnings: list[str]
 ) -> None:
-    from holdfast.interfaces.cli.terminal import visible
-    from holdfast.interfaces.cli.wording import count, duration, size
-
     if invocation.json:
         from holdfast.api.views.exchange import export_view
 
@@ -174,4 +163,4 @@ def _report(
         f"{terminal.tick} Exported {what} of {where} to {visible(str(path))}: "
         f"{size(outcome.file_bytes)}, {duration(invocation.elapsed_ms)}"
     )
-    _warn(invocation, warnings)
+    invocation.terminal.warn(*warnings)

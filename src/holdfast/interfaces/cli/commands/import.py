@@ -10,6 +10,8 @@ from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import visible
+from holdfast.interfaces.cli.wording import count, duration, size
 
 if TYPE_CHECKING:
     from holdfast.api.exchange import ImportOutcome, ImportRequest
@@ -72,9 +74,6 @@ def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
 
 
 def _report(invocation: Invocation, outcome: ImportOutcome) -> None:
-    from holdfast.interfaces.cli.terminal import visible
-    from holdfast.interfaces.cli.wording import count, duration, size
-
     dry_run: bool = invocation.options.dry_run
     if invocation.json:
         from holdfast.api.views.exchange import import_view

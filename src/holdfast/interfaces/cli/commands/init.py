@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import StoreMissing, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.commands.key import (
     add_new_key_options,
@@ -119,7 +119,6 @@ def run(invocation: Invocation) -> int:
 def _known(invocation: Invocation) -> Path | None:
     """The workspace there is already; one whose store is lost, here or above, is none."""
     from holdfast.api.stores import nearest_workspace
-    from holdfast.domain.errors import StoreMissing
 
     try:
         return nearest_workspace(invocation.directory)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import SETUP_TAG
 from holdfast.domain.errors import HoldfastError, NotFound, UsageError
+from holdfast.domain.paths import MARKER_DIRECTORY
 from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from holdfast.interfaces.agent_setup.installation import Installation
 
 AGENT_WARNING = False
-_LEFT = 3
-"""Done in part: something of ours is left, and named."""
 
 
 def configure(parser: Parser) -> None:
@@ -144,7 +143,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
     kept = any(change.kept for change in changed)
     if invocation.json:
         invocation.emit(_view(agent, chosen_scope(invocation), done, dry_run=dry_run))
-        return _LEFT if kept else 0
+        return PARTIAL if kept else 0
     terminal = invocation.terminal
     if dry_run:
         for change in changed:
@@ -178,7 +177,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
             terminal.sentence(f"  {visible(done.withheld.cure)}")
         elif changed:
             terminal.sentence(terminal.paint("  Restart the agent.", DIM))
-    return _LEFT if kept else 0
+    return PARTIAL if kept else 0
 
 
 def _view(agent: str, scope: str, done: Installation, *, dry_run: bool) -> InstallationView:
@@ -202,8 +201,6 @@ def _view(agent: str, scope: str, done: Installation, *, dry_run: bool) -> Insta
 
 def _show_remains(invocation: Invocation) -> None:
     """What is left of Holdfast in this workspace, and how to remove that too."""
-    from holdfast.domain.paths import MARKER_DIRECTORY
-
     workspace = workspace_of(invocation)
     store = _store(workspace)
     if store is None:

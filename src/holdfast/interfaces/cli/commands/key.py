@@ -115,7 +115,7 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
             return key_file_secret(Path(options.key_file), workspace, os.environ)
         if options.passphrase_file is not None:
             return passphrase_file_secret(Path(options.passphrase_file))
-        if invocation.json or not can_ask(invocation):
+        if not can_ask(invocation):
             raise KeyNeeded(
                 "there is nobody to ask for a new passphrase",
                 hint="give --key-file PATH, or --passphrase-file PATH",

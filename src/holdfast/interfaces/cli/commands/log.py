@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.arguments import Parser, limit_option
+from holdfast.interfaces.cli.checkpoint_view import change_marks, confidence_word, title
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
+from holdfast.interfaces.cli.wording import iso
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,17 +89,17 @@ def run(invocation: Invocation) -> int:
         return _rounds(invocation)
     if invocation.options.graph or invocation.options.messages:
         return _timeline(invocation)
-    limit = _limit(invocation.options.limit)
-    with invocation.open(goes_back=True) as opened:
+    most = _limit(invocation)
+    with invocation.open(mention_former_store=True) as opened:
         scope = invocation.scope(opened)
         wanted = _wanted(invocation, opened.path, scope)
-        found, more = opened.history.filtered(wanted, limit)
+        found, more = opened.history.filtered(wanted, most)
         head = opened.head(scope)
         sessions = {one.id: one for one in opened.sessions.all()}
         shown = invocation.json or invocation.terminal.for_people
         states = opened.contents.git_states(found) if shown else {}
     if not wanted.is_narrow:
-        _include_head(found, head, limit)
+        _include_head(found, head, most)
     here = None if head is None else head.id
     marks = {} if scope is not None or len(sessions) == 1 else sessions
     if invocation.json:
@@ -111,7 +115,7 @@ def run(invocation: Invocation) -> int:
                 show_table(invocation.terminal, found, here, invocation.now, marks, places)
             else:
                 _plain(invocation, found, here, marks)
-            _tell_of_more(invocation, more, whole=not wanted.is_narrow)
+            _show_how_many_more(invocation, more, whole=not wanted.is_narrow)
     return 0
 
 
@@ -163,13 +167,11 @@ def _nothing(invocation: Invocation, scope: SessionId | None, wanted: HistoryFil
     return f'{where} has no checkpoint yet; make one: holdfast checkpoint "why"'
 
 
-def _tell_of_more(invocation: Invocation, more: int, *, whole: bool) -> None:
+def _show_how_many_more(invocation: Invocation, more: int, *, whole: bool) -> None:
     """On standard error in a pipe, where every line is a checkpoint. Not `whole`: only some were
     asked for."""
     if not more:
         return
-    from holdfast.interfaces.cli.terminal import DIM
-
     how = "holdfast log -n 0" if whole else "the same with -n 0"
     words = f"… {more:,} more: {how}"
     terminal = invocation.terminal
@@ -244,15 +246,13 @@ def _timeline(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.timeline_view import show_timeline
 
     options = invocation.options
-    limit = _limit(options.limit) or sys.maxsize >> 2
+    most = _limit(invocation) or sys.maxsize >> 2
     messages = options.messages or invocation.json
-    with invocation.open(goes_back=True) as opened:
+    with invocation.open(mention_former_store=True) as opened:
         wanted = _one_session(invocation, opened)
         listed = opened.sessions.listed() if wanted is None else []
         sessions = {one.id: one for one in listed}
-        page = opened.history.timeline(
-            wanted, limit=limit, before=options.before, messages=messages
-        )
+        page = opened.history.timeline(wanted, limit=most, before=options.before, messages=messages)
         rounds = _all_rounds(opened, wanted) if invocation.json else []
     page = _since(page, _moment(invocation, "--since", options.since))
     if invocation.json:
@@ -262,8 +262,7 @@ def _timeline(invocation: Invocation) -> int:
         show_timeline(
             invocation.terminal, page, invocation.now, graph=options.graph, sessions=sessions
         )
-    for warning in page.warnings:
-        invocation.terminal.warn(warning)
+    invocation.terminal.warn(*page.warnings)
     return 0
 
 
@@ -281,8 +280,6 @@ def _since(page: Timeline, since_ns: int | None) -> Timeline:
     """Without what is older; nothing comes after that."""
     if since_ns is None or all(event.at_ns >= since_ns for event in page.events):
         return page
-    from dataclasses import replace
-
     kept = tuple(event for event in page.events if event.at_ns >= since_ns)
     return replace(page, events=kept, next=None)
 
@@ -301,17 +298,16 @@ def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
 
 def _rounds(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.log_table import session_mark
-    from holdfast.interfaces.cli.terminal import BOLD, visible
     from holdfast.interfaces.cli.timeline_view import show_rounds
 
-    limit = _limit(invocation.options.limit)
-    with invocation.open(goes_back=True) as opened:
+    most = _limit(invocation)
+    with invocation.open(mention_former_store=True) as opened:
         wanted = _one_session(invocation, opened)
         told = _all_rounds(opened, wanted)
         sessions = [one for one in opened.sessions.listed() if wanted in (None, one.id)]
         found = {one.id: opened.rounds.all(one.id) for one in sessions}
     if invocation.json:
-        invocation.emit(list(reversed(told if limit is None else told[-limit:])))
+        invocation.emit(list(reversed(told if most is None else told[-most:])))
         return 0
     terminal = invocation.terminal
     for session in reversed(sessions):
@@ -319,18 +315,13 @@ def _rounds(invocation: Invocation) -> int:
         if wanted is None:
             known = session_mark(session) if terminal.for_people else session.id
             terminal.line(terminal.paint(visible(known), BOLD))
-        rounds = found[session.id] if limit is None else found[session.id][-limit:]
+        rounds = found[session.id] if most is None else found[session.id][-most:]
         show_rounds(terminal, rounds, invocation.now, chosen)
     return 0
 
 
-def _limit(text: str | None) -> int | None:
-    if text is None:
-        return _DEFAULT_LIMIT
-    if not (text.isascii() and text.isdigit()):
-        raise UsageError(f"-n takes a number, not {text!r}", hint="0 lists all")
-    # Nobody has more checkpoints than that, and the database counts no further.
-    return min(int(text.lstrip("0")[:20] or "0"), sys.maxsize) or None
+def _limit(invocation: Invocation) -> int | None:
+    return limit_option(invocation.options.limit, _DEFAULT_LIMIT, least=0) or None
 
 
 def _plain(
@@ -339,10 +330,6 @@ def _plain(
     here: str | None,
     marks: Mapping[SessionId, Session],
 ) -> None:
-    from holdfast.interfaces.cli.checkpoint_view import change_marks, confidence_word, title
-    from holdfast.interfaces.cli.terminal import visible
-    from holdfast.interfaces.cli.wording import iso
-
     for one in found:
         name = f"[{visible(one.name)}] " if one.name else ""
         head = "(HEAD) " if one.id == here else ""

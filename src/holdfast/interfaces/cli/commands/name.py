@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.checkpoint_view import identifier
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import visible
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
@@ -38,8 +40,6 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.views.checkpoints import tagged_checkpoint_view
-    from holdfast.interfaces.cli.checkpoint_view import identifier
-    from holdfast.interfaces.cli.terminal import visible
 
     words, options = invocation.at_most(2, "a checkpoint", "a name"), invocation.options
     if not words or not (len(words) == 2 or options.tag or options.untag or options.remove):

@@ -12,7 +12,12 @@ from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
 from holdfast.domain.purges import PURGED_MARK, count_in_words
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.standard_input import (
+    can_ask,
+    require_confirmation,
+    text_on_standard_input,
+)
 from holdfast.interfaces.cli.terminal import Terminal, visible, visible_bytes
 from holdfast.interfaces.cli.wording import count, duration, first_line, shortened, size
 
@@ -21,7 +26,6 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.purges import Holder, PurgeOutcome, PurgeProof
-PARTIAL = 3
 _TITLE_LENGTH = 60
 _SET_ASIDE = "set-aside/"
 _SAID = ("story.db", "catalog.db")
@@ -89,30 +93,27 @@ def run(invocation: Invocation) -> int:
             # Asked for again after an interruption: it is done now, and nothing has it any more.
             if finished is None:
                 raise
-            return show_outcome(invocation, finished)
+            return _show_outcome(invocation, finished)
         if options.dry_run:
-            return show_plan(invocation, opened.upkeep.plan_purge(request))
+            return _show_plan(invocation, opened.upkeep.plan_purge(request))
         _confirm(invocation, opened, request)
         with invocation.busy("removing"):
-            return show_outcome(invocation, opened.upkeep.purge(request))
+            return _show_outcome(invocation, opened.upkeep.purge(request))
 
 
 def _purge_text(invocation: Invocation, opened: Workspace) -> int:
-    from holdfast.interfaces.cli.standard_input import can_ask
-
     text = _text(invocation)
     if invocation.options.dry_run:
-        return show_text_plan(invocation, opened.upkeep.plan_text_purge(text))
-    if not invocation.options.yes and not invocation.json and can_ask(invocation):
-        describe_text_plan(invocation.terminal.aside(), opened.upkeep.plan_text_purge(text))
+        return _show_text_plan(invocation, opened.upkeep.plan_text_purge(text))
+    if not invocation.options.yes and can_ask(invocation):
+        _describe_text_plan(invocation.terminal.aside(), opened.upkeep.plan_text_purge(text))
     _require_yes(invocation)
     with invocation.busy("removing"):
-        return show_text_outcome(invocation, opened.upkeep.purge_text(text))
+        return _show_text_outcome(invocation, opened.upkeep.purge_text(text))
 
 
 def _text(invocation: Invocation) -> str:
     from holdfast.domain.purges import SHORTEST_TEXT
-    from holdfast.interfaces.cli.standard_input import text_on_standard_input
 
     if invocation.words or invocation.literal:
         raise UsageError(
@@ -207,18 +208,14 @@ def _outside(invocation: Invocation, opened: Workspace, word: str) -> bytes | No
 
 
 def _confirm(invocation: Invocation, opened: Workspace, request: PurgeRequest) -> None:
-    from holdfast.interfaces.cli.standard_input import can_ask
-
     plan = opened.upkeep.plan_purge(request)
     plan.require_allowed()
-    if not invocation.options.yes and not invocation.json and can_ask(invocation):
-        describe_plan(invocation.terminal.aside(), plan)
+    if not invocation.options.yes and can_ask(invocation):
+        _describe_plan(invocation.terminal.aside(), plan)
     _require_yes(invocation)
 
 
 def _require_yes(invocation: Invocation) -> None:
-    from holdfast.interfaces.cli.standard_input import require_confirmation
-
     require_confirmation(
         invocation,
         "what is purged cannot be brought back, and needs confirmation",
@@ -227,14 +224,14 @@ def _require_yes(invocation: Invocation) -> None:
     )
 
 
-def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
+def _show_plan(invocation: Invocation, plan: PurgePlan) -> int:
     """A dry run: what would happen, or what would stand in its way."""
     if invocation.json:
         from holdfast.api.views.upkeep import purge_plan_view
 
         invocation.emit(purge_plan_view(plan, invocation.elapsed_ms))
         return 0
-    describe_plan(invocation.terminal, plan)
+    _describe_plan(invocation.terminal, plan)
     _show_holders(invocation.terminal, plan.holders)
     for refusal in plan.refusals:
         invocation.terminal.warn(f"would be refused: {refusal}")
@@ -244,21 +241,20 @@ def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
     return 0
 
 
-def describe_plan(terminal: Terminal, plan: PurgePlan) -> None:
+def _describe_plan(terminal: Terminal, plan: PurgePlan) -> None:
     for path in plan.paths:
         terminal.sentence(f"  path        {visible_bytes(path)}")
     for checkpoint in plan.removed:
         title = shortened(first_line(checkpoint.intent.reasoning), _TITLE_LENGTH)
         terminal.sentence(f"  checkpoint  {short(checkpoint.id)} {visible(title)}")
-    changed = count(len(plan.changed), "checkpoint")
     if plan.changed:
-        terminal.sentence(f"  {changed} lose it and stay")
+        terminal.sentence(f"  {count(len(plan.changed), 'checkpoint')} lose it and stay")
     for path in plan.stays_elsewhere:
         terminal.sentence(f"  also at     {visible_bytes(path)}")
     terminal.sentence(f"  {count(len(plan.gone), 'object')} would be gone for good")
 
 
-def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
+def _show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     status = PARTIAL if outcome.proof.traces else 0
     if invocation.json:
         from holdfast.api.views.upkeep import purge_view
@@ -267,12 +263,9 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
         return status
     terminal = invocation.terminal
     done = "Finished an interrupted purge" if outcome.resumed else "Purged"
-    what = count(outcome.objects, "object")
-    removed = count(len(outcome.removed), "checkpoint")
-    changed = count(len(outcome.changed), "checkpoint")
-    parts = [f"{removed} gone"] if outcome.removed else []
-    parts += [f"{changed} changed"] if outcome.changed else []
-    parts += [f"{what} removed", f"{size(outcome.freed_bytes)} freed"]
+    named = (("gone", outcome.removed), ("changed", outcome.changed))
+    parts = [f"{count(len(found), 'checkpoint')} {word}" for word, found in named if found]
+    parts += [f"{count(outcome.objects, 'object')} removed", f"{size(outcome.freed_bytes)} freed"]
     mark = terminal.cross if outcome.proof.traces else terminal.tick
     terminal.sentence(f"{mark} {done}: {', '.join(parts)}, {duration(invocation.elapsed_ms)}")
     _show_proof(terminal, outcome.proof)
@@ -285,28 +278,27 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
                 "unless you purge that directory, or change that setting",
             )
         terminal.warn(f"{to_text(path)} {way[0]}, and the next checkpoint saves it again {way[1]}")
-    for warning in outcome.warnings:
-        terminal.warn(warning)
+    terminal.warn(*outcome.warnings)
     return status
 
 
-def show_text_plan(invocation: Invocation, plan: TextPurgePlan) -> int:
+def _show_text_plan(invocation: Invocation, plan: TextPurgePlan) -> int:
     if invocation.json:
         from holdfast.api.views.upkeep import text_purge_plan_view
 
         invocation.emit(text_purge_plan_view(plan, invocation.elapsed_ms))
         return 0
-    describe_text_plan(invocation.terminal, plan)
+    _describe_text_plan(invocation.terminal, plan)
     invocation.terminal.sentence("Nothing was changed (dry run).")
     return 0
 
 
-def describe_text_plan(terminal: Terminal, plan: TextPurgePlan) -> None:
+def _describe_text_plan(terminal: Terminal, plan: TextPurgePlan) -> None:
     terminal.sentence(f"  the text is in {count_in_words(plan.said) or 'nothing that was said'}")
     _show_text_left(terminal, plan.paths, plan.components)
 
 
-def show_text_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
+def _show_text_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     """Nothing of it is shown: it may be a secret."""
     proof = outcome.proof
     left = proof.traces or proof.elsewhere or proof.components
@@ -321,13 +313,9 @@ def show_text_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     where = f"replaced by {PURGED_MARK} in {count_in_words(outcome.said)}"
     done = f"Purged the text: {where}" if outcome.said else "Nothing that was said has this text"
     terminal.sentence(f"{mark} {done}, {duration(invocation.elapsed_ms)}")
-    looked = f"{count(proof.files, 'file')} of the store, {size(proof.searched_bytes)}"
-    found = "something was found" if proof.traces else "nothing was found"
-    terminal.sentence(f"  searched {looked}, outside of saved files: {found}")
-    _show_traces(terminal, proof)
+    _show_search(terminal, proof, "outside of saved files")
     _show_text_left(terminal, proof.elsewhere, proof.components)
-    for warning in outcome.warnings:
-        terminal.warn(warning)
+    terminal.warn(*outcome.warnings)
     return status
 
 
@@ -348,11 +336,8 @@ def _show_holders(terminal: Terminal, holders: Sequence[Holder]) -> None:
 
 
 def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
-    looked = f"{count(proof.files, 'file')} of the store, {size(proof.searched_bytes)}"
     wanted = f"{count(proof.digests, 'digest')} and {count(proof.samples, 'sample')} of bytes"
-    found = "something was found" if proof.traces else "nothing was found"
-    terminal.sentence(f"  searched {looked}, for {wanted}: {found}")
-    _show_traces(terminal, proof)
+    _show_search(terminal, proof, f"for {wanted}")
     if any(trace.file.startswith(_SAID) for trace in proof.traces):
         terminal.warn("it was quoted; this replaces it there: holdfast purge --text TEXT")
     for name in proof.components:
@@ -361,7 +346,10 @@ def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
         terminal.warn(f"{to_text(path)} holds some of the same bytes, and was not removed")
 
 
-def _show_traces(terminal: Terminal, proof: PurgeProof) -> None:
+def _show_search(terminal: Terminal, proof: PurgeProof, how: str) -> None:
+    looked = f"{count(proof.files, 'file')} of the store, {size(proof.searched_bytes)}"
+    found = "something was found" if proof.traces else "nothing was found"
+    terminal.sentence(f"  searched {looked}, {how}: {found}")
     for trace in proof.traces:
         terminal.sentence(f"  left in {visible(trace.file)}: {visible(trace.what)}")
     if any(trace.file.startswith(_SET_ASIDE) for trace in proof.traces):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
 from holdfast.interfaces.cli.terminal import BOLD, RED, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
     from holdfast.api.upkeep import RepairOutcome
 
-_IN_PART = 3
 _NEEDS_YES = 5
 
 
@@ -55,7 +54,7 @@ def _status(outcome: RepairOutcome) -> int:
         return 0
     if not outcome.done:
         return _NEEDS_YES
-    return _IN_PART if outcome.plan.lost else 0
+    return PARTIAL if outcome.plan.lost else 0
 
 
 def _show(invocation: Invocation, outcome: RepairOutcome) -> None:

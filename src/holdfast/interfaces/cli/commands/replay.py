@@ -22,8 +22,9 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.checkpoint_view import confidence_word, identifier, title
 from holdfast.interfaces.cli.diff_output import change_as_json
 from holdfast.interfaces.cli.diff_view import changed_path, notes, show_difference
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
 from holdfast.interfaces.cli.long_output import whole_output
+from holdfast.interfaces.cli.standard_input import has_keyboard
 from holdfast.interfaces.cli.terminal import BOLD, DIM, RED, Terminal, visible
 from holdfast.interfaces.cli.wording import when_words
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
 
 ANSWERS = True
-_PARTIAL = 3
 
 
 def configure(parser: Parser) -> None:
@@ -65,8 +65,6 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.standard_input import has_keyboard
-
     words = invocation.at_most(1, "one checkpoint")
     # Not even an interrupted restore is put right by looking at what was.
     with invocation.open(recover=False) as opened:
@@ -76,7 +74,7 @@ def run(invocation: Invocation) -> int:
             if has_keyboard(invocation):
                 _browse(invocation, opened.diffs, replay)
                 return 0
-            return 0 if _list(invocation, opened, replay) else _PARTIAL
+            return 0 if _list(invocation, opened, replay) else PARTIAL
 
 
 def _browse(invocation: Invocation, diffs: Diffs, replay: Replay) -> None:

@@ -26,7 +26,7 @@ example:
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.restore_dialog import restore_and_report
 
-    with invocation.open(goes_back=True) as opened:
+    with invocation.open(mention_former_store=True) as opened:
         session = invocation.session(opened)
         request = opened.rounds.reset_request(session)
         return restore_and_report(invocation, opened, request)

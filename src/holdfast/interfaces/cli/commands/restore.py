@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
+from holdfast.domain.ids import short
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.checkpoint_view import title
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.standard_input import has_keyboard
+from holdfast.interfaces.cli.terminal import BOLD
+from holdfast.interfaces.cli.wording import ago
 
 if TYPE_CHECKING:
     from holdfast.api.restores import RestoreRequest
@@ -144,10 +149,10 @@ def run(invocation: Invocation) -> int:
         path_mistaken_for_checkpoint,
         require_restorable,
     )
-    from holdfast.interfaces.cli.restore_dialog import PARTIAL, restore_and_report
+    from holdfast.interfaces.cli.restore_dialog import restore_and_report
 
     words = list(invocation.all_words)
-    with invocation.open(goes_back=True) as opened:
+    with invocation.open(mention_former_store=True) as opened:
         if invocation.options.patch and not _names_checkpoint(invocation, opened, words):
             words.insert(0, "HEAD")
         if not words:
@@ -206,20 +211,14 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
     """The id of the moment that somebody chose; None when they left."""
     import sys
 
-    from holdfast.interfaces.cli.standard_input import has_keyboard
-
     if not has_keyboard(invocation):
         raise UsageError(
             "REF is missing: which checkpoint to restore",
             hint="see what there is: holdfast log; then: holdfast restore REF. "
             "The last thing that happened: holdfast undo",
         )
-    from holdfast.domain.ids import short
-    from holdfast.interfaces.cli.checkpoint_view import title
     from holdfast.interfaces.cli.moment_picker import MomentPicker
     from holdfast.interfaces.cli.screen import Screen
-    from holdfast.interfaces.cli.terminal import BOLD
-    from holdfast.interfaces.cli.wording import ago
 
     terminal, scope = invocation.terminal, invocation.scope(opened)
     with invocation.busy("scanning", opened):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from shlex import quote
 
-from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.search.hits import Excerpt, Field, Hit, Match
 from holdfast.domain.sessions import Session
-from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.arguments import Parser, limit_option
 from holdfast.interfaces.cli.checkpoint_view import identifier, kind_colour, title
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.log_table import session_mark
@@ -52,15 +51,13 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from shlex import quote
-
     query = " ".join(invocation.all_words)
-    limit = _limit(invocation.options.limit)
+    most = limit_option(invocation.options.limit, _DEFAULT_LIMIT, least=1)
     with invocation.open() as opened:
         one = invocation.options.session is not None and not invocation.options.all_sessions
         wanted = invocation.session(opened) if one else None
         with invocation.busy("searching", opened):
-            result = opened.history.search(query, session_id=wanted, limit=limit, patience_s=None)
+            result = opened.history.search(query, session_id=wanted, limit=most, patience_s=None)
         listed = [] if one else opened.sessions.listed()
         sessions = {session.id: session for session in listed}
     if invocation.json:
@@ -76,17 +73,8 @@ def run(invocation: Invocation) -> int:
         for near in result.suggestions:
             invocation.terminal.note(f"  did you mean: holdfast search {quote(visible(near))}")
     show_hits(invocation.terminal, result.hits, invocation.now, sessions=sessions)
-    for warning in result.warnings:
-        invocation.terminal.warn(warning)
+    invocation.terminal.warn(*result.warnings)
     return 0
-
-
-def _limit(text: str | None) -> int:
-    if text is None:
-        return _DEFAULT_LIMIT
-    if not (text.isascii() and text.isdigit()) or not int(text[:20]):
-        raise UsageError(f"-n takes a number from 1 on, not {text!r}")
-    return min(int(text[:20]), sys.maxsize)
 
 
 def show_hits(

@@ -7,8 +7,8 @@ import os
 import signal
 from pathlib import Path
 
-from holdfast.domain.errors import Refused, UsageError
-from holdfast.interfaces.cli.arguments import Parser
+from holdfast.domain.errors import Refused
+from holdfast.interfaces.cli.arguments import Parser, number_option
 from holdfast.interfaces.cli.invocation import Invocation
 
 ANSWERS = True
@@ -42,9 +42,9 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.daemon.server import Daemon
 
     options = invocation.options
-    ready = None if options.detached is None else _number("--detached", options.detached)
+    ready = None if options.detached is None else int(options.detached)
     if ready is not None:
-        _close_all_but(int(ready))
+        _close_all_but(ready)
     idle_s = _idle_s(options.idle)
     try:
         listener = listen(os.environ)
@@ -62,7 +62,7 @@ def run(invocation: Invocation) -> int:
     daemon = Daemon(listener, open_watcher(), os.environ, idle_s=idle_s)
     if ready is not None:
         bound_log()
-        _detach(int(ready))
+        _detach(ready)
     elif invocation.json:
         from holdfast.api.views.setup import DaemonView
 
@@ -79,26 +79,14 @@ def run(invocation: Invocation) -> int:
 
 def _idle_s(text: str | None) -> float:
     if text is not None:
-        return _number("--idle", text) * 60
+        hint = "0 lets it run until it is ended"
+        return number_option("--idle", text, 100_000, of="of minutes ", hint=hint) * 60
     from holdfast.api.settings import gather_settings
     from holdfast.domain.settings.schema import make_settings
 
     # There is one daemon, whatever the workspace: only the user's own file counts.
     found = gather_settings({}, Path(os.devnull), os.environ)
     return make_settings(found.values).daemon_idle * 60
-
-
-def _number(option: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 100_000:
-        raise UsageError(
-            f"{option} takes a number of minutes from 0 to 100,000, not {text!r}",
-            hint="0 lets it run until it is ended",
-        )
-    return number
 
 
 def _close_all_but(ready: int) -> None:

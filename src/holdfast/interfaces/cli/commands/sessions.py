@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from holdfast.domain.errors import UsageError
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.checkpoint_view import show_saved_first
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.standard_input import require_confirmation
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, Terminal, visible
 from holdfast.interfaces.cli.text_layout import cell_width, padded
 from holdfast.interfaces.cli.wording import ago, count, iso, moment, shortened, size
@@ -112,9 +114,6 @@ def _change(invocation: Invocation, opened: Workspace, session: Session, words: 
 
 
 def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
-    from holdfast.interfaces.cli.checkpoint_view import show_saved_first
-    from holdfast.interfaces.cli.standard_input import require_confirmation
-
     checkpoints = count(opened.sessions.checkpoint_count(session.id), "checkpoint")
     require_confirmation(
         invocation,
@@ -135,8 +134,7 @@ def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
         f"{size(outcome.freed_bytes)} freed"
     )
     show_saved_first(terminal, outcome.saved_first)
-    for warning in outcome.warnings:
-        terminal.warn(warning)
+    terminal.warn(*outcome.warnings)
     return 0
 
 

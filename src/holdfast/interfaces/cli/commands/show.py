@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
+from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.story import Annotation, Message
@@ -283,8 +284,6 @@ def _path(invocation: Invocation, opened: Workspace, found: Checkpoint, typed: s
 def show_old_file(
     invocation: Invocation, opened: Workspace, found: Checkpoint, path: bytes
 ) -> None:
-    from holdfast.domain.ids import short
-
     contents, terminal = opened.contents, invocation.terminal
     entry = contents.entry(found, path)
     if entry is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.errors import HoldfastError, NothingSaved
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import visible
 
 if TYPE_CHECKING:
     from holdfast.api.automation import Problem
@@ -46,7 +47,7 @@ def run(invocation: Invocation) -> int:
         return _run(invocation)
     except HoldfastError as error:
         new = isinstance(error, NothingSaved) and invocation.options.session is None
-        if _tell_of_problems(invocation) or not new:
+        if _show_hook_problems(invocation) or not new:
             raise
         return _nothing_saved(invocation)
 
@@ -127,12 +128,11 @@ def _ranked(found: Sequence[Protection]) -> Sequence[Protection]:
     return [*(one for one in found if one.protected), *unprotected(found)]
 
 
-def _tell_of_problems(invocation: Invocation) -> bool:
+def _show_hook_problems(invocation: Invocation) -> bool:
     """Where there is no store, or none that can be read, this is all there is to tell, and often
     what explains it. Whether there were any."""
     from holdfast.api.stores import workspace_around
     from holdfast.interfaces.cli.status_view import show_problems
-    from holdfast.interfaces.cli.terminal import visible
 
     workspace = invocation.directory.absolute()
     with contextlib.suppress(HoldfastError):

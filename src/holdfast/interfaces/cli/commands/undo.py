@@ -11,7 +11,8 @@ from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import typed
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
-from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.standard_input import can_ask
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago
 from holdfast.values.classes import replace
@@ -53,7 +54,7 @@ def run(invocation: Invocation) -> int:
     if turn and invocation.options.session is not None:
         raise UsageError("--turn covers all sessions", hint="leave out --session")
     try:
-        place = invocation.open(goes_back=True)
+        place = invocation.open(mention_former_store=True)
     except NotFound as error:
         raise _with_projects_below(invocation, None, error) from None
     with place as opened:
@@ -87,11 +88,9 @@ def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoSte
     somebody who knows that."""
     if step.loss is None:
         return
-    from holdfast.interfaces.cli.standard_input import can_ask
-
     words = visible(opened.restores.loss_words(step.loss))
     words = f"{words[0].upper()}{words[1:]}"
-    asks = can_ask(invocation) and not invocation.json and not invocation.options.yes
+    asks = can_ask(invocation) and not invocation.options.yes
     if not asks and not invocation.options.dry_run:
         before = opened.restores.undone_words(step)
         raise Refused(
@@ -149,7 +148,7 @@ def undo_or_redo(
     """With those files outside the workspace that were agreed to, if it is about any. `what` is
     undone or redone, in words, and `undone`, as data; `steps_back` of undo or redo lead back."""
     from holdfast.interfaces.cli.restore_choices import EXTERNAL, choose_external
-    from holdfast.interfaces.cli.restore_dialog import PARTIAL, restore_and_report
+    from holdfast.interfaces.cli.restore_dialog import restore_and_report
 
     incomplete = False
     if any(name == EXTERNAL for name, _ in request.components):

@@ -21,8 +21,9 @@ from datetime import datetime
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import Busy, NoSpace, UsageError
-from holdfast.interfaces.cli.arguments import Parser
+from holdfast.domain.errors import Busy, NoSpace
+from holdfast.interfaces.cli.arguments import Parser, number_option
+from holdfast.interfaces.cli.checkpoint_view import change_words, identifier
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
 from holdfast.interfaces.cli.wording import count
@@ -36,6 +37,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PART_S = 1.0
 """A signal that arrives while Python is falling asleep is only heard when it wakes up."""
 _DEBOUNCE_S = 1.0
+_MOST = 1_000_000
+_OFF = "0 switches that trigger off"
 
 
 class Stopped(BaseException):
@@ -172,24 +175,12 @@ def _follow(
 def _asked(invocation: Invocation, rules: TriggerRules) -> TriggerRules:
     options = invocation.options
     if options.files is not None:
-        rules = replace(rules, files=int(_number("--files", options.files)))
+        files = number_option("--files", options.files, _MOST, hint=_OFF)
+        rules = replace(rules, files=int(files))
     if options.every is not None:
-        interval_ns = int(_number("--every", options.every) * 60 * 1e9)
-        rules = replace(rules, interval_ns=interval_ns)
+        minutes = number_option("--every", options.every, _MOST, hint=_OFF)
+        rules = replace(rules, interval_ns=int(minutes * 60 * 1e9))
     return rules
-
-
-def _number(option: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1_000_000:
-        raise UsageError(
-            f"{option} takes a number from 0 to 1,000,000, not {text!r}",
-            hint="0 switches that trigger off",
-        )
-    return number
 
 
 def _local() -> datetime:
@@ -218,8 +209,6 @@ def _note(invocation: Invocation, made: list[SaveOutcome], outcome: SaveOutcome 
     made.append(outcome)
     if invocation.json:
         return
-    from holdfast.interfaces.cli.checkpoint_view import change_words, identifier
-
     terminal, saved = invocation.terminal, outcome.checkpoint
     when = terminal.paint(f"{_local():%H:%M:%S}", DIM)
     kind = saved.kind.value

@@ -68,8 +68,7 @@ def run(invocation: Invocation) -> int:
         show_file(invocation.terminal, found, invocation.now)
     else:
         show_line(invocation.terminal, found.lines[0], invocation.now)
-    for warning in found.warnings:
-        invocation.terminal.warn(warning)
+    invocation.terminal.warn(*found.warnings)
     return 0
 
 

@@ -2,9 +2,9 @@
 
 The verbs, their options and what each word stands for are read from the parsers of the verbs, so
 that a script cannot say anything else than they do. The name that the help page gives a word tells
-what it stands for. The scripts are `holdfast.bash` (3.2 or later; it needs no other package),
-`holdfast.zsh` (to be sourced, or put as `_holdfast` into a directory of `fpath`) and
-`holdfast.fish`, with marks such as @VERBS@ where these facts go.
+what it stands for. The scripts are `completion.bash` (3.2 or later; it needs no other package),
+`completion.zsh` (to be sourced, or put as `_holdfast` into a directory of `fpath`) and
+`completion.fish`, with marks such as @VERBS@ where these facts go.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _options(actions: list[argparse.Action]) -> Iterator[Option]:
 
 def script(shell: str) -> str:
     """The template of the shell, filled with what the parsers say."""
-    filled = files(__package__).joinpath(f"holdfast.{shell}").read_text("utf-8")
+    filled = files(__package__).joinpath(f"completion.{shell}").read_text("utf-8")
     marks = {"bash": _bash_marks, "zsh": _zsh_marks, "fish": _fish_marks}[shell]
     for mark, text in marks(verbs()).items():
         filled = filled.replace(f"@{mark}@", text)

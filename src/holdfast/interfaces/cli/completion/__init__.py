@@ -1,1 +1,0 @@
-"""Shell completion, generated from the parsers."""
