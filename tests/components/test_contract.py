@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from holdfast.components.git.component import GitComponent
 from holdfast.components.git.work_repository import GitWork
 from holdfast.components.installed import BuiltIn, InstalledComponents
 from holdfast.components.worktrees.component import WorktreesComponent
-from holdfast.ports.component import Component, Components
+from holdfast.ports.component import Component, ComponentProblem, Components
 from holdfast.ports.repository import WorkRepository
 from holdfast.testing.component_contract import ComponentContract, ComponentSetContract
 from holdfast.testing.repository_contract import WorkRepositoryContract
@@ -122,4 +123,11 @@ class TestInstalledComponents(ComponentSetContract):
                 lambda: WorktreesComponent(os.environ, files="always"), lambda _: False
             ),
         }
-        return InstalledComponents(names, built_in, lambda load: load())
+        return InstalledComponents(names, built_in, self.load)
+
+    @staticmethod
+    def load(load: Callable[[], Component]) -> Component:
+        try:
+            return load()
+        except LookupError as error:
+            raise ComponentProblem(str(error)) from None
