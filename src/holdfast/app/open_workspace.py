@@ -42,11 +42,9 @@ class Composition(Protocol):
 
     def vault_for(self, vault: Vault, environment: Mapping[str, str]) -> Vault:
         """The same vault with components that see another environment."""
-        ...
 
     def restore_marker(self, workspace: Path) -> None:
         """Write the marker of the workspace again where it is gone: `git clean -fdx` removes it."""
-        ...
 
 
 class OpenWorkspace:

@@ -52,12 +52,10 @@ class RunningTools(Protocol):
 
     def give_up(self, key: str) -> None:
         """No save waits for it any more; it still counts as running."""
-        ...
 
     def of_others(self, now_ns: int) -> list[RunningTool]:
         """Those that run now and that this process is no part of. A process that an agent or one of
         its tools started belongs to that agent."""
-        ...
 
 
 class ToolLog(Protocol):
@@ -82,15 +80,12 @@ class ToolLog(Protocol):
 
     def unchanged(self, at: str, now_ns: int) -> None:
         """After a call everything was found as in the checkpoint `at`."""
-        ...
 
     def looks(self) -> list[tuple[int, str]]:
         """When everything was found unchanged after a call, and as in which checkpoint."""
-        ...
 
     def calls(self) -> list[LoggedCall]:
         """Every call that is known, in the order in which they began."""
-        ...
 
 
 def session_digest(*parts: str) -> str:

@@ -70,32 +70,26 @@ class CatalogTransaction(Protocol):
         self, session_id: SessionId, number: int, *, approved: CheckpointId | None
     ) -> None:
         """The next stretch of work begins, on top of what is approved now."""
-        ...
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
         """Give it the next sequence number. A name taken in its session: `InvalidIntent`."""
-        ...
 
     def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
         """Drop the row; children take over its parent. A restore record that stood on it stands
         for itself from now on: it restores from nothing. A session whose approved checkpoint it
         was has none."""
-        ...
 
     def replace_checkpoint(self, changed: Checkpoint) -> None:
         """Let a row say something else from now on; its id, session, parent and place stay."""
-        ...
 
     def add_operation(self, new: NewOperation) -> Operation: ...
 
     def set_operation_note(self, sequence: int, note: str) -> None:
         """Let an entry of the log say something else from now on. One is added behind it in the
         same transaction."""
-        ...
 
     def set_setting(self, key: str, value_json: str | None) -> None:
         """Store a setting of this workspace; None removes it."""
-        ...
 
     def set_current_session(self, session_id: SessionId) -> None: ...
 
@@ -105,7 +99,6 @@ class CatalogReader(Protocol):
 
     def sessions(self) -> Sequence[Session]:
         """All sessions, oldest first."""
-        ...
 
     def session(self, session_id: SessionId) -> Session | None: ...
 
@@ -115,13 +108,11 @@ class CatalogReader(Protocol):
         self, session_id: SessionId | None, checkpoint_id: str | None
     ) -> Checkpoint | None:
         """By its id; None where there is none, and for no id: a parent may be missing."""
-        ...
 
     def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None: ...
 
     def checkpoints_named(self, name: str) -> Sequence[Checkpoint]:
         """Of all sessions, newest first: a name is taken once in a session."""
-        ...
 
     def checkpoints_with_prefix(
         self, session_id: SessionId | None, prefix: str, limit: int
@@ -129,11 +120,9 @@ class CatalogReader(Protocol):
 
     def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
         """The oldest one that is not a record."""
-        ...
 
     def checkpoint_at(self, session_id: SessionId | None, at_ns: int) -> Checkpoint | None:
         """The newest by sequence, records apart, whose wall-clock time is not after `at_ns`."""
-        ...
 
     def history(
         self,
@@ -144,24 +133,20 @@ class CatalogReader(Protocol):
         before: int | None = None,
     ) -> Sequence[Checkpoint]:
         """Newest first; `before` is a sequence number to page on from."""
-        ...
 
     def outline(
         self, session_id: SessionId, *, limit: int, before: int | None = None
     ) -> Sequence[Outline]:
         """Newest first, records included, only what a timeline shows: quick, and not checked for
         damage as other reads are."""
-        ...
 
     def milestones(self, session_id: SessionId) -> Sequence[Milestone]:
         """All of a session, oldest first, records included: quick, and not checked for damage as
         other reads are."""
-        ...
 
     def roots(self) -> Iterator[Checkpoint]:
         """Every checkpoint of every session, for reachability, oldest first: an iterator over one
         state, since there may be more of them than fit into memory."""
-        ...
 
     def operations(
         self,
@@ -171,32 +156,26 @@ class CatalogReader(Protocol):
         after: int = 0,
     ) -> Sequence[Operation]:
         """Oldest first; those of some kinds only, and only what came after a sequence number."""
-        ...
 
     def restores_since(
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None
     ) -> Sequence[Operation]:
         """What took the workspace back since a session began, made by any session, oldest first:
         those that came after a sequence number. The session's first operation is its beginning."""
-        ...
 
     def checkpoints_after(self, sequence: int, limit: int) -> Sequence[Checkpoint]:
         """Of all sessions, records included, in order: how an index catches up."""
-        ...
 
     def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
         """Of all sessions, in order."""
-        ...
 
     def operations_before(
         self, sequence: int | None, limit: int, *, kinds: Sequence[OperationKind]
     ) -> Sequence[Operation]:
         """Of all sessions, newest first: the newest of these kinds, or those before a number."""
-        ...
 
     def newest_operation(self) -> Operation | None:
         """The last entry of the log: as long as it is the same, nothing has changed."""
-        ...
 
     def operation_with_token(self, token: str) -> Operation | None: ...
 
@@ -206,22 +185,18 @@ class CatalogReader(Protocol):
         self, session_id: SessionId, kinds: Sequence[Kind], *, since_ns: int | None = None
     ) -> int:
         """How many checkpoints of these kinds a session has, made after `since_ns`."""
-        ...
 
     def count_in_round(
         self, session_id: SessionId, number: int, *, leading_to: str | None = None
     ) -> int:
         """How many checkpoints, records apart, a round of a session has; with `leading_to`, only
         that checkpoint and those that it grew from, back to where the round began."""
-        ...
 
     def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
         """The newest by sequence of these kinds."""
-        ...
 
     def settings(self) -> Mapping[str, str]:
         """Key to value as JSON."""
-        ...
 
     def close(self) -> None: ...
 
@@ -234,8 +209,6 @@ class Catalog(CatalogReader, Protocol):
     def erase_traces(self) -> None:
         """Leave nothing of removed or replaced rows on the medium; `Busy` when a reader keeps it
         from that."""
-        ...
 
     def check(self) -> Iterator[str]:
         """Problems of the catalog's own structure."""
-        ...

@@ -36,11 +36,9 @@ class ContentSink(Protocol):
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         """Store a content under a name that is unique in this capture. Pieces are taken one at a
         time, so a content may be larger than memory."""
-        ...
 
     def keep(self, name: str, content: StoredContent) -> None:
         """Take over a content of the state before, as it was, without giving its bytes again."""
-        ...
 
 
 class ContentSource(Protocol):
@@ -48,7 +46,6 @@ class ContentSource(Protocol):
 
     def read(self, name: str) -> Iterator[bytes]:
         """The pieces of a content in order; `KeyError` when the state has none of that name."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,27 +162,22 @@ class Component(Protocol):
     @property
     def name(self) -> str:
         """Lower-case letters, digits, `-` and `_`; unique."""
-        ...
 
     @property
     def order(self) -> int:
         """Captured and restored after those with a lower number; 100 unless there is a reason."""
-        ...
 
     @property
     def restored_by_default(self) -> bool:
         """Whether a restore of a whole checkpoint includes it when nobody says anything; in the
         mode that its attribute `default_mode` names, if it has one, else `exact`."""
-        ...
 
     @property
     def modes(self) -> tuple[str, ...]:
         """The ways in which it can be restored; the first is `exact`."""
-        ...
 
     def applies(self, workspace: Path) -> bool:
         """Whether there is anything to capture here. Asked in every save: a system call or two."""
-        ...
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
         """The state as it is now, of one moment. None means that nothing has changed since
@@ -195,15 +187,12 @@ class Component(Protocol):
         `ComponentProblem` when nothing can be. Changes nothing that anybody else can see, but may
         keep alive what the state refers to until `release` says that it is no longer needed.
         """
-        ...
 
     def describe(self, state: ComponentState) -> Sequence[str]:
         """The state in a few lines, for people; from the state alone."""
-        ...
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
         """What `restore` would do now; changes nothing. `request.present` may be None."""
-        ...
 
     def concerns(
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
@@ -211,7 +200,6 @@ class Component(Protocol):
         """What somebody should know before these files of the workspace are overwritten or removed,
         a line each; asked for previews only, also of one that does not apply. Paths are relative to
         the workspace. A `Remark` is a line that nobody has to act on."""
-        ...
 
     def restore(self, request: RestoreOf) -> None:
         """Bring the target about, as the mode says. Doing it twice is the same as once: after a
@@ -219,18 +207,15 @@ class Component(Protocol):
         the engine then calls it with what was there before as the target, in the mode `exact`.
         Never destroys anything that `present` does not have.
         """
-        ...
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
         """After `restore`: what is not as it should be; nothing when all is."""
-        ...
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         """Let go of everything that was kept alive for `owner` and that none of these states
         needs: checkpoints that named it are gone. Going through `needed` costs every checkpoint
         there is, so a component that keeps nothing does not; one that stops half-way, because of
         an error, must let nothing go."""
-        ...
 
 
 @runtime_checkable
@@ -245,7 +230,6 @@ class DividedComponent(Component, Protocol):
         others_contents: ContentSource,
     ) -> Sequence[str]:
         """The keys of the parts that one state has otherwise than the other, or one alone has."""
-        ...
 
 
 @runtime_checkable
@@ -263,12 +247,10 @@ class VersionedComponent(Component, Protocol):
     ) -> GitDrift | None:
         """Where it is now and where it was; None when that is the same. `after` is what a restore
         is about to write, None for what it removes: paths are relative to the workspace."""
-        ...
 
     def place(self, request: CaptureRequest) -> PresentGit | None:
         """Where it is now, for a screen; None where there is nothing, or nothing usable. Nothing is
         captured, and a `previous` state that still holds need not be found again."""
-        ...
 
 
 @runtime_checkable
@@ -277,7 +259,6 @@ class SearchableComponent(Component, Protocol):
 
     def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
         """Where it still is; nothing is changed. `ComponentProblem` when that cannot be told."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,22 +276,18 @@ class FileComponent(Component, Protocol):
 
     def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
         """Each path that the state holds bytes of, with the name of their content."""
-        ...
 
     def without(
         self, state: ComponentState, contents: ContentSource, paths: Sequence[bytes]
     ) -> Remainder:
         """The state with nothing at these paths and below, which a restore of it then leaves
         alone; the contents that belong to them go."""
-        ...
 
     def forget(self, paths: Sequence[bytes]) -> None:
         """Follow these paths, and all below them, no longer. Called with the store's lock held."""
-        ...
 
     def follows(self, path: bytes) -> bool:
         """Whether the next capture would take it."""
-        ...
 
 
 class Components(Protocol):
@@ -319,12 +296,9 @@ class Components(Protocol):
     def any_for(self, workspace: Path) -> bool:
         """Whether any component may have something to say here; asked in every save, so it costs
         a few system calls, and says yes when in doubt."""
-        ...
 
     def all(self) -> Sequence[Component]:
         """In their order, those that could be loaded."""
-        ...
 
     def missing(self) -> Sequence[str]:
         """Names that the settings ask for and that cannot be loaded, each with the reason."""
-        ...

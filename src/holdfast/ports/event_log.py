@@ -41,11 +41,9 @@ class EventReader(Protocol):
 
     def after(self, number: int, limit: int) -> Sequence[Event]:
         """In order."""
-        ...
 
     def newest(self) -> int:
         """The highest number that was given out; what it begins above, if none was."""
-        ...
 
     def close(self) -> None: ...
 
@@ -55,13 +53,11 @@ class EventLog(EventReader, Protocol):
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Be the only one who takes in; `Busy` after a wait."""
-        ...
 
     def cursors(self) -> EventCursors: ...
 
     def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
         """All or nothing, in this order; a key that is there already is left out."""
-        ...
 
 
 class ChangeListener(Protocol):
@@ -70,10 +66,8 @@ class ChangeListener(Protocol):
     def wait(self, timeout_s: float) -> bool:
         """Whether something was written since the last call, at the latest after `timeout_s`. It
         may wake for nothing; it wakes within a fifth of a second of a write."""
-        ...
 
     def stop(self) -> None:
         """End a wait of another thread at once, and every later one."""
-        ...
 
     def close(self) -> None: ...

@@ -33,7 +33,6 @@ class Filesystem(Protocol):
 
     def open(self, path: bytes, flags: int, mode: int = ..., *, dir_fd: int | None = ...) -> int:
         """Open a file; directories and files of the workspace always with `O_NOFOLLOW`."""
-        ...
 
     def close(self, fd: int) -> None: ...
 
@@ -47,15 +46,12 @@ class Filesystem(Protocol):
         """What the system says of each name, without following links, in one piece: equal bytes
         mean that nothing which `stat` tells has changed. None where that cannot be had, or a name
         cannot be looked at: `stat` tells why."""
-        ...
 
     def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:
         """The numbers in an answer of `stat_all`, in the order of the names."""
-        ...
 
     def list_names(self, fd: int) -> list[bytes]:
         """The names in the directory, in no particular order, without `.` and `..`."""
-        ...
 
     def read(self, fd: int, size: int) -> bytes: ...
 
@@ -65,11 +61,9 @@ class Filesystem(Protocol):
 
     def fsync(self, fd: int) -> None:
         """Make the file's or directory's content durable; an error means nothing is known."""
-        ...
 
     def sync_all(self, fd: int) -> None:
         """Make everything written so far on the file system of `fd` durable."""
-        ...
 
     def ftruncate(self, fd: int, length: int) -> None: ...
 
@@ -79,17 +73,14 @@ class Filesystem(Protocol):
 
     def set_mode(self, name: bytes, mode: int, *, dir_fd: int) -> None:
         """Set the mode of `name` itself, readable or not, never of what a link points to."""
-        ...
 
     def may_chown(self) -> bool:
         """Whether this process can give files away, and so has to care whose they are."""
-        ...
 
     def fchown(self, fd: int, uid: int, gid: int) -> None: ...
 
     def set_times(self, name: bytes, mtime_ns: int, *, dir_fd: int) -> None:
         """Set the modification time of `name` itself, never of what a link points to."""
-        ...
 
     def mkdir(self, path: bytes, mode: int = ..., *, dir_fd: int | None = ...) -> None: ...
 
@@ -103,7 +94,6 @@ class Filesystem(Protocol):
 
     def link(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
         """A second name for `source`; fails when `target` exists."""
-        ...
 
     def rename(
         self,
@@ -114,39 +104,32 @@ class Filesystem(Protocol):
         dst_dir_fd: int | None = ...,
     ) -> None:
         """Move, replacing `target`."""
-        ...
 
     def rename_new(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
         """Move; `FileExistsError` when `target` exists, never replacing it."""
-        ...
 
     def exchange(self, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
         """Swap two existing names. Where the system cannot do it in one step, `other` is first set
         aside as `one` with `SET_ASIDE` behind it, so that no bytes can be lost, only briefly be
         absent. It stays there when a death came between, and with `FileExistsError`, when somebody
         took its name meanwhile."""
-        ...
 
     def is_open_for_writing(self, fd: int) -> bool | None:
         """Whether anybody can write to this file right now through a handle or a mapping; None
         when the system does not tell."""
-        ...
 
     def expose_mapped_writes(self, fd: int) -> None:
         """From here on a write through a mapping changes the times of this file, as far as the
         file system can be brought to it."""
-        ...
 
     def list_xattrs(self, fd: int) -> list[str]:
         """Names of extended attributes that a copy of the bytes would not carry."""
-        ...
 
     def free_bytes(self, path: bytes) -> int: ...
 
     def mount_points_below(self, path: bytes) -> list[bytes]:
         """Where other file systems begin inside a directory; none where the system does not list
         them."""
-        ...
 
 
 def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:

@@ -45,15 +45,12 @@ class ObjectWriter(Protocol):
 
         `similar_to` may name an object with similar content; a store may use it to store less.
         """
-        ...
 
     def commit(self) -> WriteTotals:
         """Make every object of the batch durable; after this they are readable and stay so."""
-        ...
 
     def abandon(self) -> None:
         """Forget the batch; objects of it that others do not hold take no space."""
-        ...
 
 
 class ObjectReader(Protocol):
@@ -64,7 +61,6 @@ class ObjectReader(Protocol):
 
         `ObjectMissing` when there is none, `ObjectDamaged` when its bytes do not match.
         """
-        ...
 
     def read_many(
         self, digests: Iterable[Digest], *, skip_unreadable: bool = False
@@ -74,23 +70,19 @@ class ObjectReader(Protocol):
         The caller names each once. Raises as `read` does, or leaves out objects that are missing
         or damaged.
         """
-        ...
 
     def contains(self, digest: Digest) -> bool: ...
 
     def missing(self, digests: Iterable[Digest]) -> set[Digest]:
         """Those of `digests` that are not held, asked at once."""
-        ...
 
     def digests(self, *, after: Digest | None = None, limit: int) -> Sequence[Digest]:
         """The next digests in ascending order: one page of all that are held."""
-        ...
 
     def count(self) -> int: ...
 
     def size_bytes(self) -> int:
         """Bytes that the objects take on their medium, without what is kept about them."""
-        ...
 
     def close(self) -> None: ...
 
@@ -100,19 +92,15 @@ class ObjectStore(ObjectReader, Protocol):
 
     def writer(self, *, limit_bytes: int | None = None) -> ObjectWriter:
         """Start a batch; `NoSpace` when it would store more than the limit."""
-        ...
 
     def generation(self) -> str:
         """Another text after objects have been forgotten."""
-        ...
 
     def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
         """Every object, and about what it takes on the medium, one after the other."""
-        ...
 
     def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
         """Bytes that objects outside `needed` take."""
-        ...
 
     def retain_only(
         self,
@@ -127,19 +115,15 @@ class ObjectStore(ObjectReader, Protocol):
         anything if it is `thorough`; with a limit it stops about there, and gives back 0 when
         called with nothing left to do.
         """
-        ...
 
     def forget(self, digests: Iterable[Digest]) -> None:
         """No longer hold objects that cannot be read, so that they can be stored again."""
-        ...
 
     def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
         """Problems of the store's own structure; with `data`, of every byte of every object."""
-        ...
 
     def unreadable(self) -> dict[Digest, str]:
         """Every object that is held and cannot be read, and why; reads every byte."""
-        ...
 
 
 class PackMaintenance(Protocol):
@@ -148,14 +132,12 @@ class PackMaintenance(Protocol):
 
     def damaged_packs(self) -> Mapping[int, str]:
         """Packs that are not whole up to where they are known to be, by number, and why."""
-        ...
 
     def mend_packs(self, occasion: str) -> int:
         """Rewrite damaged packs from their sound records; how many there were.
 
         The old files are quarantined under `occasion`. No object that can be read is lost.
         """
-        ...
 
     def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
         """Leave `needed` on the medium, and no byte of any other object, in whatever form; the
@@ -164,11 +146,9 @@ class PackMaintenance(Protocol):
         Interrupted, it loses nothing that is needed and can be run again. `Busy` when a reader
         keeps it from finishing.
         """
-        ...
 
     def stored_form(self, digest: Digest) -> bytes:
         """The bytes that stand for an object on the medium: what a raw file would show."""
-        ...
 
 
 def all_digests(objects: ObjectReader) -> Iterator[Digest]:

@@ -14,13 +14,11 @@ from typing import Protocol
 class Progress(Protocol):
     def advance(self, phase: str, done: int, total: int | None) -> None:
         """Called now and then; must be cheap and must not raise."""
-        ...
 
 
 class TransferProgress(Progress, Protocol):
     def transferred(self, size_bytes: int) -> None:
         """How many bytes the present phase has read or written so far; as `advance`."""
-        ...
 
 
 class NoProgress:

@@ -69,29 +69,23 @@ class MirroredHistory(Protocol):
     @property
     def owner(self) -> str:
         """Tells one store's mirror from another's."""
-        ...
 
     def after(self, sequence: int) -> Sequence[Checkpoint]:
         """Some of the next checkpoints in order; none when there are no more."""
-        ...
 
     def tree(self, digest: Digest) -> Tree:
         """`StoreDamaged` when it is not there, or not what it was."""
-        ...
 
     def content(self, entry: FileEntry) -> Iterator[bytes]: ...
 
     def names(self) -> Mapping[bytes, CheckpointId]:
         """Names of refs, without the place where they lie."""
-        ...
 
     def leaves_out(self, path: bytes) -> bool:
         """Whether a path is not for git."""
-        ...
 
     def has_time(self) -> bool:
         """Whether another checkpoint may be begun; the first one always may."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,45 +112,36 @@ class WorkRepository(Protocol):
 
     def main_branches(self, workspace: Path, names: Sequence[str]) -> MainBranches | None:
         """None where there is no repository, or none that can be read. Starts no process."""
-        ...
 
     def merged_into(self, workspace: Path, branch: str, *, since: str, tip: str) -> str | None:
         """What was merged into a branch between two commits, in words; None for nothing."""
-        ...
 
     def is_unborn(self, workspace: Path) -> bool:
         """Whether the present branch has no commit yet; `Refused` when there is no repository."""
-        ...
 
     def plan_commit(self, work: HandOver) -> AcceptPlan:
         """What a commit would hold, and what is in its way; nothing is written anywhere that
         anybody else can see."""
-        ...
 
     def commit(self, work: HandOver, wish: CommitWish) -> AcceptOutcome:
         """Make the commit on the present branch, with the user's hooks, identity and signature;
         `Refused` when something is in its way. The index then agrees with it in those paths."""
-        ...
 
     def mirror(
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory
     ) -> MirrorOutcome:
         """Add what is missing to the mirror. Never raises for trouble with git or the store, and
         never touches HEAD, the index, files or any other branch."""
-        ...
 
     def remake_mirror(
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory
     ) -> MirrorOutcome:
         """Take the mirror away and make it again from what there is now. Refs besides the mirror
         that have some of the old one are in `warnings`."""
-        ...
 
     def former_mirrors(self, workspace: Path, owner: str) -> Sequence[str]:
         """Refs that hold a mirror of this store although none is asked for; or, where that cannot
         be found out, why."""
-        ...
 
     def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
         """Write a git bundle that holds what a mirror would, and can be cloned."""
-        ...

@@ -19,18 +19,15 @@ class StatCache(Protocol):
 
     def load(self, generation: str) -> dict[bytes, bytes]:
         """Directory path to encoded entry; nothing when the entries are of another generation."""
-        ...
 
     def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Replace entries; None drops a directory and all below it.
 
         May lose everything on a crash, never mix it up.
         """
-        ...
 
     def erase(self) -> None:
         """Forget everything, and leave nothing of it on the medium."""
-        ...
 
     def close(self) -> None: ...
 
@@ -44,27 +41,21 @@ class ReadingAid(Protocol):
 
     def begin(self, root_fd: int, started_ns: int) -> None:
         """Start; where it cannot be had, nothing comes of it."""
-        ...
 
     def receive(self) -> None:
         """Take in what has come so far, without waiting."""
-        ...
 
     def directory(self, path: bytes) -> bytes | None:
         """What it says of a directory, in the form that scans are remembered in."""
-        ...
 
     def stop(self) -> None:
         """Let it begin nothing more."""
-        ...
 
     def finish(self) -> bool:
         """Wait for the rest; False when something that it spoke of did not come."""
-        ...
 
     def close(self) -> None:
         """End it, whatever it is doing."""
-        ...
 
 
 class SecondReader(Protocol):
@@ -73,4 +64,3 @@ class SecondReader(Protocol):
     def aid_for(self, writer: ObjectWriter) -> ReadingAid | None:
         """Help whose contents go to this writer; nothing is started yet. None where there is none,
         and for a store that has contents already: they would be stored again."""
-        ...

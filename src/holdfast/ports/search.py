@@ -102,11 +102,9 @@ class SearchReader(Protocol):
         """Best first, the newer of equals first; of one session, or of all. With very many matches
         only the newest of them are ranked; a query that costs too much is answered from the newest
         texts alone, and says so."""
-        ...
 
     def near_words(self, word: str, limit: int) -> Sequence[str]:
         """Known words that it may have been meant for, the nearest first."""
-        ...
 
     def close(self) -> None: ...
 
@@ -116,16 +114,12 @@ class SearchIndex(SearchReader, Protocol):
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Be the only one who takes things in; `Busy` when somebody else does so for too long."""
-        ...
 
     def take_in(self, batch: IndexBatch) -> None:
         """Within `exclusive`."""
-        ...
 
     def begin_anew(self) -> None:
         """Forget everything; within `exclusive`."""
-        ...
 
     def erase(self) -> None:
         """Forget everything, and leave nothing of it on the medium."""
-        ...

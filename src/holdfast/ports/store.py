@@ -34,11 +34,9 @@ class WriterLock(Protocol):
         `StoreReadOnly` where nothing can be written; a reader that is just `looking` is admitted
         there too, and keeps writers of other machines out.
         """
-        ...
 
     def let_others_in(self) -> None:
         """Wait, without the lock, as long as another process may need to take it."""
-        ...
 
 
 class StoreFiles(Protocol):
@@ -47,67 +45,52 @@ class StoreFiles(Protocol):
     @property
     def directory(self) -> Path:
         """Everything of the store is below it."""
-        ...
 
     def path_inside_workspace(self) -> bytes | None:
         """The user's data directory as a path of the workspace, if it is inside."""
-        ...
 
     def is_sealed(self) -> bool:
         """Whether the store is encrypted, so that nothing may be put there as it is."""
-        ...
 
     def problems(self) -> Iterator[str]:
         """What is wrong with the store as a place: its description, what it acknowledged."""
-        ...
 
     def files(self) -> Iterator[Path]:
         """Every file of the store, whatever it is, for looking into its bytes."""
-        ...
 
     def opened_parts(self, path: Path) -> Iterator[bytes]:
         """The decrypted content of one of these files, part by part; nothing where the store is not
         encrypted, because the bytes of the file are its content."""
-        ...
 
     def erase_leftovers(self) -> None:
         """Take away temporary files of killed writers; every removal so far is then durable."""
-        ...
 
     def search_other_stores(
         self, digests: Collection[Digest]
     ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
         """Workspaces of this user whose stores have any of these objects, and stores that cannot be
         asked: encrypted ones, and those that cannot be read."""
-        ...
 
     def quarantine_directory(self, occasion: str) -> Path:
         """A fresh directory for what is taken out of the way."""
-        ...
 
     def quarantine_note(self, occasion: str, name: str, data: bytes) -> None:
         """Leave a note about an occasion in a fresh directory of that kind; durable."""
-        ...
 
     def read_purge_note(self) -> bytes | None:
         """What a removal that has not finished noted down, or None."""
-        ...
 
     def write_purge_note(self, data: bytes) -> None:
         """Durable when it returns."""
-        ...
 
     def remove_purge_note(self) -> None:
         """Durable when it returns."""
-        ...
 
     def named_paths(self) -> tuple[bytes, ...]:
         """Ignored files of the workspace that tools named, the oldest first; durable."""
-        ...
 
     def set_named_paths(self, paths: Sequence[bytes]) -> None:
         """In place of those that there were; durable when it returns. Called with the lock held."""
-        ...
 
 
 class RestoreJournal(Protocol):
@@ -117,25 +100,20 @@ class RestoreJournal(Protocol):
 
     def read(self) -> bytes | None:
         """The journal of a restore that has not finished, or None."""
-        ...
 
     def write(self, data: bytes) -> None:
         """Durable when it returns (I4)."""
-        ...
 
     def remove(self) -> None: ...
 
     def quarantine(self, occasion: str) -> None:
         """Take a journal that cannot be used out of the way without deleting it."""
-        ...
 
     def read_note(self) -> bytes | None:
         """What a restore that has not begun its changes left to be put right, or None."""
-        ...
 
     def write_note(self, data: bytes) -> None:
         """Durable when it returns."""
-        ...
 
     def remove_note(self) -> None: ...
 
@@ -145,33 +123,26 @@ class SpaceMeter(Protocol):
 
     def size_bytes(self) -> int:
         """Everything the store takes on disk: content, catalog, logs, caches."""
-        ...
 
     def others_bytes(self, own_bytes: int) -> int:
         """What the other stores of this user take, as of the last minutes; they learn what this
         one takes."""
-        ...
 
     def free_bytes(self) -> int:
         """What the disk of the store has left for this user."""
-        ...
 
     def fold_logs(self) -> None:
         """Give back what write-ahead logs take beside their databases, with the lock held; one
         that somebody reads stays as it is."""
-        ...
 
     def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
         """Remove temporary files of killed processes that are older than that; their names."""
-        ...
 
     def read_upkeep(self) -> dict[str, int]:
         """What was noted about the last cleanup; may be lost, and is then empty."""
-        ...
 
     def note_upkeep(self, **facts: int) -> None:
         """Add to that, or change it."""
-        ...
 
 
 AgentStatesBySession = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -183,15 +154,12 @@ class AgentStates(Protocol):
 
     def exist(self) -> bool:
         """Whether anything was ever given; one system call."""
-        ...
 
     def load(self) -> AgentStatesBySession:
         """Everything that was given last; `StoreDamaged` when it cannot be read."""
-        ...
 
     def replace(self, states: AgentStatesBySession) -> None:
         """All at once; durable when it returns."""
-        ...
 
 
 class ExternalPaths(Protocol):
@@ -199,20 +167,16 @@ class ExternalPaths(Protocol):
 
     def exist(self) -> bool:
         """Whether any was ever named; one system call."""
-        ...
 
     def load(self) -> list[bytes]:
         """Absolute paths, the one that was named first at the beginning; `StoreDamaged` when they
         cannot be read."""
-        ...
 
     def add(self, paths: Sequence[bytes]) -> None:
         """Name some, which are then the newest; durable when it returns."""
-        ...
 
     def drop(self, paths: Sequence[bytes]) -> None:
         """Take away these and all below them; durable when it returns."""
-        ...
 
 
 class NestedRepositories(Protocol):
@@ -221,11 +185,9 @@ class NestedRepositories(Protocol):
 
     def load(self) -> list[bytes]:
         """Git directories, relative to the workspace; none when the note cannot be used."""
-        ...
 
     def add(self, git_directories: Sequence[bytes]) -> None:
         """Note some more; durable when it returns."""
-        ...
 
 
 class StoreParts(Protocol):
@@ -233,26 +195,21 @@ class StoreParts(Protocol):
 
     def has_story(self) -> bool:
         """Whether anything was ever said: one system call, nothing is opened."""
-        ...
 
     @property
     def story(self) -> Story:
         """What was said and done around the checkpoints."""
-        ...
 
     @property
     def search(self) -> SearchIndex:
         """The index that searches use; the first of them makes it."""
-        ...
 
     @property
     def events(self) -> EventLog:
         """The numbered stream of what happened; the first reader makes it."""
-        ...
 
     def has_running_tools(self) -> bool:
         """Whether a tool call of an agent was ever noted: one system call, nothing is opened."""
-        ...
 
     @property
     def running_tools(self) -> RunningTools: ...
@@ -312,29 +269,23 @@ class OpenStore(WriterLock, StoreFiles, StoreParts, Protocol):
 
     def was_replaced(self) -> bool:
         """Whether another process has exchanged its catalog, as a repair does, or removed it."""
-        ...
 
     def forget_pages(self) -> None:
         """Keep no memory for files of the store until it is used again."""
-        ...
 
     def open_change_listener(self) -> ChangeListener: ...
 
     def used_key(self) -> str | None:
         """The id of the key that opened the store; None where the store is not encrypted."""
-        ...
 
     def key_slots(self) -> Sequence[KeySlot]:
         """Of an encrypted store: every key that opens it."""
-        ...
 
     def add_key(self, secret: Secret) -> None:
         """Let one more secret open this encrypted store."""
-        ...
 
     def change_key(self, secret: Secret) -> None:
         """Replace the secret that opened the store."""
-        ...
 
     def remove_key(self, slot_id: str) -> None: ...
 

@@ -45,22 +45,18 @@ class StoryReader(Protocol):
 
     def message_count(self, session_id: SessionId) -> int:
         """How many there are: the index of the next one."""
-        ...
 
     def messages(
         self, session_id: SessionId, *, first: int = 0, limit: int | None = None
     ) -> Sequence[Message]:
         """By index, from `first` on."""
-        ...
 
     def messages_after(self, sequence: int, limit: int) -> Sequence[tuple[int, Message]]:
         """Of all sessions, in the order in which they were added, each with its number in that
         order: how an index catches up."""
-        ...
 
     def has_source(self, session_id: SessionId, source_key: str) -> bool:
         """Whether the session has a message of that key."""
-        ...
 
     def annotations(
         self,
@@ -70,19 +66,15 @@ class StoryReader(Protocol):
         revisions: bool = False,
     ) -> Sequence[Annotation]:
         """The newest revision of each, in the order in which they were begun; or all revisions."""
-        ...
 
     def annotations_after(self, sequence: int, limit: int) -> Sequence[Annotation]:
         """Of all sessions, every revision that came after, in order."""
-        ...
 
     def rollbacks(self, session_id: SessionId) -> Sequence[Rollback]:
         """What restores did to the conversation, in the order of operations."""
-        ...
 
     def fact(self, session_id: SessionId, name: str) -> str | None:
         """Something small that was noted about a session."""
-        ...
 
     def activity(self, number: int) -> Activity | None: ...
 
@@ -90,24 +82,19 @@ class StoryReader(Protocol):
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None
     ) -> Sequence[Activity]:
         """In the order in which they were begun."""
-        ...
 
     def activities_after(self, number: int, limit: int) -> Sequence[Activity]:
         """Of all sessions, in the order in which they were begun."""
-        ...
 
     def open_activities(self, session_id: SessionId | None = None) -> Sequence[Activity]:
         """Of one session or all, in the order in which they were begun."""
-        ...
 
     def diff_of(self, number: int) -> bytes | None:
         """What an activity changed, as it was given to `settle`."""
-        ...
 
     def generation(self) -> str:
         """Another value whenever what was once told may no longer hold: rows were removed for good,
         or the story was rebuilt. An index of it then begins anew."""
-        ...
 
     def close(self) -> None: ...
 
@@ -124,7 +111,6 @@ class Story(StoryReader, Protocol):
     ) -> Sequence[Message]:
         """All or none, in this order, after the last one; one whose `source_key` the session has
         already is left out of the result. `fact` (name, value) is noted together with them."""
-        ...
 
     def annotate(
         self,
@@ -138,21 +124,17 @@ class Story(StoryReader, Protocol):
     ) -> Annotation:
         """A new annotation, or with `number` a new revision of that one (`NotFound` if none), which
         stays that of its author unless another is named."""
-        ...
 
     def add_rollback(self, session_id: SessionId, rollback: Rollback) -> bool:
         """False, and nothing is added, when one of that operation or a later one is there."""
-        ...
 
     def set_fact(
         self, session_id: SessionId, name: str, value: str, *, expected: str | None
     ) -> bool:
         """Note it if it is still what was `expected`: of several who try, one succeeds."""
-        ...
 
     def begin(self, new: NewActivity) -> Activity:
         """Open until `settle`."""
-        ...
 
     def settle(
         self,
@@ -164,49 +146,39 @@ class Story(StoryReader, Protocol):
         diff: bytes | None = None,
     ) -> Activity | None:
         """The activity as it ended; None when it is not open (any more)."""
-        ...
 
     def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
         """Add what comes from another story, with index, number and revision as they are; how many
         rows that were. What is there already stays; a message that would leave a gap is not
         taken. `rolled_back_by` and `sequence` are not taken over."""
-        ...
 
     def named_checkpoints(self) -> set[CheckpointId]:
         """Every checkpoint that an annotation or an activity is about."""
-        ...
 
     def forget_checkpoints(self, checkpoint_ids: Sequence[CheckpointId]) -> int:
         """Remove the annotations and activities of checkpoints; how many rows that were."""
-        ...
 
     def forget_session(self, session_id: SessionId) -> int:
         """Remove everything that was said, done and noted in a session; how many rows."""
-        ...
 
     def forget_paths(self, paths: Sequence[bytes]) -> int:
         """Remove every edit that is about one of the paths or something below it."""
-        ...
 
     def replace_text(
         self, replacement: TextReplacement, diff: Callable[[bytes], bytes]
     ) -> Mapping[str, int]:
         """Replace a text in everything that was said; how many messages, annotations and edits had
         it, without those that had none. `diff` does it for what was given to `settle`."""
-        ...
 
     def erase_traces(self) -> None:
         """Leave nothing of removed rows on the medium; `Busy` when somebody's reading keeps it
         from that."""
-        ...
 
     def size_bytes(self) -> int:
         """What it takes on disk."""
-        ...
 
     def check(self) -> Iterator[str]:
         """Problems of the story's own structure."""
-        ...
 
 
 def no_annotation(checkpoint_id: CheckpointId, number: int) -> NotFound:

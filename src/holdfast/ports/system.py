@@ -8,7 +8,6 @@ from typing import Protocol
 class Clock(Protocol):
     def now_ns(self) -> int:
         """Wall-clock nanoseconds since 1970; may jump either way (I7)."""
-        ...
 
     def monotonic_ns(self) -> int: ...
 
@@ -16,7 +15,6 @@ class Clock(Protocol):
 class IdSource(Protocol):
     def new_id(self) -> str:
         """A fresh identifier that no other process makes: lower-case hexadecimal."""
-        ...
 
 
 class Processes(Protocol):
@@ -25,14 +23,11 @@ class Processes(Protocol):
     def own_identity(self) -> str:
         """This process, as text. No other process ever has the same, even after a restart of the
         machine. It begins with the process number and a space."""
-        ...
 
     def is_alive(self, identity: str) -> bool:
         """Whether that process still runs; False for any text that is no identity. Where the system
         does not tell when a process began, any process with its number counts."""
-        ...
 
     def agent_above(self, number: int) -> str | None:
         """The identity of the program that started a process, past the shells between; None if it
         is unknown or belongs to another user."""
-        ...

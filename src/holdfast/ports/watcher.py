@@ -70,29 +70,23 @@ class WorkspaceWatch(Protocol):
     def begin(self) -> int:
         """A scan of everything begins; the mark to hand to `seen`. Doubts that are older than it
         are settled by it."""
-        ...
 
     def watch(self, path: bytes, fd: int) -> None:
         """Called before the open directory is looked at. Never raises: what cannot be watched
         becomes a doubt."""
-        ...
 
     def places(self, device: int, inode: int) -> ChangedPlaces | Doubt:
         """Where something changed since the last scan; `device` and `inode` are those of the
         directory that is about to be scanned."""
-        ...
 
     def seen(self, mark: int, *, whole: bool) -> None:
         """A scan begun at this mark is kept; what it looked at needs no second look."""
-        ...
 
     def doubt(self, reason: str) -> None:
         """The next scan has to look at everything."""
-        ...
 
     def differed(self, detail: str) -> None:
         """A scan of everything found what the hint did not name."""
-        ...
 
     def activity(self) -> Activity: ...
 
@@ -108,7 +102,6 @@ class Watcher(Protocol):
         self, workspace: bytes, *, listener: Callable[[], None] | None = ...
     ) -> WorkspaceWatch:
         """`listener` is called, from a thread of the watcher, when there was activity."""
-        ...
 
     def close(self) -> None: ...
 

@@ -21,19 +21,15 @@ class Fallback(Protocol):
 
     def files(self, name: str) -> list[Path]:
         """Where a file of this name may be, the best first; none of them need exist."""
-        ...
 
     def is_private(self, directory: Path) -> bool:
         """Whether the directory is there, and only the user can enter it."""
-        ...
 
     def require_private(self, directory: Path) -> None:
         """Create the directory if it is missing; an exception unless only the user can enter it."""
-        ...
 
     def complain(self, text: str) -> None:
         """The last resort, when no file can be written. Never raises."""
-        ...
 
 
 class Host(Protocol):
@@ -56,23 +52,19 @@ class Host(Protocol):
 
     def working_directory(self) -> str:
         """Where this process runs; empty if that directory is gone."""
-        ...
 
     def workspace_of(self, event: AgentEvent, standing_in: str) -> Path:
         """The workspace that an event is about. `standing_in` is the directory of the hook's
         process, which relative paths begin at."""
-        ...
 
     def own_project(self, workspace: Path, directory: Path) -> Path | None:
         """The worktree, repository or workspace between the two that is saved by itself."""
-        ...
 
     def has_store(self, workspace: Path) -> bool: ...
 
     def open_workspace(self, workspace: Path, *, create: bool, purpose: str) -> OpenWorkspace:
         """`NotFound` or `StoreMissing` where there is no store, unless `create` makes one. It is
         then made in any case, because no user is there to ask."""
-        ...
 
 
 class EventWorkspace(Protocol):
@@ -86,18 +78,15 @@ class EventWorkspace(Protocol):
     def waits_for_check(self, event: AgentEvent) -> bool:
         """Asked of an event that need not wait: whether a check of the user's may have to run
         before it is answered."""
-        ...
 
     def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
         """Do the work in the workspace. An event that `begins` gets a store if there is none; None
         for any other event without a store."""
-        ...
 
     def use_if_free(
         self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
     ) -> Reply | None:
         """The same for a mere look; an empty reply if it would have to wait."""
-        ...
 
 
 class OpenedForEvent:
