@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.domain.story import ActivityKind
+from holdfast.engine.edits import attempts
 from holdfast.engine.edits import guard as edit_guard
 from holdfast.engine.edits.running import enter, inside, leave, newest
 
@@ -59,32 +60,24 @@ class Edits:
 
     def begin_attempt(self, session_id: SessionId, reasoning: str) -> Activity:
         """Save the workspace before a program of its own runs; then keep it or put it back."""
-        from holdfast.engine.edits.attempts import begin_attempt
-
-        return begin_attempt(self._engine, session_id, reasoning, inside=inside(self._vault))
+        return attempts.begin_attempt(
+            self._engine, session_id, reasoning, inside=inside(self._vault)
+        )
 
     def keep_attempt(self, number: int) -> None:
-        from holdfast.engine.edits.attempts import keep_attempt
-
-        keep_attempt(self._vault, number)
+        attempts.keep_attempt(self._vault, number)
 
     def put_back_attempt(self, number: int, why: str) -> None:
         """Restore the workspace to before the attempt, and record why."""
-        from holdfast.engine.edits.attempts import put_back
-
-        put_back(self._engine, number, why)
+        attempts.put_back(self._engine, number, why)
 
     def keep_interrupted(self, session_id: SessionId) -> list[Activity]:
         """Settle interrupted edits and attempts: the workspace stays as it is."""
-        from holdfast.engine.edits.attempts import keep_interrupted
-
-        return list(keep_interrupted(self._vault, session_id))
+        return list(attempts.keep_interrupted(self._vault, session_id))
 
     def interrupted(self, session_id: SessionId) -> list[Activity]:
         """Edits and attempts whose process is gone, and that were neither kept nor rolled back."""
-        from holdfast.engine.edits.attempts import interrupted_activities
-
-        return list(interrupted_activities(self._vault, session_id))
+        return list(attempts.interrupted_activities(self._vault, session_id))
 
     def activities(
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.git.commits import AcceptOutcome
 from holdfast.engine import git_accept as accept
+from holdfast.engine.bundles import selection
 from holdfast.engine.bundles.importer import ImportRequest as ImportRequest
 from holdfast.ports.repository import CommitWish as CommitWish
 
@@ -38,19 +39,13 @@ class Bundles:
         self._engine, self._vault = opened.engine, opened.engine.vault
 
     def select_all(self) -> Selection:
-        from holdfast.engine.bundles.selection import select_all
-
-        return select_all(self._vault)
+        return selection.select_all(self._vault)
 
     def select_session(self, session_id: SessionId) -> Selection:
-        from holdfast.engine.bundles.selection import select_sessions
-
-        return select_sessions(self._vault, [session_id])
+        return selection.select_sessions(self._vault, [session_id])
 
     def select_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> Selection:
-        from holdfast.engine.bundles.selection import select_checkpoints
-
-        return select_checkpoints(self._vault, checkpoints)
+        return selection.select_checkpoints(self._vault, checkpoints)
 
     def export(
         self, selection: Selection, path: Path, *, replace: bool, progress: Progress

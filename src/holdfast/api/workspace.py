@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.bootstrap.stores import find_workspace as find_workspace
 from holdfast.bootstrap.workspace import open_workspace as _open
 from holdfast.engine.edits.running import inside
 from holdfast.ports.progress import NoProgress as NoProgress
@@ -71,19 +72,20 @@ if TYPE_CHECKING:
 class Workspace:
     """An open workspace; safe to share between threads. `NotFound` where nothing was ever saved."""
 
+    _feed: EventFeed | None = None
+    _is_closed = False
+
     def __init__(self, workspace: str | PathLike[str]) -> None:
         from holdfast.api import arguments
 
         place = Path(arguments.path("workspace", workspace))
         self._opened = _open(place, create=False, purpose="holdfast workspace")
-        self._feed: EventFeed | None = None
-        self._is_closed = False
 
     @classmethod
     def of(cls, opened: OpenWorkspace) -> Workspace:
         """For a workspace that is open already; closing it closes that too."""
         made = cls.__new__(cls)
-        made._opened, made._feed, made._is_closed = opened, None, False
+        made._opened = opened
         return made
 
     @property
@@ -273,10 +275,9 @@ class Workspace:
         self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
     ) -> Iterator[Event]:
         """Every checkpoint, restore, undo, approval, reset, message, edit, annotation, deletion,
-        change of settings and change of status, made by any process, oldest first.
-
-        `after` is the number of the last event that you have. With `follow` it continues with new
-        events, until nothing has happened for `timeout_s`, or until the workspace is closed."""
+        change of settings and change of status, made by any process, oldest first. `after` is the
+        number of the last event that you have. With `follow` it continues with new events, until
+        nothing has happened for `timeout_s`, or until the workspace is closed."""
         if self._is_closed:
             from holdfast.domain.errors import UsageError
 
@@ -303,28 +304,3 @@ class Workspace:
 def open_workspace(path: Path, *, create: bool, **options: Unpack[OpenOptions]) -> Workspace:
     """Open the store of a workspace, creating one if `create`."""
     return Workspace.of(_open(path, create=create, **options))
-
-
-def find_workspace(directory: Path, *, create: bool, force: bool = False) -> Path | None:
-    """The workspace that a directory belongs to, with a store or without. None in a directory that
-    is refused as a workspace, such as the home directory, unless `force` or `create`. With
-    `create`, `WorkspaceRefused` where it holds repositories and is no project."""
-    from holdfast.bootstrap.stores import nearest_workspace
-
-    known = nearest_workspace(directory, or_lost=create)
-    if known is not None and known == directory:
-        return known
-    # Late: most commands are called where the store is.
-    from holdfast.bootstrap.locations import is_no_place_for_work
-    from holdfast.bootstrap.workspace_choice import own_project, project_top, require_choosable
-
-    if known is not None:
-        return own_project(known, directory) or known
-    resolved = directory.expanduser().resolve()
-    top = project_top(resolved)
-    if top is None and not force:
-        if create:
-            require_choosable(directory)
-        elif is_no_place_for_work(resolved):
-            return None
-    return top or directory

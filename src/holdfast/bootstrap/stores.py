@@ -15,7 +15,7 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.small_files import read_own_file, require_own_place
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.adapters.local.system import RandomIds, random_bytes
-from holdfast.bootstrap.locations import holdfast_home, refusal_reason
+from holdfast.bootstrap.locations import holdfast_home, is_no_place_for_work, refusal_reason
 from holdfast.domain.errors import (
     HoldfastError,
     NoSpace,
@@ -155,6 +155,28 @@ def make_home(fs: LocalFilesystem, home: Path) -> None:
             f"the store's directory {home} cannot be made: {error.strerror}",
             hint="set HOLDFAST_HOME to a directory that you can write to",
         ) from None
+
+
+def find_workspace(directory: Path, *, create: bool, force: bool = False) -> Path | None:
+    """The workspace that a directory belongs to, with a store or without. None in a directory that
+    is refused as a workspace, such as the home directory, unless `force` or `create`. With
+    `create`, `WorkspaceRefused` where it holds repositories and is no project."""
+    known = nearest_workspace(directory, or_lost=create)
+    if known is not None and known == directory:
+        return known
+    # Late: most commands are called where the store is.
+    from holdfast.bootstrap.workspace_choice import own_project, project_top, require_choosable
+
+    if known is not None:
+        return own_project(known, directory) or known
+    resolved = directory.expanduser().resolve()
+    top = project_top(resolved)
+    if top is None and not force:
+        if create:
+            require_choosable(directory)
+        elif is_no_place_for_work(resolved):
+            return None
+    return top or directory
 
 
 def lost_stores() -> list[StoreWithoutWorkspace]:

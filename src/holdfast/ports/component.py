@@ -1,13 +1,12 @@
 """A part of state other than files, as a plug-in: git, a database, an agent's memory.
 
-A component takes its state into a checkpoint and brings it back. It is given what it needs and
-never sees the store, the catalog or the engine. It may be slow, wrong or hostile to time: every
-call runs with a time limit, what it gives is limited in size, and whatever it raises becomes a
-reason that the checkpoint carries; files are saved all the same.
+A component takes its state into a checkpoint and restores it. It never sees the store, the catalog
+or the engine. Every call has a time limit, and its result a size limit. If it raises, the
+checkpoint carries the reason, and files are saved anyway.
 
-A third-party component is an entry point of the group `holdfast.components` whose name is the
-component's, and whose object is called with no argument to make one; the setting `components` has
-to name it. `holdfast.testing.component_contract` is the suite that every component has to pass.
+A third-party component is an entry point of the group `holdfast.components`, called without an
+argument to make one; the setting `components` has to name it. Every component has to pass the suite
+`holdfast.testing.component_contract`.
 """
 
 from __future__ import annotations
@@ -88,8 +87,8 @@ def nothing_seen() -> tuple[SeenDirectory, ...]:
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
     """`previous` is the state of the checkpoint before; `checkpoint` the id of the one being made,
-    for what a component leaves outside of the store, None when nobody is going to keep the result
-    and nothing may be left anywhere. `owner` tells one store's leavings from another's. A call that
+    for what a component leaves outside of the store, None when the result is not kept and nothing
+    may be left anywhere. `owner` tells one store's leavings from another's. A call that
     takes longer than `timeout_s` is given up; what it still does then is refused. `progress` may be
     told how far the work is, now and then; the bytes that pass are counted anyway. `repositories`
     are captured directories below the workspace that are git repositories of their own, none when

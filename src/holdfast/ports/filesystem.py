@@ -9,7 +9,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from holdfast.domain.sqlite_files import DatabaseJob, Written
 
 StatNumbers: TypeAlias = tuple[int, int, int, int, int]
 """inode, size, mtime_ns, ctime_ns, mode: what an unchanged file is recognised by."""
@@ -130,6 +134,24 @@ class Filesystem(Protocol):
     def mount_points_below(self, path: bytes) -> list[bytes]:
         """Where other file systems begin inside a directory; none where the system does not list
         them."""
+
+
+class LiveDatabases(Protocol):
+    """SQLite databases of the workspace that other programs have open: read, paused and written as
+    they allow. Every name is relative to `dir_fd` (I6)."""
+
+    def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        """While it is held, a SQLite database is not rewritten, and its log not begun anew. False
+        when that cannot be had. Closing a handle of the database may end it."""
+
+    def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        """For the block nobody begins a transaction of a SQLite database with a rollback journal;
+        False when one does not end. True for any other file."""
+
+    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        """Bring a live SQLite database to another state so that whoever uses it sees the old one or
+        the new one; after a crash at any point, too. `PerhapsWritten` means one of the two, any
+        other `OSError` the old one."""
 
 
 def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:

@@ -122,13 +122,9 @@ class CatalogContract(CatalogLookups):
             with catalog.transaction() as transaction:
                 transaction.set_head(ONE, checkpoint_id(1))
                 transaction.set_session_status(ONE, SessionStatus.ARCHIVED)
-            changed, other = catalog.session(ONE), catalog.session(TWO)
-            assert changed is not None
-            assert changed.head == checkpoint_id(1)
-            assert changed.status is SessionStatus.ARCHIVED
-            assert other is not None
-            assert other.head is None
-            assert other.status is SessionStatus.ACTIVE
+            changed = Session(ONE, 1, SessionStatus.ARCHIVED, head=checkpoint_id(1))
+            assert catalog.session(ONE) == changed
+            assert catalog.session(TWO) == Session(TWO, 1)
             with catalog.transaction() as transaction:
                 transaction.set_head(ONE, None)
             assert catalog.session(ONE) == Session(ONE, 1, SessionStatus.ARCHIVED)

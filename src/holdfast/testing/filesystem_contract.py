@@ -1,4 +1,4 @@
-"""The contracts of `holdfast.ports.filesystem` and `holdfast.ports.live_database`, as tests."""
+"""The contracts of `holdfast.ports.filesystem` and `holdfast.ports.filesystem`, as tests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import pytest
 
 from holdfast.domain.sqlite_files import DatabaseJob, Writing
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.filesystem import Filesystem, write_all
-from holdfast.ports.live_database import LiveDatabases
+from holdfast.ports.filesystem import Filesystem, LiveDatabases, write_all
 from holdfast.testing.samples import expect_error
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from holdfast.domain.sqlite_files import DatabaseJob, Written
-from holdfast.ports.filesystem import Filesystem, StatNumbers
-from holdfast.ports.live_database import LiveDatabases
+from holdfast.ports.filesystem import Filesystem, LiveDatabases, StatNumbers
 
 T = TypeVar("T")
 
@@ -30,7 +29,7 @@ class Disk(Filesystem, LiveDatabases, Protocol):
 
 class InterceptedFilesystem:
     """Hands each call to `around`; see `holdfast.ports.filesystem.Filesystem` and
-    `holdfast.ports.live_database.LiveDatabases` for the members."""
+    `holdfast.ports.filesystem.LiveDatabases` for the members."""
 
     def __init__(self, inner: Disk) -> None:
         self._inner = inner

@@ -288,9 +288,7 @@ class PackMaintenanceContract(Generic[Store]):
             packs.erase_all_but(needed)
             assert store.generation() != generation
             assert set(all_digests(store)) == needed
-            assert {digest: store.read(digest) for digest in needed} == {
-                digest: contents[digest] for digest in needed
-            }
+            assert all(store.read(digest) == contents[digest] for digest in needed)
             with expect_error(ObjectMissing):
                 store.read(versions[0])
             assert list(store.check(data=True)) == []

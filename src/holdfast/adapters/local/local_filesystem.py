@@ -52,7 +52,7 @@ _F_SETSIG, _F_SETLEASE = getattr(fcntl, "F_SETSIG", -1), getattr(fcntl, "F_SETLE
 
 class LocalFilesystem:
     """A `holdfast.ports.filesystem.Filesystem`, and the databases on it that others have open, see
-    `holdfast.ports.live_database.LiveDatabases`: these have the contract of each member."""
+    `holdfast.ports.filesystem.LiveDatabases`: these have the contract of each member."""
 
     open = staticmethod(os.open)
     close = staticmethod(os.close)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 
+from holdfast.app.automation import merges
 from holdfast.app.automation.agent_sessions import find_session
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.agent_events import AgentEvent, EventKind
@@ -200,9 +201,7 @@ class WatchedWorkspace:
         """From now on automatic checkpoints go to this session; what it lacks is kept at once."""
         with self._lock:
             self.session = session
-            self._for_caller.engine.recover(
-                required=False
-            )  # refused where nothing could be saved later
+            self._for_caller.engine.recover(required=False)  # refused where no save is possible
             if self._last(session, Kind.INITIAL) is None:
                 made = self.save(session, make_intent("Watching begins"), kind=Kind.INITIAL)
                 return self.keep_merge(session) or made
@@ -226,11 +225,9 @@ class WatchedWorkspace:
 
     def keep_merge(self, session: SessionId) -> SaveOutcome | None:
         """Make a checkpoint if a branch was merged into the main one; note where that stands."""
-        from holdfast.app.automation.merges import keep_merge
-
         with self._lock:
             now_ns = self._branch_looked_ns = self._clock.monotonic_ns()
-            look = keep_merge(self._for_caller, session)
+            look = merges.keep_merge(self._for_caller, session)
             self._merge_under_way = look.under_way
             if look.kept is not None:
                 self._interval_ns = self.last_used_ns = now_ns
