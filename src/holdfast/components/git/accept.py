@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.components.files import NEW_FLAGS, write_all
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.operation_files import operation_name, present_paths
 from holdfast.components.git.plan import tree_of
@@ -32,9 +31,8 @@ from holdfast.components.git.repository import (
     Repository,
     find_repository,
     read_whole,
-    sync_directory,
 )
-from holdfast.components.git.scratch_index import Scratch, scratch
+from holdfast.components.git.scratch_index import IndexLock, Scratch, scratch
 from holdfast.components.git.staged import ABSENT_MODE, TreeRow, staged_rows, tree_rows
 from holdfast.components.git.user_commit import run_commit
 from holdfast.domain.errors import Refused
@@ -51,7 +49,6 @@ from holdfast.ports.repository import CommitWish, HandOver
 from holdfast.values.classes import dataclass, replace
 
 _TIMEOUT_S = 600.0
-_LOCK_MODE = 0o644
 _SHOWN = 3
 _GONE = (ABSENT_MODE, b"")
 _RULES = (b".gitignore", b".gitattributes")
@@ -82,7 +79,7 @@ class Acceptance:
             return self._plan(self._stage(place))
 
     def commit(self, wish: CommitWish) -> AcceptOutcome:
-        with named_trouble(), self._locked_index() as lock, self._scratch() as place:
+        with named_trouble(), IndexLock(self._repository) as lock, self._scratch() as place:
             staged = self._stage(place)
             plan = self._plan(staged)
             plan.require_clear()
@@ -203,7 +200,7 @@ class Acceptance:
         taken_back = [moved[row.path] for row in staged.rows if row.path in moved]
         return [row.path for row in taken_back if (row.path, row.mode, row.oid) not in held]
 
-    def _follow(self, lock: _IndexLock, old: str | None, new: str) -> list[str]:
+    def _follow(self, lock: IndexLock, old: str | None, new: str) -> list[str]:
         """Let the user's index agree with the commit, in what nobody has staged otherwise."""
         try:
             rows = tree_rows(self._git, tree_of(self._git, old), tree_of(self._git, new))
@@ -217,51 +214,6 @@ class Acceptance:
         except (GitFailed, OSError) as error:
             return [f"the commit is made, but the index was not renewed ({error}): run git reset"]
         return []
-
-    @contextmanager
-    def _locked_index(self) -> Iterator[_IndexLock]:
-        lock = _IndexLock(self._repository)
-        try:
-            yield lock
-        finally:
-            lock.release()
-
-
-class _IndexLock:
-    """The lock that git itself takes before it changes the index."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._index = repository.own(b"index")
-        self._lock = repository.own(b"index.lock")
-        self._directory = repository.git_dir
-        exists = os.path.exists(self._index)
-        mode = os.stat(self._index).st_mode & 0o777 if exists else _LOCK_MODE
-        try:
-            self._fd: int | None = os.open(self._lock, NEW_FLAGS, mode)
-        except FileExistsError:
-            raise Refused(
-                f"{os.fsdecode(self._lock)} is there: another git is at work, or has crashed",
-                hint="try again; if no git runs, remove that file",
-            ) from None
-
-    def place(self, index: bytes) -> None:
-        """Put an index in place, with the times it has: git judges by them what to look at."""
-        assert self._fd is not None
-        data, status = read_whole(index), os.stat(index)
-        write_all(self._fd, data)
-        os.fsync(self._fd)
-        os.utime(self._fd, ns=(status.st_atime_ns, status.st_mtime_ns))
-        os.replace(self._lock, self._index)
-        os.close(self._fd)
-        self._fd = None
-        sync_directory(self._directory)
-
-    def release(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._lock)
 
 
 class _Nested:

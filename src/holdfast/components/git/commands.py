@@ -59,6 +59,10 @@ _WAYS_OUT = (
 )
 
 
+NO_REFLOG = ("core.logAllRefUpdates=false",)
+"""For references of our own."""
+
+
 class GitFailed(ComponentProblem):
     """A command that did not end well: what git said, and what to do about it."""
 

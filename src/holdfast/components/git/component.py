@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.components.git.repository import Repository, find_repository
+from holdfast.components.git.repository import find_repository, require_repository
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.paths import from_text
 from holdfast.ports.component import (
@@ -69,7 +69,7 @@ class GitComponent:
             from holdfast.components.git.nested_capture import NestedCapture
 
             return NestedCapture(request, self._environment, self._noted, self._ours).run(sink)
-        repository = self._required(request.workspace)
+        repository = require_repository(request.workspace, ours=self._ours)
         if request.previous is not None and request.intended is None:
             from holdfast.components.git.status import is_as_before
 
@@ -95,7 +95,7 @@ class GitComponent:
         from holdfast.components.git.restore import preview
 
         own = ComponentPreview()
-        if _has_own(request.target):
+        if has_own(request.target):
             own = preview(self._git(request), request)
         if NESTED not in request.target.facts:
             return own
@@ -146,7 +146,7 @@ class GitComponent:
         from holdfast.components.git.references import BrokenReference
 
         repository = find_repository(workspace, ours=self._ours)
-        if repository is None or not _has_own(state):
+        if repository is None or not has_own(state):
             return None
         git = Git(repository, self._environment, timeout_s)
         try:
@@ -172,7 +172,7 @@ class GitComponent:
         from holdfast.components.git.restore import restore
 
         try:
-            if _has_own(request.target):
+            if has_own(request.target):
                 restore(self._git(request), request)
             if NESTED in request.target.facts:
                 self._nested(request).restore()
@@ -182,7 +182,7 @@ class GitComponent:
     def verify(self, request: RestoreOf) -> Sequence[str]:
         from holdfast.components.git.restore import verify
 
-        wrong = verify(self._git(request), request) if _has_own(request.target) else []
+        wrong = verify(self._git(request), request) if has_own(request.target) else []
         if NESTED in request.target.facts:
             wrong += self._nested(request).verify()
         return wrong
@@ -233,15 +233,10 @@ class GitComponent:
     def _git(self, request: RestoreOf) -> Git:
         from holdfast.components.git.commands import Git
 
-        return Git(self._required(request.workspace), self._environment, request.timeout_s)
-
-    def _required(self, workspace: Path) -> Repository:
-        repository = find_repository(workspace, ours=self._ours)
-        if repository is None:
-            raise ComponentProblem("the workspace is in no git repository any more")
-        return repository
+        repository = require_repository(request.workspace, ours=self._ours)
+        return Git(repository, self._environment, request.timeout_s)
 
 
-def _has_own(state: ComponentState) -> bool:
+def has_own(state: ComponentState) -> bool:
     """Whether the workspace was in a repository; what was captured without it says nested ones."""
     return NESTED not in state.facts or "head" in state.facts

@@ -21,10 +21,10 @@ from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.dirty_files import all_dirty, dirty_now
 from holdfast.components.git.index_file import GITLINK, IndexEntries, IndexEntry
 from holdfast.components.git.loose_objects import name_of
-from holdfast.components.git.references import Head, read_head
+from holdfast.components.git.references import HEADS, Head, read_head
 from holdfast.components.git.repository import Repository, opened, read_whole
 from holdfast.components.git.staged import read_staged, read_submodules
-from holdfast.components.git.states import HEADS, decode_state
+from holdfast.components.git.states import decode_state
 from holdfast.components.git.status import is_as_before
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git.drift import GitDrift, GitPlace, PresentGit

@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 
-from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.commands import NO_REFLOG, Git, GitFailed
 
 _GIT = re.compile(rb"(?:\.git|git~1)[. ]*(?::.*)?\Z", re.IGNORECASE | re.DOTALL)
 _LINK = re.compile(
@@ -44,7 +44,6 @@ def _without_ignored(name: bytes) -> bytes:
     return _IGNORED_BY_HFS.sub("", text).encode("utf-8", "surrogateescape")
 
 
-_NO_LOG = ("core.logAllRefUpdates=false",)
 _WHO = b"Holdfast <holdfast@localhost>"
 _END_S = 300.0
 _ERROR_BYTES = 64 << 10
@@ -59,7 +58,7 @@ class ImportStream:
         with contextlib.ExitStack() as stack:
             self._errors = stack.enter_context(tempfile.TemporaryFile())
             self._process = git.start(
-                "fast-import", "--quiet", "--done", config=_NO_LOG, errors=self._errors.fileno()
+                "fast-import", "--quiet", "--done", config=NO_REFLOG, errors=self._errors.fileno()
             )
             stack.pop_all()
         assert self._process.stdin is not None

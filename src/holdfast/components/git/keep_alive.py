@@ -29,7 +29,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from holdfast.components.files import DIRECTORY_FLAGS, NEW_FLAGS
-from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.commands import NO_REFLOG, Git, GitFailed
 from holdfast.components.git.loose_objects import (
     NewObject,
     add_objects,
@@ -101,7 +101,6 @@ def _is_there(name: bytes, directory: int) -> bool:
     return True
 
 
-_NO_LOG = ("core.logAllRefUpdates=false",)
 _MODES = {"blob": b"100644", "tree": b"40000"}
 _WHO = b"Holdfast <holdfast@localhost> 0 +0000"
 _MESSAGE = b"Kept alive by a checkpoint of Holdfast\n"
@@ -131,7 +130,7 @@ def keep(
     if head is None or head not in known or not _refer(git.repository, ref, oid, objects):
         add_objects(git.repository, objects)
         line = b"create %b\0%b\0" % (ref, oid.encode())
-        git.run("update-ref", "--stdin", "-z", given=line, config=_NO_LOG)
+        git.run("update-ref", "--stdin", "-z", given=line, config=NO_REFLOG)
     return oid
 
 
@@ -246,4 +245,4 @@ def remove_own_locks(repository: Repository, owner: str) -> None:
 
 def drop(git: Git, refs: Sequence[bytes]) -> None:
     script = b"".join(b"delete %b\0\0" % ref for ref in refs)
-    git.run("update-ref", "--stdin", "-z", given=script, config=_NO_LOG)
+    git.run("update-ref", "--stdin", "-z", given=script, config=NO_REFLOG)

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.components.files import blocks_of, write_all
-from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.commands import NO_REFLOG, Git, GitFailed
 from holdfast.components.git.fast_import import ImportStream, git_takes
 from holdfast.components.git.repository import Repository, opened
 from holdfast.components.git.scratch_index import GitWith
@@ -40,7 +40,6 @@ from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, Syml
 from holdfast.ports.repository import MirroredHistory, MirrorOutcome, MirrorPlace
 
 _TRIES = 3
-_NO_LOG = ("core.logAllRefUpdates=false",)
 _NAME = re.compile(rb"approved\Z|session_\d+\Z|sessions/[^/]+/(?:approved|session_\d+)\Z")
 _REGULAR, _EXECUTABLE, _LINK = b"100644", b"100755", b"120000"
 
@@ -256,7 +255,7 @@ class Mirror:
     def _update(self, lines: list[bytes]) -> None:
         if lines:
             script = b"".join(lines)
-            self._git.run("update-ref", "--stdin", "-z", given=script, config=_NO_LOG)
+            self._git.run("update-ref", "--stdin", "-z", given=script, config=NO_REFLOG)
 
 
 @dataclass(slots=True)

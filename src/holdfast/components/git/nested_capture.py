@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.components.git.capture import RepositoryCapture
 from holdfast.components.git.commands import Git
+from holdfast.components.git.component import NESTED, has_own
 from holdfast.components.git.nested_repositories import (
     COMMON,
     LEFT_OUT,
     MOST_ROWS,
-    NESTED,
     Nested,
     NestedRow,
     NestedSink,
@@ -29,7 +29,6 @@ from holdfast.components.git.nested_repositories import (
     Places,
     facts_of,
     has_nested,
-    has_own,
     new_row,
     rows_of,
 )

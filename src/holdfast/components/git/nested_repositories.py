@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.component import NESTED
 from holdfast.components.git.repository import (
     Repository,
     TooLarge,
@@ -38,7 +39,7 @@ from holdfast.ports.component import Captured, ComponentProblem, ContentSink, Co
 if TYPE_CHECKING:
     from holdfast.ports.store import NestedRepositories
 
-NESTED, LEFT_OUT, COMMON = "nested", "nested_left_out", "common"
+LEFT_OUT, COMMON = "nested_left_out", "common"
 MOST_ROWS = 500
 _MOST_STAGED = 20
 
@@ -57,11 +58,6 @@ class NestedRow:
 
 def has_nested(state: ComponentState | None) -> bool:
     return state is not None and NESTED in state.facts
-
-
-def has_own(state: ComponentState) -> bool:
-    """Whether the workspace itself was in a repository."""
-    return not has_nested(state) or "head" in state.facts
 
 
 def rows_of(state: ComponentState) -> list[NestedRow]:

@@ -139,6 +139,13 @@ def find_repository(workspace: Path, *, ours: frozenset[bytes] = frozenset()) ->
         at, inside = above, False
 
 
+def require_repository(workspace: Path, *, ours: frozenset[bytes] = frozenset()) -> Repository:
+    repository = find_repository(workspace, ours=ours)
+    if repository is None:
+        raise ComponentProblem("the workspace is in no git repository any more")
+    return repository
+
+
 def repository_at(top: bytes) -> Repository | None:
     """The one that is in this very directory."""
     return _repository_at(top, inside=True)

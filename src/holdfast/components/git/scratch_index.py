@@ -16,14 +16,21 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from holdfast.components.files import blocks_of
+from holdfast.components.files import NEW_FLAGS, blocks_of, write_all
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.repository import Repository, opened, write_new
+from holdfast.components.git.repository import (
+    Repository,
+    opened,
+    read_whole,
+    sync_directory,
+    write_new,
+)
 from holdfast.components.git.staged import ABSENT_MODE, GITLINK_MODE, TreeRow, staged_rows
+from holdfast.domain.errors import Refused
 from holdfast.domain.trees.entries import SymlinkEntry
 from holdfast.ports.repository import ContentReader, PathChange
 
-_FILE_MODE, _EXECUTABLE_MODE = 0o600, 0o700
+_FILE_MODE, _EXECUTABLE_MODE, _INDEX_MODE = 0o600, 0o700, 0o644
 
 
 class GitWith(Git):
@@ -175,3 +182,43 @@ def scratch(
 
 def _joined(paths: Sequence[bytes]) -> bytes:
     return b"".join(path + b"\0" for path in paths)
+
+
+class IndexLock:
+    """The lock that git itself takes before it changes the index; as a context."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._index = repository.own(b"index")
+        self._lock = repository.own(b"index.lock")
+        self._directory = repository.git_dir
+        exists = os.path.exists(self._index)
+        mode = os.stat(self._index).st_mode & 0o777 if exists else _INDEX_MODE
+        try:
+            self._fd: int | None = os.open(self._lock, NEW_FLAGS, mode)
+        except FileExistsError:
+            raise Refused(
+                f"{os.fsdecode(self._lock)} is there: another git is at work, or has crashed",
+                hint="try again; if no git runs, remove that file",
+            ) from None
+
+    def place(self, index: bytes) -> None:
+        """Put an index in place, with the times it has: git judges by them what to look at."""
+        assert self._fd is not None
+        data, status = read_whole(index), os.stat(index)
+        write_all(self._fd, data)
+        os.fsync(self._fd)
+        os.utime(self._fd, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.replace(self._lock, self._index)
+        os.close(self._fd)
+        self._fd = None
+        sync_directory(self._directory)
+
+    def __enter__(self) -> IndexLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._lock)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast.components.git.references import OID, Head, is_branch_name, read_reference
+from holdfast.components.git.references import HEADS, OID, Head, is_branch_name, read_reference
 from holdfast.components.git.repository import Repository
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.ids import short
@@ -21,7 +21,6 @@ from holdfast.values.classes import dataclass
 BRANCH, REVERT, REFS = "branch", "revert", "refs"
 DIRTY = "dirty"
 """The note: how many there are, and the first of them, by their paths in the workspace."""
-HEADS = b"refs/heads/"
 
 INDEX, SHARED_INDEX, OPERATION = "index", "shared-index", "operation"
 """Names of the contents: the index, byte for byte, the file that it shares with others if it is a

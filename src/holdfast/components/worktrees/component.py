@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.components.git.repository import Repository, find_repository
+from holdfast.components.git.repository import find_repository, require_repository
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.wording import printable
 from holdfast.ports.component import (
@@ -57,7 +57,7 @@ class WorktreesComponent:
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
         from holdfast.components.worktrees.capture import WorktreesCapture
 
-        repository = _required_repository(request.workspace)
+        repository = require_repository(request.workspace)
         with_files = self._files == "always" or (self._files == "manual" and request.thorough)
         if request.intended is not None and request.intended.mode == GONE_ONLY:
             with_files = False  # those that are there are left alone
@@ -112,7 +112,7 @@ class WorktreesComponent:
     def _restoring(self, request: RestoreOf) -> WorktreesRestore:
         from holdfast.components.worktrees.restore import WorktreesRestore
 
-        return WorktreesRestore(_required_repository(request.workspace), request, self._environment)
+        return WorktreesRestore(require_repository(request.workspace), request, self._environment)
 
 
 def _not_captured(state: ComponentState) -> list[str]:
@@ -128,10 +128,3 @@ def _described(row: Mapping[str, Any]) -> str:
     stands = "no commit yet" if commit is None else f"at {commit[:10]}"
     files = ", with its files" if row["files"] else ""
     return printable(f"{row['path']}: {where} {stands}{files}")
-
-
-def _required_repository(workspace: Path) -> Repository:
-    repository = find_repository(workspace)
-    if repository is None:
-        raise ComponentProblem("the workspace is in no git repository any more")
-    return repository
