@@ -36,6 +36,9 @@ from holdfast.ports.progress import TransferProgress
 
 _BLOCK_BYTES = 4 << 20
 _LONGEST_NAME = 1000
+_MOST_CHANGED = 2_000
+_NO_CONTENT = (SkipReason.IGNORED, SkipReason.GIT_DATA, SkipReason.OWN_DATA)
+"""Left out, and nothing that a component would look for: files that git tracks are not ignored."""
 
 
 class StoreSink:
@@ -193,11 +196,6 @@ def _checked(pieces: Iterable[bytes]) -> Iterator[bytes]:
         if not isinstance(piece, bytes):
             raise ComponentProblem(f"it gave {type(piece).__name__} instead of bytes")
         yield piece
-
-
-_MOST_CHANGED = 2_000
-_NO_CONTENT = (SkipReason.IGNORED, SkipReason.GIT_DATA, SkipReason.OWN_DATA)
-"""Left out, and nothing that a component would look for: files that git tracks are not ignored."""
 
 
 def changed_since(vault: Vault, before: Checkpoint | None, scan: Scan) -> list[bytes] | None:

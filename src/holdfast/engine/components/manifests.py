@@ -29,6 +29,11 @@ from holdfast.ports.component import Component
 from holdfast.ports.objects import ObjectReader
 from holdfast.values.classes import dataclass, replace
 
+FAILURES = 3
+_SHARE = 10
+_SHORTEST_NS = 5_000_000_000
+_LONGEST_NS = 60_000_000_000
+
 
 def read_states(objects: ObjectReader, checkpoint: Checkpoint) -> tuple[ComponentState, ...]:
     """What was captured besides files; `StoreDamaged` when that cannot be read."""
@@ -116,12 +121,6 @@ def _needed(vault: Vault, name: str) -> Iterator[ComponentState]:
         for state in decode_manifest(vault.objects.read(checkpoint.components)):
             if state.name == name:
                 yield state
-
-
-FAILURES = 3
-_SHARE = 10
-_SHORTEST_NS = 5_000_000_000
-_LONGEST_NS = 60_000_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import FILE_FLAGS, Filesystem, LiveDatabases
 from holdfast.values.classes import replace
 
+_SMALLEST_PAGE_BYTES = 512
+
 
 def transactions_under_way(scan: Scan) -> set[bytes]:
     """Databases that a scan found in the middle of a transaction."""
@@ -144,9 +146,6 @@ def _is_shared_memory(fs: Filesystem, dir_fd: int, name: bytes) -> bool:
         return not beginning.strip(b"\0") or is_shared_memory(name, beginning)  # new, or in use
     finally:
         fs.close(fd)
-
-
-_SMALLEST_PAGE_BYTES = 512
 
 
 @contextmanager

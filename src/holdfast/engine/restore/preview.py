@@ -41,6 +41,8 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import session_digest
 from holdfast.values.classes import replace
 
+_MOST_FILES = 5
+
 
 def preview(
     vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
@@ -95,9 +97,6 @@ def with_unrestored(vault: Vault, request: RestoreRequest, plan: RestorePlan) ->
         return plan
     warnings = unrestored_warnings(vault, request.target, request.components)
     return replace(plan, warnings=(*plan.warnings, *warnings))
-
-
-_MOST_FILES = 5
 
 
 def working_warnings(

@@ -54,6 +54,8 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
 _MOST_SINCE = 1_000
+_WAITS = 5
+"""Each lasts two seconds at most."""
 
 
 def revalidate(vault: Vault, request: RestoreRequest) -> RestoreRequest:
@@ -237,10 +239,6 @@ def _blocked(plan: RestorePlan) -> RestoreConflict:
         f"{to_text(first.path)} cannot be restored without losing it: {first.reason}{more}",
         hint="move it away and try again, or skip such paths: --best-effort",
     )
-
-
-_WAITS = 5
-"""Each lasts two seconds at most."""
 
 
 def save_and_plan(

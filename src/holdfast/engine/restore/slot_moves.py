@@ -32,6 +32,8 @@ from holdfast.ports.filesystem import SET_ASIDE, Filesystem, LiveDatabases
 from holdfast.ports.progress import TransferProgress
 from holdfast.values.classes import dataclass, field
 
+Inode: TypeAlias = tuple[int, int]
+
 
 class StepFailed(Exception):
     """One step could not be done; the reason is for people."""
@@ -93,9 +95,6 @@ class RestoreProgress:
                 f"{to_text(path)} is open in another program: it has the checkpoint's content, but "
                 f"SQLite's counters in it went on, so that it shows as changed"
             )
-
-
-Inode: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

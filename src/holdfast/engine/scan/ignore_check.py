@@ -32,6 +32,8 @@ _SLASH = ord(b"/")
 _NOT_ENTERED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
 """Not there, a link or another kind of thing by now, or closed to us."""
 
+MOST_NAMED = 5_000
+
 
 def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: bytes) -> bool:
     """OSError when the way to the directory cannot be gone; links are not followed."""
@@ -159,9 +161,6 @@ def _as_cache(
     rules: DirectoryRules,
 ) -> Verdict:
     return policy.judge_cache(rules, path, names, lambda name: rule_files.read(fd, name))
-
-
-MOST_NAMED = 5_000
 
 
 def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[bytes, str]:

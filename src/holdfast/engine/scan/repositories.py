@@ -36,6 +36,16 @@ from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 
 _LINK_BYTES = 4096
 _LEADS_TO = b"gitdir:"
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_LARGEST_BYTES = 1 << 29
+_LARGEST_LINK_BYTES = 1 << 14
+_GITDIR = b"gitdir: "
+_GONE = (errno.ENOENT, errno.ENOTDIR)
+_MOST_PARSED = 8
+_MOST_CHANGED = 2_000
+"""Names up to which it is worth looking at just the directories that hold them."""
+_parsed: dict[tuple[bytes, int, int, int, int, int], TrackedNames] = {}
+"""By what the system says of an index, for the next scan in this process."""
 
 
 class RepositoryKind(Enum):
@@ -82,19 +92,6 @@ def _leads_to(fs: Filesystem, fd: int) -> bytes | None:
     if not text.startswith(_LEADS_TO):
         return None
     return text[len(_LEADS_TO) :].strip(b" \r\n") or None
-
-
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_LARGEST_BYTES = 1 << 29
-_LARGEST_LINK_BYTES = 1 << 14
-_GITDIR = b"gitdir: "
-_GONE = (errno.ENOENT, errno.ENOTDIR)
-_MOST_PARSED = 8
-_MOST_CHANGED = 2_000
-"""Names up to which it is worth looking at just the directories that hold them."""
-
-_parsed: dict[tuple[bytes, int, int, int, int, int], TrackedNames] = {}
-"""By what the system says of an index, for the next scan in this process."""
 
 
 class Repository:

@@ -24,6 +24,8 @@ from holdfast.ports.progress import TransferProgress
 _TELL_EVERY = 50
 _TELL_EVERY_BYTES = 1 << 20
 _NOTHING = Digest(bytes(32))
+_RECORD_BYTES = 200
+"""What a file costs besides its content, about."""
 
 
 class ScanMeter:
@@ -78,10 +80,6 @@ class DiscardingWriter:
 
     def abandon(self) -> None:
         return None
-
-
-_RECORD_BYTES = 200
-"""What a file costs besides its content, about."""
 
 
 class BudgetedCapture(FileCapture):

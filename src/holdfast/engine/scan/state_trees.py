@@ -30,6 +30,9 @@ from holdfast.engine.scan.directory_state import (
 )
 from holdfast.values.classes import NamedTuple
 
+TreeSink: TypeAlias = Callable[[bytes, DirectoryState, bytes], None]
+"""Receives (path, state, encoded tree) of each directory that was built."""
+
 
 def count_state_changes(old: DirectoryState, new: DirectoryState) -> ChangeCounts | None:
     """None when the states alone do not tell."""
@@ -167,10 +170,6 @@ def _files(state: DirectoryState) -> dict[bytes, tuple[int, bytes]]:
 
 def _targets(state: DirectoryState) -> dict[bytes, bytes]:
     return {link.name: link.target for link in state.symlinks}
-
-
-TreeSink: TypeAlias = Callable[[bytes, DirectoryState, bytes], None]
-"""Receives (path, state, encoded tree) of each directory that was built."""
 
 
 def build_trees(state: DirectoryState, path: bytes, sink: TreeSink) -> None:

@@ -13,7 +13,6 @@ target and of HEAD are captured whatever the rules say: a restore saves them bef
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.errors import StoreDamaged
@@ -197,10 +196,6 @@ class TargetRules:
 
     def _exclude(self, path: bytes) -> bytes | None:
         return self._rule_files.read_git_exclude(self._handles.open(path))
-
-
-if TYPE_CHECKING:
-    pass
 
 
 class RequiredTree:

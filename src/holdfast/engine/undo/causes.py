@@ -44,6 +44,16 @@ if TYPE_CHECKING:
     from holdfast.engine.undo.undo import UndoStep
 
 _MOST_PATHS = 3
+_LONGEST = 80
+_SHOWN = 3
+_BEFORE_SOMETHING = (Kind.MESSAGE, Kind.TOOL, Kind.RISKY)
+"""Made before something happened: with no tool call that did it, a person changed the files."""
+_DONE = {
+    OperationKind.RESTORE: "the restore",
+    OperationKind.RESET: "the reset",
+    OperationKind.UNDO: "the undo",
+    OperationKind.REDO: "the redo",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +169,6 @@ def loss_since(vault: Vault, state: State) -> Loss | None:
 
 def _is_loss(gone: Missing) -> bool:
     return not gone.by_default and not is_made_by_tools(gone.path, is_directory=True)
-
-
-_LONGEST = 80
-_SHOWN = 3
-_BEFORE_SOMETHING = (Kind.MESSAGE, Kind.TOOL, Kind.RISKY)
-"""Made before something happened: with no tool call that did it, a person changed the files."""
-
-_DONE = {
-    OperationKind.RESTORE: "the restore",
-    OperationKind.RESET: "the reset",
-    OperationKind.UNDO: "the undo",
-    OperationKind.REDO: "the redo",
-}
 
 
 def undone_words(vault: Vault, step: UndoStep) -> str:
