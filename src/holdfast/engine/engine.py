@@ -16,7 +16,7 @@ from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
 from holdfast.engine.edits.running import wait_for_others, working_tools
-from holdfast.engine.restore.staging import needs_recovery
+from holdfast.engine.restore.directory_handles import needs_recovery
 from holdfast.engine.save.save import NOWHERE, add_session, save
 from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner

@@ -43,12 +43,11 @@ from holdfast.engine.repair.check import (
     journal_problem,
 )
 from holdfast.engine.restore.conflicts import amended_tree
-from holdfast.engine.restore.directory_handles import DirectoryHandles
+from holdfast.engine.restore.directory_handles import DirectoryHandles, leftovers, staging_prefix
 from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.restore.plan import read_report
 from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
-from holdfast.engine.restore.staging import leftovers, staging_prefix
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.workspace_tree import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner, ScanRequest

@@ -25,7 +25,7 @@ from holdfast.engine.components.restore import (
     without_blocked,
 )
 from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsaved
-from holdfast.engine.restore.directory_handles import DirectoryHandles
+from holdfast.engine.restore.directory_handles import DirectoryHandles, staging_prefix
 from holdfast.engine.restore.executor import Executor
 from holdfast.engine.restore.journal import Journal, encode_journal
 from holdfast.engine.restore.records import (
@@ -34,7 +34,7 @@ from holdfast.engine.restore.records import (
     rescue,
 )
 from holdfast.engine.restore.slot_moves import RestoreSite, StepFailed
-from holdfast.engine.restore.staging import Staging, staging_prefix
+from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.unlock import Unlocked
 from holdfast.engine.restore.verifier import verify
 from holdfast.engine.stored_objects import cached_loader, entry_at

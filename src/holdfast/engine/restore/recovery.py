@@ -25,7 +25,7 @@ from holdfast.engine.components.restore import plan_components, with_component_s
 from holdfast.engine.restore.carry_out import carry_out, os_error_words
 from holdfast.engine.restore.conflicts import amended_tree, open_staging
 from holdfast.engine.restore.database_groups import groups_of
-from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles, leftovers
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
 from holdfast.engine.restore.plan import make_plan
 from holdfast.engine.restore.records import (
@@ -34,7 +34,7 @@ from holdfast.engine.restore.records import (
     rescue,
     save_present,
 )
-from holdfast.engine.restore.staging import leftovers, remove_contents
+from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.workspace_tree import dry_scan
 from holdfast.engine.scan.scanner import Scan, Scanner

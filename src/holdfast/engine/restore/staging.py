@@ -1,9 +1,7 @@
 """The place beside the workspace's files where new content waits and replaced content is kept.
 
 One directory per file system that the restore touches, so that moving in and out is a rename.
-Until the restore is recorded, everything it replaced or deleted is still here. So a staging
-directory, like a journal, tells that a restore was left unfinished; every operation asks, so asking
-is cheap.
+Until the restore is recorded, everything it replaced or deleted is still here.
 """
 
 from __future__ import annotations
@@ -13,11 +11,10 @@ import errno
 import os
 import stat
 
-from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, join, parent
+from holdfast.domain.paths import MARKER_DIRECTORY, join, parent
 from holdfast.domain.trees.entries import SETID_BITS, FileEntry, SymlinkEntry
 from holdfast.engine.restore.directory_handles import DirectoryHandles, give_to
 from holdfast.engine.stored_objects import read_content
-from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import DIRECTORY_FLAGS, DIRECTORY_MODE, Filesystem, write_all
 from holdfast.ports.objects import ObjectReader
 
@@ -196,39 +193,3 @@ def remove_contents(fs: Filesystem, fd: int) -> None:
             fs.rmdir(name, dir_fd=fd)
         else:
             fs.unlink(name, dir_fd=fd)
-
-
-def needs_recovery(vault: Vault) -> bool:
-    """Whether a restore was left unfinished, or is being done by someone else right now."""
-    if vault.journal.read() is not None or vault.journal.read_note() is not None:
-        return True
-    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        return bool(leftovers(vault, handles))
-
-
-def staging_prefix(vault: Vault) -> bytes:
-    """How the names of this store's staging directories begin. One workspace can have several
-    stores, each user's own, and what lies in the staging of another may be in use."""
-    return STAGING_PREFIX + vault.workspace_id.encode() + b"-"
-
-
-def leftovers(vault: Vault, handles: DirectoryHandles) -> list[bytes]:
-    """Staging directories in their usual place. Anything else by such a name is not ours."""
-    where = MARKER_DIRECTORY
-    try:
-        place_fd = handles.open(where)
-    except FileNotFoundError:
-        return []
-    except OSError:
-        where, place_fd = b"", handles.open(b"")  # something is in its place
-    prefix = staging_prefix(vault)
-    names = [name for name in vault.fs.list_names(place_fd) if name.startswith(prefix)]
-    return [join(where, name) for name in names if _is_directory(vault, place_fd, name)]
-
-
-def _is_directory(vault: Vault, dir_fd: int, name: bytes) -> bool:
-    try:
-        mode = vault.fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return False
-    return stat.S_ISDIR(mode)

@@ -23,7 +23,6 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.save.space_limit import MeasuringWriter, SpaceLimit
 from holdfast.engine.scan.policy import CapturePolicy, FileFilter
 from holdfast.engine.scan.repositories import ExemptPaths
-from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner, ScanRequest
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectWriter, WriteTotals
@@ -212,6 +211,8 @@ def dry_scan(
     rules_of: RulesOf | None = None,
 ) -> Scan:
     """Called with the store's lock held."""
+    from holdfast.engine.scan.scan_meter import DiscardingWriter  # late: no save needs it
+
     with vault.open_root() as root_fd:
         request = ScanRequest(
             capture_policy(vault, scanner.file_filter),
