@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast.interfaces.agent_setup import installation
-from holdfast.interfaces.agent_setup.shipped_files import plugin_files, skills, start_policies
+from holdfast.interfaces.agent_setup.shipped_files import plugin_files, skills
 from holdfast.interfaces.agents import AGENTS, agent_named
 from holdfast.interfaces.agents.agent import PLUGIN_PROGRAM, Locations
 from holdfast.interfaces.cli.verbs import VERBS
@@ -314,8 +314,8 @@ def test_a_rollback_is_started_by_the_user_alone_and_restore_is_a_look_first() -
     assert all(fields[name]["description"] for name in texts)
     assert fields["rollback"]["disable-model-invocation"] == "true"
     user_only = {name for name in texts if "disable-model-invocation" in fields[name]}
-    assert start_policies().keys() == user_only
-    for policy in start_policies().values():
+    assert skills("agents/openai.yaml").keys() == user_only
+    for policy in skills("agents/openai.yaml").values():
         assert "policy:\n  allow_implicit_invocation: false\n" in policy
     assert "--dry-run" in fields["restore"]["allowed-tools"]
     assert "--yes" not in fields["restore"]["allowed-tools"]

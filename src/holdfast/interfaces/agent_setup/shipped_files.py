@@ -66,27 +66,18 @@ def skill_files(agent: Agent, scope: str, at: Locations) -> list[SettingsFile]:
     reads beside a skill that it must not start it by itself."""
     own = agent.own_skills(scope, at)
     base = own or at.root(scope) / ".agents" / "skills"
-    found = [SettingsFile(base / name / "SKILL.md", text) for name, text in skills().items()]
-    if own is None:
-        found += [
-            SettingsFile(base / name / "agents" / "openai.yaml", text)
-            for name, text in start_policies().items()
-        ]
-    return found
+    names = ("SKILL.md", "agents/openai.yaml") if own is None else ("SKILL.md",)
+    return [
+        SettingsFile(base / skill / name, sealed(text))
+        for name in names
+        for skill, text in skills(name).items()
+    ]
 
 
-def skills() -> dict[str, str]:
-    """Every skill by its name: the text of its SKILL.md."""
-    folder = _shipped().joinpath("plugin", "skills")
-    found = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    return {entry.name: sealed(entry.joinpath("SKILL.md").read_text("utf-8")) for entry in found}
-
-
-def start_policies() -> dict[str, str]:
-    """By the skill's name: what says that no agent may start it by itself."""
-    folder = _shipped().joinpath("plugin", "skills")
-    found = {e.name: e.joinpath("agents", "openai.yaml") for e in folder.iterdir()}
-    return {name: sealed(e.read_text("utf-8")) for name, e in found.items() if e.is_file()}
+def skills(name: str = "SKILL.md") -> dict[str, str]:
+    """A file of every skill that has it, by the skill's name."""
+    folders = sorted(_shipped().joinpath("plugin", "skills").iterdir())
+    return {f.name: (f / name).read_text("utf-8") for f in folders if (f / name).is_file()}
 
 
 def plugin_files() -> dict[str, bytes]:

@@ -11,6 +11,7 @@ out; a checkpoint may then be made twice, which does no harm.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import select
@@ -243,11 +244,9 @@ def _spawn(directory: str, environment: Mapping[str, str], told: int) -> None:
 def _log_file(directory: str) -> str:
     """Where the daemon writes what goes wrong; the one before it is kept when it grew long."""
     path = os.path.join(directory, "daemon.log")
-    try:
+    with contextlib.suppress(OSError):
         if os.lstat(path).st_size > _LARGEST_LOG_BYTES:
             os.replace(path, path + ".1")
-    except OSError:
-        return path
     return path
 
 

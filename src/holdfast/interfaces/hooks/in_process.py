@@ -41,7 +41,7 @@ def answer(
     known: Agent | None = None
     answered = False
     try:
-        payload = read_payload(_Rest(taken, _input()))
+        payload = read_payload(_input(), taken)
         event, known = event_of(call, payload, os.environ, time.time_ns())
         if not event.is_known:
             answered = True
@@ -143,18 +143,6 @@ def _continue_alone(
         handler.problems.note_problem(event.agent, event, error)
     finally:
         os._exit(0)
-
-
-class _Rest:
-    """An input whose beginning was read already."""
-
-    def __init__(self, taken: bytes, stream: BinaryIO) -> None:
-        self._taken = taken
-        self._stream = stream
-
-    def read(self, size: int) -> bytes:
-        taken, self._taken = self._taken[:size], self._taken[size:]
-        return taken + self._stream.read(size - len(taken)) if len(taken) < size else taken
 
 
 def _input() -> BinaryIO:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, BinaryIO
 
 from holdfast.domain.agent_events import ToolKind
 
@@ -29,13 +29,10 @@ class Unreadable(Exception):
     """Nothing in the payload says what it is about."""
 
 
-class Input(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
-def read_payload(stream: Input) -> dict[str, Any]:
-    """Everything is taken from the stream: an agent must not fail because nobody read on."""
-    data = stream.read(MOST_BYTES + 1)
+def read_payload(stream: BinaryIO, beginning: bytes = b"") -> dict[str, Any]:
+    """The whole stream is read, behind its `beginning`, which was read already: an agent must not
+    fail because nobody read on."""
+    data = beginning + stream.read(MOST_BYTES + 1 - len(beginning))
     if len(data) <= MOST_BYTES:
         return parse_payload(data)
     tail = b""

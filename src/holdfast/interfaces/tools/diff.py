@@ -13,9 +13,9 @@ from holdfast.interfaces.tools.tool import (
     PATH_HINT,
     PATHS,
     Answer,
-    Parameter,
     Tool,
     ToolContext,
+    flag,
     reference,
 )
 from holdfast.interfaces.tools.wording import MOST_LISTED, bullets, label, one_line, path_text
@@ -146,11 +146,9 @@ DIFF = Tool(
         reference("The old side. Default: HEAD.", "from_ref"),
         reference("The new side. Default: the workspace as it is now.", "to_ref"),
         PATHS,
-        Parameter("content", "boolean", "Show the changed lines.", False, default=False),
+        flag("content", "Show the changed lines."),
     ),
     "read",
     handler=diff,
     result=Compared,
-    read_only=True,
-    idempotent=True,
 )

@@ -12,7 +12,15 @@ from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.domain.wording import count_words, size_words
 from holdfast.interfaces.tools.arguments import BadArguments
-from holdfast.interfaces.tools.tool import LIMIT, Answer, Parameter, Tool, ToolContext, reference
+from holdfast.interfaces.tools.tool import (
+    LIMIT,
+    Answer,
+    Parameter,
+    Tool,
+    ToolContext,
+    flag,
+    reference,
+)
 from holdfast.interfaces.tools.wording import (
     MOST_LISTED,
     NOTHING_SAVED,
@@ -256,20 +264,12 @@ LIST = Tool(
             most=20,
         ),
         Parameter("tag", "string", "Only with this tag.", "auth", most=64),
-        Parameter(
-            "records",
-            "boolean",
-            "Also what restores left behind: the state before and after each.",
-            False,
-            default=False,
-        ),
+        flag("records", "Also what restores left behind: the state before and after each."),
     ),
     "read",
     handler=list_checkpoints,
     result=Listed,
     without_store=lambda workspace, session: Answer(NOTHING_SAVED, Listed([], None)),
-    read_only=True,
-    idempotent=True,
 )
 
 HISTORY = Tool(
@@ -283,8 +283,6 @@ HISTORY = Tool(
     handler=history,
     result=LineOfWork,
     without_store=lambda workspace, session: Answer(NOTHING_SAVED, LineOfWork([], True)),
-    read_only=True,
-    idempotent=True,
 )
 
 SHOW = Tool(
@@ -294,12 +292,10 @@ SHOW = Tool(
     "it, and what was left out of it and why. With `files`, also the paths in it.",
     (
         reference("Default: HEAD."),
-        Parameter("files", "boolean", "List the paths too.", False, default=False),
+        flag("files", "List the paths too."),
         LIMIT,
     ),
     "read",
     handler=show,
     result=Shown,
-    read_only=True,
-    idempotent=True,
 )

@@ -220,8 +220,6 @@ STATS = Tool(
     handler=statistics,
     result=Statistics,
     without_store=_no_statistics,
-    read_only=True,
-    idempotent=True,
 )
 
 CLEANUP = Tool(
@@ -235,7 +233,6 @@ CLEANUP = Tool(
     "admin",
     handler=cleanup,
     result=CleanedUp,
-    destructive=True,
 )
 
 
@@ -327,6 +324,5 @@ AUTO_CONFIGURE = Tool(
     "admin",
     handler=auto_configure,
     result=AutomaticSettings,
-    destructive=True,
-    idempotent=True,
+    sets_values=True,
 )

@@ -26,9 +26,9 @@ from holdfast.interfaces.tools.tool import (
     CONFIRM,
     PATHS,
     Answer,
-    Parameter,
     Tool,
     ToolContext,
+    flag,
     reference,
 )
 
@@ -186,19 +186,15 @@ RESTORE = Tool(
     (
         reference("Default: the checkpoint before the one the work stands on."),
         PATHS,
-        Parameter(
+        flag(
             "best_effort",
-            "boolean",
             "Skip and list what cannot be restored, instead of refusing as a whole.",
-            False,
-            default=False,
         ),
         CONFIRM,
     ),
     "restore",
     handler=restore,
     result=Restored,
-    destructive=True,
 )
 
 UNDO = Tool(
@@ -208,13 +204,12 @@ UNDO = Tool(
     "edits made in between included. With `redo`, take back the last undo. With `dry_run`, "
     "only tell what would change.",
     (
-        Parameter("redo", "boolean", "Go forward again instead.", False, default=False),
-        Parameter("dry_run", "boolean", "Only tell.", False, default=False),
+        flag("redo", "Go forward again instead."),
+        flag("dry_run", "Only tell."),
     ),
     "restore",
     handler=undo,
     result=Restored,
-    destructive=True,
 )
 
 RESET = Tool(
@@ -228,5 +223,4 @@ RESET = Tool(
     "restore",
     handler=reset,
     result=Restored,
-    destructive=True,
 )

@@ -109,8 +109,6 @@ SEARCH = Tool(
     handler=search,
     result=Found,
     without_store=lambda workspace, session: Answer(NOTHING_SAVED, Found([], True, [])),
-    read_only=True,
-    idempotent=True,
 )
 
 
@@ -299,6 +297,4 @@ WHY = Tool(
     "read",
     handler=why,
     result=Explained,
-    read_only=True,
-    idempotent=True,
 )

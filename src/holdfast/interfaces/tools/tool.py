@@ -102,8 +102,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `result` is the type of its answer's data. A `destructive` one can change or remove
-    something in the workspace or the store."""
+    """One tool. `result` is the type of its answer's data."""
 
     name: str
     title: str
@@ -112,14 +111,26 @@ class Tool:
     scope: Scope
     handler: Callable[[ToolContext, dict[str, Any]], Answer]
     result: type
-    read_only: bool = False
-    destructive: bool = False
-    idempotent: bool = False
+    sets_values: bool = False
+    """Whether a second call like the first changes nothing more."""
     starts_session: bool = False
     """Whether it creates the session that a call names, where there is none."""
     without_store: Callable[[Path, str], Answer] | None = None
     """The answer in a workspace without checkpoints, from its path and the id of the session; where
     a tool that only reads has none, that is an error."""
+
+    @property
+    def read_only(self) -> bool:
+        return self.scope == "read"
+
+    @property
+    def destructive(self) -> bool:
+        """Whether it can change or remove something in the workspace or the store."""
+        return self.scope in ("restore", "admin")
+
+    @property
+    def idempotent(self) -> bool:
+        return self.read_only or self.sets_values
 
     def parameter(self, name: str) -> Parameter | None:
         return next((known for known in self.parameters if known.name == name), None)
@@ -142,6 +153,10 @@ PATHS = Parameter(
     ["src/app.py"],
     default=(),
 )
+
+
+def flag(name: str, description: str) -> Parameter:
+    return Parameter(name, "boolean", description, False, default=False)
 
 
 def reference(default: str, name: str = "ref") -> Parameter:

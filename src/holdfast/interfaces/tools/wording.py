@@ -37,13 +37,13 @@ NOTICE_PHRASES = (
 PERSON = "ask the person to run: "
 _REF = r"([\w~@.{}-]*[\w}])"
 _END = r"(?=[.,;)]|\s|$)"
-Said = Callable[[re.Match[str]], str]
+Said = str | Callable[[re.Match[str]], str]
 
 
 def in_calls(text: str) -> str:
     """A hint, a warning or a reason of the engine, for an agent."""
-    for pattern, said in _RULES:
-        text = pattern.sub(said, text)
+    for pattern, words in _RULES:
+        text = pattern.sub(words, text)
     return text
 
 
@@ -69,22 +69,18 @@ def _unquoted(word: str) -> str:
     return found
 
 
-def _fixed(words: str) -> Said:
-    return lambda _: words
-
-
 def _rule(pattern: str, said: Said) -> tuple[re.Pattern[str], Said]:
     return re.compile(pattern), said
 
 
 _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     _rule(r'holdfast checkpoint "([^"]*)"', lambda m: _call("checkpoint_create", reasoning=m[1])),
-    _rule(r"holdfast log --records", _fixed(_call("checkpoint_list", records=True))),
-    _rule(rf"holdfast log{_END}(?! --)", _fixed(_call("checkpoint_list"))),
-    _rule(rf"holdfast status --skipped{_END}", _fixed(_call("checkpoint_show"))),
+    _rule(r"holdfast log --records", _call("checkpoint_list", records=True)),
+    _rule(rf"holdfast log{_END}(?! --)", _call("checkpoint_list")),
+    _rule(rf"holdfast status --skipped{_END}", _call("checkpoint_show")),
     _rule(
         r"see where the session stands: holdfast status",
-        _fixed(f"see what was done: {_call('checkpoint_history')}"),
+        f"see what was done: {_call('checkpoint_history')}",
     ),
     _rule(
         rf"holdfast show {_REF} --files", lambda m: _call("checkpoint_show", ref=m[1], files=True)
@@ -95,7 +91,7 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
         lambda m: _call("checkpoint_diff", from_ref=m[1], paths=[_unquoted(m[2])], content=True),
     ),
     _rule(rf"holdfast diff {_REF}{_END}(?! --)", lambda m: _call("checkpoint_diff", from_ref=m[1])),
-    _rule(r"as holdfast diff shows", _fixed("as checkpoint_diff shows")),
+    _rule(r"as holdfast diff shows", "as checkpoint_diff shows"),
     _rule(
         r"holdfast search ('?path:.+)$",
         lambda m: _call("checkpoint_search", query=_unquoted(m[1])),
@@ -105,38 +101,38 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
         rf"holdfast restore {_REF} (?!.*--hunk)([^-\s].*)$",
         lambda m: _call("checkpoint_restore", ref=m[1], paths=[_unquoted(m[2])]),
     ),
-    _rule(rf"holdfast undo{_END}", _fixed(_call("checkpoint_undo"))),
-    _rule(rf"holdfast redo{_END}", _fixed(_call("checkpoint_undo", redo=True))),
-    _rule(rf"holdfast cleanup{_END}(?! --)", _fixed(_call("checkpoint_cleanup"))),
-    _rule(r"by holdfast purge", _fixed("by a purge")),
+    _rule(rf"holdfast undo{_END}", _call("checkpoint_undo")),
+    _rule(rf"holdfast redo{_END}", _call("checkpoint_undo", redo=True)),
+    _rule(rf"holdfast cleanup{_END}(?! --)", _call("checkpoint_cleanup")),
+    _rule(r"by holdfast purge", "by a purge"),
     _rule(
         r"what it means: holdfast config list",
-        _fixed(f"what it means: {_call('checkpoint_auto_configure')}"),
+        f"what it means: {_call('checkpoint_auto_configure')}",
     ),
     _rule(
         r"paths are relative to the current directory, or to the workspace as :/PATH",
-        _fixed("paths are relative to the workspace"),
+        "paths are relative to the workspace",
     ),
-    _rule(r"(?<!\S)--best-effort", _fixed('"best_effort": true')),
-    _rule(r"(?<!\S)--ref REF", _fixed('"ref": "REF"')),
+    _rule(r"(?<!\S)--best-effort", '"best_effort": true'),
+    _rule(r"(?<!\S)--ref REF", '"ref": "REF"'),
     _rule(
         r"(?<!REF )(?<!\S)--git (exact|branch)",
         lambda m: f"a person's holdfast restore REF --git {m[1]}",
     ),
-    _rule(r"(?<!REF )(?<!\S)--refs all", _fixed("a person's holdfast restore REF --refs all")),
-    _rule(r"was made with --external", _fixed("brought them back too")),
+    _rule(r"(?<!REF )(?<!\S)--refs all", "a person's holdfast restore REF --refs all"),
+    _rule(r"was made with --external", "brought them back too"),
     _rule(
         r"choose a project directory with -C DIR, or insist with --force",
-        _fixed("ask the person for another workspace"),
+        "ask the person for another workspace",
     ),
     _rule(
         r"set HOLDFAST_HOME to a directory outside of it, or insist with --force",
-        _fixed("ask the person to set HOLDFAST_HOME to a directory outside of it"),
+        "ask the person to set HOLDFAST_HOME to a directory outside of it",
     ),
     _rule(r"or end it if it hangs: kill (\d+)", lambda m: f"or {PERSON}kill {m[1]}"),
-    _rule(r"(?<!person to )run: holdfast ", _fixed(f"{PERSON}holdfast ")),
+    _rule(r"(?<!person to )run: holdfast ", f"{PERSON}holdfast "),
     # In brackets stands who holds the store, behind a dot the directory in the workspace.
-    _rule(r"(?<!person's )(?<!run: )(?<![(.])holdfast (?=[a-z])", _fixed(f"{PERSON}holdfast ")),
+    _rule(r"(?<!person's )(?<!run: )(?<![(.])holdfast (?=[a-z])", f"{PERSON}holdfast "),
 )
 
 
