@@ -1,7 +1,7 @@
 """Asking the daemon, and starting it: with the standard library only, because hooks are in a hurry.
 
     connect → ask
-    nobody there → one of the clients starts a daemon, the others wait for the same one → ask
+    none there → one of the clients starts a daemon, the others wait for the same one → ask
 
 Guarantees: never talks to a process of another user; never waits longer than it was told; whatever
 goes wrong becomes `NoDaemon`, and the caller does the work in its own process. An error of the work
@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import select
 import socket
 import sys
 import time
@@ -99,8 +98,7 @@ def _exchange(
 ) -> dict[str, Any]:
     connection = connect(environment)
     if connection is None and start_s is not None:
-        start_daemon(environment, start_s)
-        connection = connect(environment)
+        connection = start_daemon(environment, start_s)
     if connection is None:
         raise NoDaemon("none is running")
     try:
@@ -125,42 +123,32 @@ def connect(environment: Mapping[str, str]) -> socket.socket | None:
     return connection
 
 
-def start_daemon(environment: Mapping[str, str], wait_s: float) -> None:
-    """Start one, unless somebody else is about to; `NoDaemon` when none is ready in time."""
+def start_daemon(environment: Mapping[str, str], wait_s: float) -> socket.socket:
+    """A connection to one that is started, or about to be; `NoDaemon` when none is ready in
+    time."""
+    _start_directory(environment)  # or why there is none
     deadline = time.monotonic() + wait_s
-    directory, fd = _start_lock(environment)
-    try:
-        while time.monotonic() < deadline:
-            connection = connect(environment)
-            if connection is not None:
-                connection.close()
-                return
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                time.sleep(_LOOK_AGAIN_S)
-                continue
-            _spawn_and_wait(directory, environment, deadline)
-            if (connection := connect(environment)) is not None:
-                connection.close()
-                return
-            break
-        raise NoDaemon(f"none was ready after {wait_s:g} s")
-    finally:
-        os.close(fd)
+    while time.monotonic() < deadline:
+        begin_daemon(environment)
+        if (connection := connect(environment)) is not None:
+            return connection
+        time.sleep(_LOOK_AGAIN_S)
+    raise NoDaemon(f"none was ready after {wait_s:g} s")
 
 
 def begin_daemon(environment: Mapping[str, str]) -> None:
-    """Start one for whoever comes next, without waiting for it, unless somebody is about to. One
-    that ended before it was ready is tried again at once, as it may have been killed. After two
-    such tries it is left alone for a while: a daemon that crashes must not cost every event.
+    """Start one for the next client, without waiting for it, unless another client is about to.
+    One that ended before it was ready is tried again at once, as it may have been killed. After two
+    such tries none is started for a while: a daemon that crashes must not cost every event.
 
     The new process inherits the lock and gives it back when it is ready, or when it ends; until
     then the file says that it is not.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        directory, fd = _start_lock(environment)
-    except NoDaemon:
+        directory = _start_directory(environment)
+        fd = os.open(os.path.join(directory, f"{socket_name(environment)}.starting"), flags, 0o600)
+    except (OSError, NoDaemon):
         return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -179,18 +167,8 @@ def begin_daemon(environment: Mapping[str, str]) -> None:
         os.close(fd)
 
 
-def _start_lock(environment: Mapping[str, str]) -> tuple[str, int]:
-    """Where the socket will be, and the file whose lock is held by who starts a daemon."""
-    directory = _start_directory(environment)
-    lock = os.path.join(directory, socket_name(environment) + ".starting")
-    try:
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise NoDaemon(f"{lock} cannot be opened: {error.strerror}") from None
-    return directory, fd
-
-
 def _start_directory(environment: Mapping[str, str]) -> str:
+    """Where the socket will be."""
     reasons = []
     for directory in candidate_directories(environment):
         try:
@@ -200,20 +178,6 @@ def _start_directory(environment: Mapping[str, str]) -> str:
             continue
         return directory
     raise NoDaemon("; ".join(reasons))
-
-
-def _spawn_and_wait(directory: str, environment: Mapping[str, str], deadline: float) -> None:
-    """Start the process, and wait until it says that it is ready or ends."""
-    ready, told = os.pipe()
-    try:
-        _spawn(directory, environment, told)
-        os.close(told)
-        told = -1
-        select.select([ready], [], [], max(deadline - time.monotonic(), 0))
-    finally:
-        os.close(ready)
-        if told >= 0:
-            os.close(told)
 
 
 def _spawn(directory: str, environment: Mapping[str, str], told: int) -> None:
