@@ -85,8 +85,7 @@ class Shown:
 
 
 def list_checkpoints(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    limit: int = arguments["limit"]
-    found, following = _within_an_answer(_matching(context, arguments), limit)
+    found, following = _within_an_answer(_matching(context, arguments), arguments["limit"])
     head = context.session.head
     rows = [checkpoint_info(checkpoint, head=head) for checkpoint in found]
     cursor = None if following is None else str(found[-1].sequence)
@@ -141,10 +140,8 @@ def history(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     head = context.session.head
     if arguments["ref"] is None and head is None:
         return Answer(NOTHING_SAVED, LineOfWork([], True))
-    limit: int = arguments["limit"]
-    start = context.resolve(arguments["ref"] or "HEAD")
-    ancestry = context.workspace.history.ancestry(start)
-    line, following = _within_an_answer(ancestry, limit)
+    ancestry = context.workspace.history.ancestry(context.resolve(arguments["ref"] or "HEAD"))
+    line, following = _within_an_answer(ancestry, arguments["limit"])
     steps = [checkpoint_info(checkpoint, head=head) for checkpoint in line]
     lines: list[str] = []
     for step in steps:

@@ -199,7 +199,7 @@ def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
     return ExplainedLines(
         first_line=span[0].number,
         last_line=span[-1].number,
-        text=_text(span[0].text),
+        text=cut(one_line(span[0].text.decode("utf-8", "backslashreplace")), _LONGEST_TEXT),
         state=origin.state.value,
         path=path_text(origin.path),
         checkpoint=None
@@ -214,10 +214,6 @@ def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
         own=origin.own,
         others=[one_line(other.shown) for other in origin.others],
     )
-
-
-def _text(line: bytes) -> str:
-    return cut(one_line(line.decode("utf-8", "backslashreplace")), _LONGEST_TEXT)
 
 
 def _call(call: ToolCall) -> str | dict[str, Any]:
