@@ -38,7 +38,7 @@ def _die(*_: Any, **__: Any) -> Any:
 def _run(point: str) -> None:
     from holdfast.api.automation import open_watcher
     from holdfast.app.automation.event_dedupe import EventDedupe
-    from holdfast.interfaces.daemon import frames
+    from holdfast.interfaces.daemon import handlers as requests
     from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
     from holdfast.interfaces.daemon.instance import listen
     from holdfast.interfaces.daemon.server import Daemon
@@ -55,7 +55,7 @@ def _run(point: str) -> None:
         return answer
 
     if point == AFTER_THE_ANSWER:
-        frames.receive_confirmation = _die
+        requests.receive_confirmation = _die
 
     handlers = {**HANDLERS, "hook": hook}
     daemon = Daemon(listen(os.environ), open_watcher(), os.environ, idle_s=0, handlers=handlers)

@@ -18,7 +18,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.settings import trust_settings
-from holdfast.interfaces.daemon import frames, workspaces
+from holdfast.interfaces.daemon import hook_client, workspaces
 from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask, connect
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
 from holdfast.interfaces.daemon.instance import is_newer
@@ -314,7 +314,7 @@ def test_nonsense_ends_its_connection_and_nothing_else(runtime: Path, garbage: b
 def test_a_message_that_is_too_large_is_not_sent(runtime: Path) -> None:
     with daemon_here():
         with pytest.raises(NoDaemon, match="bytes"):
-            ask("ping", {"payload": "x" * (frames.LARGEST_BYTES + 1)})
+            ask("ping", {"payload": "x" * (hook_client.LARGEST_BYTES + 1)})
         assert ask("ping", {"payload": "x" * (1 << 20)})["pid"] == os.getpid()
 
 

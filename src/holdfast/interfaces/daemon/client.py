@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import socket
 import sys
@@ -21,13 +22,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast import __version__
-from holdfast.interfaces.daemon import frames, hook_client
+from holdfast.interfaces.daemon import hook_client
 from holdfast.interfaces.daemon.address import (
     NoPlace,
     candidate_directories,
     require_private,
     socket_name,
-    surroundings,
 )
 
 ANSWER_S = 120.0
@@ -68,49 +68,41 @@ def ask(
 ) -> dict[str, Any]:
     """What the daemon answers; with `start`, one is started if none is there."""
     environment = os.environ if environment is None else environment
-    message = {
-        "protocol": frames.PROTOCOL,
-        "version": version,
-        "surroundings": surroundings(environment),
-        "request": request,
-        "arguments": dict(arguments or {}),
-    }
-    answer = _exchange(message, environment, answer_s, start_s if start else None)
-    if answer.get("retired") and start:
+    head = hook_client.request_head(request.encode(), environment, version)
+    message = hook_client.pack(*head, json.dumps(dict(arguments or {})).encode())
+    if len(message) > hook_client.LARGEST_BYTES:
+        raise NoDaemon(f"a request of {len(message)} bytes is too large")
+    word, data = _exchange(message, environment, answer_s, start_s if start else None)
+    if data.startswith(hook_client.RETIRED) and start:
         # It was of an earlier version, and has ended to make room for ours.
-        answer = _exchange(message, environment, answer_s, start_s)
-    if "refused" in answer:
-        raise NoDaemon(str(answer["refused"]))
-    error = answer.get("error")
-    if isinstance(error, dict):
-        raise DaemonError(error)
-    result = answer.get("answer")
-    if not isinstance(result, dict):
-        raise NoDaemon("an answer that makes no sense")
-    return result
+        word, data = _exchange(message, environment, answer_s, start_s)
+    if word not in (hook_client.DONE, hook_client.FAILED):
+        raise NoDaemon(data.removeprefix(hook_client.RETIRED).decode("utf-8", "replace"))
+    try:
+        answer: dict[str, Any] = json.loads(data)
+    except ValueError:
+        raise NoDaemon("an answer that makes no sense") from None
+    if word == hook_client.FAILED:
+        raise DaemonError(answer)
+    return answer
 
 
 def _exchange(
-    message: dict[str, Any],
-    environment: Mapping[str, str],
-    answer_s: float,
-    start_s: float | None,
-) -> dict[str, Any]:
+    message: bytes, environment: Mapping[str, str], answer_s: float, start_s: float | None
+) -> tuple[bytes, bytes]:
     connection = connect(environment)
     if connection is None and start_s is not None:
         connection = start_daemon(environment, start_s)
     if connection is None:
         raise NoDaemon("none is running")
     try:
-        frames.send(connection, message, _CONNECT_S)
-        answer = frames.receive(connection, answer_s)
-    except (OSError, frames.BadFrame) as error:
+        connection.sendall(message)
+        word, data = hook_client.receive(connection, answer_s)
+    except (OSError, ValueError) as error:
         raise NoDaemon(f"it did not answer: {error}") from None
     finally:
         connection.close()
-    if answer is None:
-        raise NoDaemon("it ended without an answer")
-    return answer
+    return word, data
 
 
 def connect(environment: Mapping[str, str]) -> socket.socket | None:

@@ -1,12 +1,18 @@
-"""The requests that the daemon answers, by name.
+"""The requests that the daemon answers, by name, and how they and their answers are written.
 
-A handler gets the daemon and the arguments of the request, and returns the answer. An error of the
+    protocol, version, variables that have to be the same, name, arguments → a word, its data
+
+The arguments of a hook are fields, those of other requests one JSON object; so are the answers. A
+handler gets the daemon and the arguments of the request, and returns the answer. An error of the
 error family is passed on to the client as it is. Any other makes the client do the work itself.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import socket
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,13 +23,56 @@ from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
-from holdfast.interfaces.daemon.hook_events import answer_hook
+from holdfast.interfaces.daemon import hook_client
+from holdfast.interfaces.daemon.hook_events import answer_hook, unpack_variables
 
 if TYPE_CHECKING:
     from holdfast.api.automation import WatchedWorkspace
     from holdfast.interfaces.daemon.server import Daemon
 
 Handler: TypeAlias = "Callable[[Daemon, Arguments], dict[str, Any]]"
+
+
+def read_request(fields: list[bytes]) -> dict[str, Any]:
+    """A request by the names of its parts; `ValueError` for one that makes no sense."""
+    protocol, version, variables, request, *arguments = fields
+    try:
+        given = (
+            json.loads(arguments[0]) if request != hook_client.REQUEST else {"fields": arguments}
+        )
+    except (IndexError, RecursionError):
+        raise ValueError("a request that makes no sense") from None
+    return {
+        "protocol": protocol,
+        "version": version.decode(),
+        "surroundings": unpack_variables(variables),
+        "request": request.decode(),
+        "arguments": given,
+    }
+
+
+def pack_answer(answer: Mapping[str, Any]) -> bytes:
+    """With `settle` in the answer to a hook, the hook has to confirm the delivery."""
+    result = answer.get("answer")
+    if isinstance(result, dict):
+        if "settle" not in result:
+            return hook_client.pack(hook_client.DONE, json.dumps(result).encode())
+        word = hook_client.DONE if result["settle"] is None else hook_client.DELIVER
+        return hook_client.pack(word, str(result["text"]).encode())
+    if "error" in answer:
+        return hook_client.pack(hook_client.FAILED, json.dumps(answer["error"]).encode())
+    reason = str(answer["refused"]).encode("utf-8", "replace")
+    retired = hook_client.RETIRED if answer.get("retired") else b""
+    return hook_client.pack(hook_client.NOT_DONE, retired + reason)
+
+
+def receive_confirmation(connection: socket.socket) -> bool:
+    """Whether the hook says that the agent has the text; otherwise it ends without a word."""
+    expected, said = hook_client.pack(hook_client.DELIVERED, b""), b""
+    with contextlib.suppress(OSError):
+        while len(said) < len(expected) and (part := connection.recv(len(expected) - len(said))):
+            said += part
+    return said == expected
 
 
 class Arguments:

@@ -5,8 +5,7 @@
     an answer that the agent must not miss → printed → confirmed to the daemon
 
 A message is four bytes of length, a zero byte, then each field: four bytes of length, and its
-bytes. Other requests to the daemon are JSON, which takes longer to import than a hook may take. The
-zero byte tells the two apart.
+bytes. That needs no JSON, which takes longer to import than a hook may take.
 
 Guarantees: status 0, whatever happens; told to end, it still answers, and notes what was not done.
 It talks to the user's own daemon only, waits a moment for a sign of life, and for the answer no
@@ -52,7 +51,11 @@ DELIVER = b"tell"
 """Done, with a text that the agent must not miss: the hook confirms it with `DELIVERED`."""
 DELIVERED = b"told"
 NOT_DONE = b"not done"
-"""With the reason; the hook does the work itself."""
+"""With the reason; the client does the work itself."""
+FAILED = b"failed"
+"""The daemon did it and it failed; with the error as JSON. Hooks do the work themselves then."""
+RETIRED = b"retired: "
+"""How the reason of a daemon begins that has ended to make room for a new one."""
 
 SIGN_OF_LIFE_S = 0.5
 ANSWER_S = 30.0
@@ -128,12 +131,8 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def _read_input() -> bytes:
     """The event; of one that is too large for the daemon, just the beginning."""
-    blocks = []
-    size = 0
-    while size <= MOST_SENT_BYTES:
-        block = os.read(0, _BLOCK_BYTES)
-        if not block:
-            break
+    blocks, size = [], 0
+    while size <= MOST_SENT_BYTES and (block := os.read(0, _BLOCK_BYTES)):
         blocks.append(block)
         size += len(block)
     return b"".join(blocks)
@@ -186,12 +185,8 @@ def ask_about(
 
 
 def _message(arguments: Sequence[str], payload: bytes, began_ns: int, version: str) -> bytes:
-    decisive = {os.fsencode(k): os.fsencode(v) for k, v in surroundings(os.environ).items()}
     return pack(
-        PROTOCOL,
-        version.encode(),
-        pack_variables(decisive),
-        REQUEST,
+        *request_head(REQUEST, os.environ, version),
         b"\0".join(os.fsencode(word) for word in arguments),
         os.getcwdb(),
         seen_from_here(os.curdir),
@@ -199,6 +194,14 @@ def _message(arguments: Sequence[str], payload: bytes, began_ns: int, version: s
         pack_variables(dict(os.environb)),
         payload,
     )
+
+
+def request_head(
+    request: bytes, environment: Mapping[str, str], version: str
+) -> tuple[bytes, bytes, bytes, bytes]:
+    """The fields that every request begins with."""
+    decisive = {os.fsencode(k): os.fsencode(v) for k, v in surroundings(environment).items()}
+    return PROTOCOL, version.encode(), pack_variables(decisive), request
 
 
 def seen_from_here(directory: str | bytes) -> bytes:
@@ -241,21 +244,22 @@ def peer_user(connection: sockets.socket) -> int | None:
 
 
 def _answer(connection: sockets.socket) -> tuple[bool, bytes]:
-    word, said = _receive(connection, SIGN_OF_LIFE_S)
+    word, said = receive(connection, SIGN_OF_LIFE_S)
     if word == ACCEPTED:
-        word, said = _receive(connection, ANSWER_S)
+        word, said = receive(connection, ANSWER_S)
     if word not in (DONE, DELIVER):
-        raise NoAnswer(said.decode("utf-8", "replace"), missing=said.startswith(b"retired"))
+        raise NoAnswer(said.decode("utf-8", "replace"), missing=said.startswith(RETIRED))
     return word == DELIVER, said
 
 
-def _receive(connection: sockets.socket, timeout_s: float) -> tuple[bytes, bytes]:
+def receive(connection: sockets.socket, timeout_s: float) -> list[bytes]:
+    """The fields of the next message, whole or not at all. `ConnectionResetError` when the other
+    end closes before that, `ValueError` for anything that is no message."""
     deadline = time.monotonic() + timeout_s
     length = int.from_bytes(_exactly(connection, 4, deadline), "big")
     if length > LARGEST_BYTES:
-        raise ValueError("more than any answer has")
-    word, said = unpack(_exactly(connection, length, deadline))
-    return word, said
+        raise ValueError(f"a message of {length} bytes; at most {LARGEST_BYTES} are taken")
+    return unpack(_exactly(connection, length, deadline))
 
 
 def _exactly(connection: sockets.socket, size: int, deadline: float) -> bytes:
@@ -263,7 +267,7 @@ def _exactly(connection: sockets.socket, size: int, deadline: float) -> bytes:
     while len(parts) < size:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise TimeoutError("nothing came in time")
+            raise TimeoutError("the message did not come in time")
         connection.settimeout(left)
         part = connection.recv(min(size - len(parts), 1 << 16))
         if not part:

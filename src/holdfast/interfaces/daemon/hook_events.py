@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.api.automation import is_checked, needs_hook_process
 from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.domain.errors import Busy, HoldfastError, NoSpace
-from holdfast.interfaces.daemon.frames import unpack_variables
 from holdfast.interfaces.daemon.hook_client import seen_from_here
 from holdfast.interfaces.hooks.payloads import Unreadable, parse_payload
 from holdfast.interfaces.hooks.translation import UnknownAgent, event_of, read_call
@@ -93,9 +92,15 @@ def _asked(fields: list[Any]) -> _Asked:
         os.fsdecode(directory),
         seen,
         int(began_ns),
-        {os.fsdecode(k): os.fsdecode(v) for k, v in unpack_variables(variables).items()},
+        unpack_variables(variables),
         payload,
     )
+
+
+def unpack_variables(data: bytes) -> dict[str, str]:
+    """Variables of an environment, as `hook_client.pack_variables` writes them."""
+    pairs = [os.fsdecode(entry).partition("=") for entry in data.split(b"\0") if entry]
+    return {name: value for name, _, value in pairs}
 
 
 def _same_place(asked: _Asked) -> bool:

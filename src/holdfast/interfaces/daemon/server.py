@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.api.automation import clean_up, give_memory_back
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
-from holdfast.interfaces.daemon import frames, hook_client
+from holdfast.interfaces.daemon import handlers, hook_client
 from holdfast.interfaces.daemon.address import surroundings
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
 from holdfast.interfaces.daemon.hook_events import NotHere
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from holdfast.api.automation import Watcher
 
 MOST_CONNECTIONS = 64
+_TOO_MANY = "too many connections at once"
 _CONNECTION_IDLE_S = 30.0
 _ANSWER_TAKEN_S = 10.0
 _FINISH_S = 30.0
@@ -212,20 +213,21 @@ class Daemon:
             if self._one_more():
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
             else:
-                _refuse(connection, "too many connections at once")
+                with connection, contextlib.suppress(OSError):
+                    connection.settimeout(1.0)
+                    connection.sendall(handlers.pack_answer({"refused": _TOO_MANY}))
 
     def _serve(self, connection: socket.socket) -> None:
         try:
             with connection:
                 while not self._ended.is_set():
                     message = self._next(connection)
-                    if message is None:
-                        return
-                    if message.get("packed"):
+                    connection.settimeout(_ANSWER_TAKEN_S)
+                    if message["request"] == "hook":
                         self._serve_hook(connection, message)
                     else:
-                        frames.send(connection, self._answer(message), _ANSWER_TAKEN_S)
-        except (OSError, frames.BadFrame) as error:
+                        connection.sendall(handlers.pack_answer(self._answer(message)))
+        except OSError as error:
             if not isinstance(error, (TimeoutError, BrokenPipeError, ConnectionResetError)):
                 log(f"a connection ended: {error}")
         except BaseException:
@@ -235,7 +237,6 @@ class Daemon:
 
     def _serve_hook(self, connection: socket.socket, message: dict[str, Any]) -> None:
         """Tell the hook at once that the daemon is alive, then the answer."""
-        connection.settimeout(_ANSWER_TAKEN_S)
         connection.sendall(hook_client.pack(hook_client.ACCEPTED, b""))
         message["arguments"]["process"] = _peer_process(connection)
         answer = self._answer(message)
@@ -243,10 +244,9 @@ class Daemon:
         settle = result["settle"] if isinstance(result, dict) else None
         delivered = False
         try:
-            connection.settimeout(_ANSWER_TAKEN_S)
-            connection.sendall(frames.pack_answer(answer))
+            connection.sendall(handlers.pack_answer(answer))
             if settle is not None:
-                delivered = frames.receive_confirmation(connection)
+                delivered = handlers.receive_confirmation(connection)
         finally:
             if settle is not None:
                 settle(delivered)
@@ -279,39 +279,43 @@ class Daemon:
             self._last_used = time.monotonic()
             self._nobody.notify_all()
 
-    def _next(self, connection: socket.socket) -> dict[str, Any] | None:
+    def _next(self, connection: socket.socket) -> dict[str, Any]:
         with self._lock:
             self._waiting.add(connection)
         try:
-            return frames.receive(connection, _CONNECTION_IDLE_S)
+            return handlers.read_request(hook_client.receive(connection, _CONNECTION_IDLE_S))
+        except ValueError as error:
+            raise ConnectionError(f"not a request: {error}") from None
         finally:
             with self._lock:
                 self._waiting.discard(connection)
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        head = {"protocol": frames.PROTOCOL, "version": self._version}
         if self._code.was_installed_anew():
-            return head | self._retired("its program was replaced since it was started")
-        if message.get("protocol") != frames.PROTOCOL or message.get("version") != self._version:
-            return head | self._other_version(message)
+            return self._retired("its program was replaced since it was started")
+        if (
+            message.get("protocol") != hook_client.PROTOCOL
+            or message.get("version") != self._version
+        ):
+            return self._other_version(message)
         if message.get("surroundings") != self._surroundings:
-            return head | {"refused": "it serves another HOLDFAST_HOME or other keys"}
+            return {"refused": "it serves another HOLDFAST_HOME or other keys"}
         handler = self._handlers.get(str(message.get("request")))
         arguments = message.get("arguments")
         if handler is None or not isinstance(arguments, dict):
-            return head | {"refused": f"there is no request {message.get('request')!r}"}
+            return {"refused": f"there is no request {message.get('request')!r}"}
         self.requests += 1
         try:
-            return head | {"answer": handler(self, Arguments(arguments))}
+            return {"answer": handler(self, Arguments(arguments))}
         except NotHere as error:
-            return head | {"refused": str(error)}
+            return {"refused": str(error)}
         except (KeyNeeded, WrongKey) as error:
-            return head | {"refused": error.message}  # who asks may have the key
+            return {"refused": error.message}  # who asks may have the key
         except HoldfastError as error:
-            return head | {"error": error.to_dict() | {"exit_status": error.exit_status}}
+            return {"error": error.to_dict() | {"exit_status": error.exit_status}}
         except Exception as error:
             log(traceback.format_exc())
-            return head | {"refused": f"it failed: {error}"}
+            return {"refused": f"it failed: {error}"}
 
     def _other_version(self, message: dict[str, Any]) -> dict[str, Any]:
         """A client that is newer gets room for a daemon of its own version; an older one does the
@@ -332,8 +336,3 @@ def _peer_process(connection: socket.socket) -> int:
         return 0
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int.from_bytes(credentials[:4], sys.byteorder)
-
-
-def _refuse(connection: socket.socket, reason: str) -> None:
-    with connection, contextlib.suppress(OSError):
-        frames.send(connection, {"refused": reason}, 1.0)
