@@ -45,7 +45,7 @@ def test_memory_is_given_back_once_when_requests_have_ended(
             assert happened.wait(60)
             happened.clear()
             assert given[-1] == daemon.requests == number
-            assert daemon._next_look_s() > 60
+            assert daemon._next_wakeup_s() > 60
 
 
 def test_a_store_that_nobody_uses_keeps_no_pages_in_memory(
@@ -81,7 +81,7 @@ def test_idle_means_asleep(runtime: Path, workspace: Path, monkeypatch: pytest.M
     with daemon_here(idle_s=1800) as daemon:
         _save(workspace)
         assert daemon.workspaces.until_due_s() is None
-        assert daemon._next_look_s() > 60
+        assert daemon._next_wakeup_s() > 60
         watcher = daemon.workspaces._watcher
         before = (daemon.wakeups, watcher.wakeups)  # type: ignore[attr-defined]
         for _ in range(50):

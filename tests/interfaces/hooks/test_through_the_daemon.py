@@ -61,8 +61,8 @@ def test_the_end_of_one_session_leaves_the_automatic_checkpoints_of_another(proj
         for session, left in (("s1", "s2"), ("s2", None)):
             ended = {"hook_event_name": "SessionEnd", "session_id": session, "cwd": str(project)}
             send(project, ended)
-            with daemon._nobody:  # what nobody waits for is done
-                assert daemon._nobody.wait_for(lambda: daemon.connections == 0, timeout=60)
+            with daemon._slot_freed:  # what nobody waits for is done
+                assert daemon._slot_freed.wait_for(lambda: daemon.connections == 0, timeout=60)
             assert watched() == left
 
 

@@ -106,7 +106,7 @@ def without_hooks(text: str, agent: str, *, version: bool) -> str | None:
         if not trails:
             break
         trail = trails[-1]
-        step = _highest_of_ours_alone(text, trail)
+        step = _topmost_own(text, trail)
         if _was_put(text, trail, step):
             text, was_there = cut(text, step.container, step.child), True
         elif version and step is trail[0] and _is_version(root.children[-1], step.child):
@@ -216,7 +216,7 @@ def _was_put(text: str, trail: list[_Step], step: _Step) -> bool:
     return not is_handler and was_empty(text, step.container, step.child)
 
 
-def _highest_of_ours_alone(text: str, trail: list[_Step]) -> _Step:
+def _topmost_own(text: str, trail: list[_Step]) -> _Step:
     """What can go as a whole because nothing of anybody else is in it: no other entry, no comment,
     and no empty list or object that was there before us."""
     highest = trail[-1]

@@ -87,9 +87,9 @@ def install(
     if with_mcp:
         places = _joined(places, [_server_file(agent, scope, at, program)])
     changes = plan_install(agent, places, program)
-    notes = tuple(_neighbours(agent, scope, at, program))
+    notes = tuple(_double_deliveries(agent, scope, at, program))
     if scope == "project":
-        notes += tuple(_committed(places[0].path, at.workspace, program))
+        notes += tuple(_machine_path_warning(places[0].path, at.workspace, program))
     if dry_run:
         return Installation(tuple(changes), notes)
     took_ms = try_hook(name, program, workspace)
@@ -114,7 +114,7 @@ def uninstall(name: str, scope: str, workspace: Path, *, dry_run: bool) -> Insta
         if any(change.differs for change in changes):
             note_removed(name, scope, at.workspace)
     found = tuple(change for change in changes if change.before is not None)
-    notes = [_way_out(change) for change in found if change.kept]
+    notes = [_removal_hint(change) for change in found if change.kept]
     other = "user" if scope == "project" else "project"
     there = [
         place.path for place in agent.hook_files(other, at, NAME) if may_be_installed(agent, place)
@@ -142,7 +142,7 @@ def _server_file(agent: Agent, scope: str, at: Locations, program: str) -> Setti
     return next((place for place in there if has_server(place) is not False), [*there, *places][0])
 
 
-def _way_out(change: FileChange) -> str:
+def _removal_hint(change: FileChange) -> str:
     if change.shared:
         return f"something in {change.path} is left: {change.kept}. Take it out by hand if need be"
     return (
@@ -161,7 +161,7 @@ def _require_project(agent: Agent, workspace: Path) -> None:
         )
 
 
-def _committed(path: Path, workspace: Path, program: str) -> Iterator[str]:
+def _machine_path_warning(path: Path, workspace: Path, program: str) -> Iterator[str]:
     """Hooks that name a program by its path work on this machine only."""
     if not os.path.isabs(shlex.split(program)[0]):
         return
@@ -183,7 +183,7 @@ def _committed(path: Path, workspace: Path, program: str) -> Iterator[str]:
         )
 
 
-def _neighbours(agent: Agent, scope: str, at: Locations, program: str) -> Iterator[str]:
+def _double_deliveries(agent: Agent, scope: str, at: Locations, program: str) -> Iterator[str]:
     """Where the same event would be delivered twice; it counts once, and costs twice."""
     for other in map(agent_named, agent.runs_hooks_of):
         for place in (p for s in SCOPES for p in other.hook_files(s, at, program)):

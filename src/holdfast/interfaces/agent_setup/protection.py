@@ -69,7 +69,7 @@ def protections(
     found = [
         replace(one, last_event=seen.get(one.agent))
         for agent in every_agent()
-        for one in _of(agent, at)
+        for one in _installed(agent, at)
     ]
     known = {one.agent for one in found}
     since = (now or datetime.now(UTC)) - _GONE_FOR
@@ -101,7 +101,7 @@ def unprotected(found: Sequence[Protection]) -> list[Protection]:
     return [left[agent] for agent in AGENTS if agent in left]
 
 
-def _of(agent: Agent, at: Locations) -> Iterator[Protection]:
+def _installed(agent: Agent, at: Locations) -> Iterator[Protection]:
     for scope in SCOPES:
         one = _in_settings(agent, scope, at)
         if one is not None:
@@ -118,7 +118,7 @@ def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
     try:
         program = installed_program(agent, places)
         if program is None:
-            return _in_part(agent, scope, places, again)
+            return _without_command(agent, scope, places, again)
     except HoldfastError as error:  # the agent cannot read it either
         return Protection(name, scope, path, False, error.message, error.hint)
     if (missing := not_found(program)) is not None:
@@ -136,7 +136,7 @@ def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
     return Protection(name, scope, path, True, f"hooks in {path}", program=program)
 
 
-def _in_part(
+def _without_command(
     agent: Agent, scope: str, places: Sequence[SettingsFile], again: str
 ) -> Protection | None:
     """Something of ours is there, and nothing that calls us."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.interfaces.daemon.server import Daemon
 
 
-class NotHere(Exception):
+class WorkForHook(Exception):
     """The hook's own process has to do it, for the reason given."""
 
 
@@ -47,29 +47,29 @@ class _Asked(NamedTuple):
 
 
 def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
-    """`NotHere`, or anything else unexpected, when the hook has to do it. In the answer, `settle`
-    is to be called with whether the agent got the text; None if that does not matter."""
+    """`WorkForHook`, or anything else unexpected, when the hook has to do it. In the answer,
+    `settle` is to be called with whether the agent got the text; None if that does not matter."""
     asked = _asked(arguments.list_of("fields"))
     if not _same_place(asked):
-        raise NotHere("it sees other directories under the same names")
+        raise WorkForHook("it sees other directories under the same names")
     try:
         payload = parse_payload(asked.payload)
         call = read_call(asked.words)
         event, agent = event_of(call, payload, asked.environment, asked.began_ns)
         event = event._replace(process=arguments.optional_number("process") or 0)
     except (Unreadable, UnknownAgent) as error:
-        raise NotHere(str(error)) from None
+        raise WorkForHook(str(error)) from None
     if not event.is_known:
         return {"text": agent.render(event, Reply()), "settle": None}
-    automation, workspace = daemon.automation, KeptOpen(daemon, asked, event)
+    automation, workspace = daemon.automation, OpenEventWorkspace(daemon, asked, event)
     try:
         reply, afterwards = automation.handle_event(event, workspace)
     except (Busy, NoSpace) as error:  # it would be the same for the hook
         reply, afterwards = automation.failed(event, error), None
     except HoldfastError as error:  # the hook may have the key, or another view of the store
-        raise NotHere(f"it could not be saved here: {error.message}") from None
+        raise WorkForHook(f"it could not be saved here: {error.message}") from None
     if afterwards is not None:
-        daemon.go_on(lambda: _finish(daemon, event, afterwards))
+        daemon.run_in_background(lambda: _finish(daemon, event, afterwards))
 
     def settle(delivered: bool) -> None:
         automation.settle(event, workspace, reply, delivered=delivered)
@@ -110,7 +110,7 @@ def _same_place(asked: _Asked) -> bool:
         return False
 
 
-class KeptOpen:
+class OpenEventWorkspace:
     """The workspace of one event, among those that the daemon keeps open: see
     `holdfast.api.automation.EventWorkspace`."""
 
@@ -125,13 +125,13 @@ class KeptOpen:
         return self._daemon.automation.workspace_of(self._event, self._asked.directory)
 
     def waits_for_check(self, event: AgentEvent) -> bool:
-        """`NotHere` unless the workspace is open, and may be worked on here, as far as can be told
-        without waiting. A check runs beside the agent."""
+        """`WorkForHook` unless the workspace is open, and may be worked on here, as far as can be
+        told without waiting. A check runs beside the agent."""
         if self._has_store:
             known = self._known()
             _require_allowed(known)
             if is_checked(known.opened, event):
-                raise NotHere("a check has to run, beside the agent")
+                raise WorkForHook("a check has to run, beside the agent")
         return False
 
     def use_if_free(
@@ -162,7 +162,7 @@ class KeptOpen:
         workspaces = self._daemon.workspaces
         try:
             return workspaces.work_in(str(self.path), in_workspace)
-        except NotHere:
+        except WorkForHook:
             workspaces.discard(str(self.path))
             raise
 
@@ -178,9 +178,9 @@ class KeptOpen:
         for known in self._daemon.workspaces.all():
             if known.workspace == self.path:
                 return known
-        raise NotHere("the workspace is not open here")
+        raise WorkForHook("the workspace is not open here")
 
 
 def _require_allowed(workspace: WatchedWorkspace) -> None:
     if (reason := needs_hook_process(workspace)) is not None:
-        raise NotHere(reason)
+        raise WorkForHook(reason)

@@ -30,7 +30,7 @@ from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
 from holdfast.interfaces.daemon import handlers, hook_client
 from holdfast.interfaces.daemon.address import surroundings
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
-from holdfast.interfaces.daemon.hook_events import NotHere
+from holdfast.interfaces.daemon.hook_events import WorkForHook
 from holdfast.interfaces.daemon.instance import CodeOnDisk, Listener, is_newer, log
 from holdfast.interfaces.daemon.workspaces import Workspaces
 from holdfast.interfaces.hooks.automation import event_handler
@@ -45,7 +45,7 @@ _CONNECTION_IDLE_S = 30.0
 _ANSWER_TAKEN_S = 10.0
 _FINISH_S = 30.0
 _TAKE_AGAIN_S = 0.2
-_STILL_THERE_S = 300.0
+_CHECK_SOCKET_S = 300.0
 _QUIET_S = 5.0
 """After so long without a request, memory that nobody needs goes back to the system."""
 
@@ -64,13 +64,13 @@ class Daemon:
         version: str = __version__,
     ) -> None:
         self.idle_s = idle_s
-        self._given_back_for = 0
+        self._memory_freed_at = 0
         self.connections = 0
         self.requests = 0
         self.wakeups = 0
         self.automation = event_handler(environment)
         self.workspaces = Workspaces(
-            watcher, environment, self.automation.problems, later=self.go_on
+            watcher, environment, self.automation.problems, run_in_background=self.run_in_background
         )
         self._listener = listener
         self._environment = environment
@@ -81,7 +81,7 @@ class Daemon:
         self._ended = threading.Event()
         self._wake_read, self._wake_write = os.pipe()
         self._lock = threading.Lock()
-        self._nobody = threading.Condition(self._lock)
+        self._slot_freed = threading.Condition(self._lock)
         self._waiting: set[socket.socket] = set()
         self._code = CodeOnDisk()
 
@@ -112,18 +112,18 @@ class Daemon:
                 if wakeup is not None:
                     poll.register(wakeup, select.POLLIN)
                 while not self._ended.is_set():
-                    poll.poll(self._next_look_s() * 1000)
+                    poll.poll(self._next_wakeup_s() * 1000)
                     if wakeup is not None:
                         drain(wakeup)
                     self.wakeups += 1
                     if not self._ended.is_set():
-                        self._look_after_things()
+                        self._maintain()
         finally:
             self._shut_down(timer)
 
-    def _look_after_things(self) -> None:
+    def _maintain(self) -> None:
         self._accept()
-        self._give_memory_back()
+        self._free_memory()
         self.end_gone_sessions()
         if self._is_idle() or not self._listener.is_reachable() or self._code.was_edited():
             self._ended.set()
@@ -131,28 +131,28 @@ class Daemon:
     def _shut_down(self, timer: threading.Thread) -> None:
         self.end()
         self._listener.close()
-        with self._nobody:
+        with self._slot_freed:
             for connection in self._waiting:  # nothing was asked of them yet
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RD)
-            self._nobody.wait_for(lambda: self.connections == 0, timeout=_FINISH_S)
+            self._slot_freed.wait_for(lambda: self.connections == 0, timeout=_FINISH_S)
         timer.join(_FINISH_S)
         self.workspaces.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
 
-    def _next_look_s(self) -> float:
-        used = self.connections or self._given_back_for != self.requests
-        latest = _QUIET_S if used else _STILL_THERE_S
+    def _next_wakeup_s(self) -> float:
+        used = self.connections or self._memory_freed_at != self.requests
+        latest = _QUIET_S if used else _CHECK_SOCKET_S
         if not self.idle_s:
             return latest
         return min(max(self._used_at() + self.idle_s - time.monotonic(), 0.0), latest)
 
-    def _give_memory_back(self) -> None:
+    def _free_memory(self) -> None:
         """What it took to look at whole workspaces: a daemon is idle most of its life."""
         quiet = not self.connections and time.monotonic() - self._last_used >= _QUIET_S
         done = self.requests
-        if not quiet or self._given_back_for == done:
+        if not quiet or self._memory_freed_at == done:
             return
         for workspace in self.workspaces.all():
             with self.workspaces.if_free(workspace) as free:
@@ -161,10 +161,10 @@ class Daemon:
                 try:
                     workspace.rest()
                     if workspace.is_cleanup_due:
-                        self.go_on(partial(self._clean_up, workspace.workspace))
+                        self.run_in_background(partial(self._clean_up, workspace.workspace))
                 except Exception:  # a store that is damaged or gone is the next request's to tell
                     log(traceback.format_exc())
-        self._given_back_for = done
+        self._memory_freed_at = done
         give_memory_back()
 
     def _clean_up(self, workspace: Path) -> None:
@@ -210,7 +210,7 @@ class Daemon:
             if hook_client.peer_user(connection) != os.geteuid():
                 connection.close()
                 continue
-            if self._one_more():
+            if self._take_slot():
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
             else:
                 with connection, contextlib.suppress(OSError):
@@ -233,7 +233,7 @@ class Daemon:
         except BaseException:
             log(traceback.format_exc())
         finally:
-            self._one_less()
+            self._free_slot()
 
     def _serve_hook(self, connection: socket.socket, message: dict[str, Any]) -> None:
         """Tell the hook at once that the daemon is alive, then the answer."""
@@ -251,9 +251,9 @@ class Daemon:
             if settle is not None:
                 settle(delivered)
 
-    def go_on(self, work: Callable[[], None]) -> None:
+    def run_in_background(self, work: Callable[[], None]) -> None:
         """Do something that nobody waits for; ending waits for it as for a request."""
-        if not self._one_more():
+        if not self._take_slot():
             work()
             return
 
@@ -263,21 +263,21 @@ class Daemon:
             except BaseException:
                 log(traceback.format_exc())
             finally:
-                self._one_less()
+                self._free_slot()
 
         threading.Thread(target=run, daemon=True).start()
 
-    def _one_more(self) -> bool:
+    def _take_slot(self) -> bool:
         with self._lock:
             has_room = self.connections < MOST_CONNECTIONS
             self.connections += has_room
         return has_room
 
-    def _one_less(self) -> None:
-        with self._nobody:
+    def _free_slot(self) -> None:
+        with self._slot_freed:
             self.connections -= 1
             self._last_used = time.monotonic()
-            self._nobody.notify_all()
+            self._slot_freed.notify_all()
 
     def _next(self, connection: socket.socket) -> dict[str, Any]:
         with self._lock:
@@ -307,7 +307,7 @@ class Daemon:
         self.requests += 1
         try:
             return {"answer": handler(self, Arguments(arguments))}
-        except NotHere as error:
+        except WorkForHook as error:
             return {"refused": str(error)}
         except (KeyNeeded, WrongKey) as error:
             return {"refused": error.message}  # who asks may have the key

@@ -41,7 +41,7 @@ class _Place:
 
 class Workspaces:
     """Opened when first asked for; the one not used for longest is closed when there are too many,
-    in a thread of `later`."""
+    in a thread of `run_in_background`."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class Workspaces:
         environment: Mapping[str, str],
         problems: ProblemLog,
         *,
-        later: Callable[[Callable[[], None]], None],
+        run_in_background: Callable[[Callable[[], None]], None],
     ) -> None:
         self._watcher = watcher
         self._environment = environment
         self._problems = problems
-        self._later = later
+        self._run_in_background = run_in_background
         self._changed = threading.Condition()
         self.wakeups = 0
         self._lock = threading.Lock()
@@ -68,7 +68,7 @@ class Workspaces:
             place = self._places.setdefault(key, _Place())
         with place.lock:
             yield self._current(place, key)
-        self._make_room()
+        self._enforce_limit()
 
     def work_in(self, path: str, work: Callable[[WatchedWorkspace], T]) -> T:
         """Do the work in a workspace. One that was kept open may have become useless in a way that
@@ -130,20 +130,20 @@ class Workspaces:
         finally:
             place.lock.release()
 
-    def _make_room(self) -> None:
+    def _enforce_limit(self) -> None:
         """Not while somebody waits for an answer: what is not saved there may be much."""
-        if self._oldest_of_too_many() is not None:
-            self._later(self._let_the_oldest_go)
+        if self._oldest_beyond_limit() is not None:
+            self._run_in_background(self._close_oldest)
 
-    def _oldest_of_too_many(self) -> _Place | None:
+    def _oldest_beyond_limit(self) -> _Place | None:
         with self._lock:
             kept = [p for p in self._places.values() if p.workspace is not None]
         if len(kept) <= MOST_OPEN:
             return None
         return min(kept, key=lambda p: p.workspace.last_used_ns if p.workspace else 0)
 
-    def _let_the_oldest_go(self) -> None:
-        oldest = self._oldest_of_too_many()  # others may have made room meanwhile
+    def _close_oldest(self) -> None:
+        oldest = self._oldest_beyond_limit()  # others may have made room meanwhile
         if oldest is not None and oldest.lock.acquire(blocking=False):
             try:
                 if oldest.workspace is not None:

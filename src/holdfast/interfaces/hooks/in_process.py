@@ -56,7 +56,7 @@ def answer(
         delivered = _write(known.render(event, handled.reply), own_process)
         handler.settle(event, workspace, handled.reply, delivered=delivered)
         if handled.afterwards is not None:
-            _continue_alone(handler, workspace, event, handled.afterwards, begin_daemon)
+            _finish_in_child(handler, workspace, event, handled.afterwards, begin_daemon)
     except BaseException as error:  # the agent goes on, whatever it is
         if answered:
             _note(event.agent if event else call.agent, event, error)
@@ -116,7 +116,7 @@ def _begin_daemon() -> None:
     begin_daemon(os.environ)
 
 
-def _continue_alone(
+def _finish_in_child(
     handler: EventHandler,
     workspace: OpenedForEvent,
     event: AgentEvent,

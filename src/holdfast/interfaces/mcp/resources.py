@@ -28,10 +28,10 @@ _PAGE = 100
 
 def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
     async def read(name: str, **arguments: Any) -> str:
-        return (await _answered(tools, name, arguments)).output
+        return (await _call(tools, name, arguments)).output
 
     async def read_json(name: str, **arguments: Any) -> str:
-        answer: Any = (await _answered(tools, name, arguments)).data
+        answer: Any = (await _call(tools, name, arguments)).data
         return json.dumps(asdict(answer), ensure_ascii=False)
 
     @server.resource(
@@ -124,7 +124,7 @@ def _empty_timeline(workspace: Path, session_id: str) -> ToolResult:
     return ToolResult(None, True, json.dumps(timeline_view(Timeline(()))))
 
 
-async def _answered(tools: ServedTools, name: str, arguments: dict[str, Any]) -> ToolResult:
+async def _call(tools: ServedTools, name: str, arguments: dict[str, Any]) -> ToolResult:
     answer = await tools.call(name, arguments, notices=False)
     if not answer.success:
         raise ResourceError(answer.output)

@@ -93,7 +93,7 @@ class ServedTools:
     def _tool(self, offered: AgentTool) -> Tool:
         confirmed = offered.parameter("confirm_token") is not None
         tool = Tool.from_function(
-            self._asking(offered.name) if confirmed else self._plain(offered.name),
+            self._confirmed_tool(offered.name) if confirmed else self._plain_tool(offered.name),
             name=offered.name,
             title=offered.title,
             description=offered.description,
@@ -110,13 +110,13 @@ class ServedTools:
         tool.fn_metadata.output_schema = _output_schema(offered.result)
         return tool
 
-    def _plain(self, name: str) -> Any:
+    def _plain_tool(self, name: str) -> Any:
         async def call(ctx: Context) -> CallToolResult:
             return _result(await self.call(name, arguments_of(ctx)))
 
         return call
 
-    def _asking(self, name: str) -> Any:
+    def _confirmed_tool(self, name: str) -> Any:
         """A tool whose deed is confirmed, by the person if the client can ask one."""
 
         async def look(ctx: Context) -> _Preview:
@@ -144,7 +144,7 @@ class ServedTools:
                 return _result(await self.call(name, arguments))
             agreed = isinstance(consent, AcceptedElicitation) and consent.data.confirm
             if shown.token is None or not agreed:
-                said = shown.answer if shown.token is None else _not_agreed(shown.answer, consent)
+                said = shown.answer if shown.token is None else _declined(shown.answer, consent)
                 return _result(await self._with_open_notices(name, said, arguments))
             place = {key: arguments[key] for key in _PLACE if key in arguments}
             return _result(await self.call(name, place | {"confirm_token": shown.token}))
@@ -248,7 +248,7 @@ def _question(shown: ToolResult, token: str) -> str:
     return "\n".join([*lines, f"Do it? (plan {plan})"])
 
 
-def _not_agreed(shown: ToolResult, consent: object) -> ToolResult:
+def _declined(shown: ToolResult, consent: object) -> ToolResult:
     """A person's no ends it. A question that was closed unanswered is no answer: clients without a
     person close it themselves, and would have no way to go on."""
     if isinstance(consent, CancelledElicitation):
