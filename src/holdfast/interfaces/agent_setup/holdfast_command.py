@@ -36,14 +36,13 @@ def our_program() -> str:
 
 def agents_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What an agent has at the least, whoever starts it."""
-    kept = {name: environment[name] for name in _KEPT if name in environment}
-    ours = {name: value for name, value in environment.items() if name.startswith("HOLDFAST_")}
-    more = {
-        name: environment[name]
-        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME")
-        if name in environment
+    also = (*_KEPT, "XDG_CONFIG_HOME", "XDG_DATA_HOME")
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name in also or name.startswith("HOLDFAST_")
     }
-    return {"PATH": login_path(environment), **kept, **more, **ours}
+    return {"PATH": login_path(environment), **kept}
 
 
 def login_path(environment: Mapping[str, str]) -> str:

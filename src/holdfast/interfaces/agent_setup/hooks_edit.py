@@ -68,10 +68,8 @@ class _Step:
 def with_hooks(text: str | None, agent: str, entries: Entries, *, version: bool) -> str:
     """The settings with exactly these entries of ours. `version`: the file needs one; it stands
     behind the hooks where both are ours, and before them where it is the user's."""
-    if text is not None:
-        _object(text)
-        if found_hooks(text, agent) == entries:
-            return text
+    if text is not None and found_hooks(text, agent) == entries:
+        return text
     shown = without_hooks(text, agent, version=version) if text is not None else None
     if shown is None:
         shown = append(_EMPTY, scan(_EMPTY), entries, "hooks")
@@ -87,7 +85,8 @@ def with_hooks(text: str | None, agent: str, entries: Entries, *, version: bool)
 def _with_events(text: str, entries: Entries) -> str:
     for event, items in entries.items():
         for item in items:
-            hooks = _hooks(scan(text))
+            hooks = scan(text).member("hooks")
+            assert hooks is not None
             event_list = hooks.member(event)
             if event_list is None:
                 text = put(text, hooks, [item], event)
@@ -123,10 +122,8 @@ def _is_version(last: Child, hooks: Child) -> bool:
     return last.key == "version" and last is not hooks and plain(last.value) == 1
 
 
-def found_hooks(text: str | None, agent: str) -> Entries:
+def found_hooks(text: str, agent: str) -> Entries:
     """Our entries as they stand in the settings now, by event."""
-    if text is None:
-        return {}
     found: Entries = {}
     for trail in _trails(_object(text), agent):
         event, item = trail[1].child.key or "", plain(trail[2].child.value)
@@ -135,10 +132,8 @@ def found_hooks(text: str | None, agent: str) -> Entries:
     return found
 
 
-def hook_program(text: str | None, agent: str) -> str | None:
+def hook_program(text: str, agent: str) -> str | None:
     """The words before `hook AGENT` in the first command of ours."""
-    if text is None:
-        return None
     for trail in _trails(_object(text), agent):
         handler = plain(trail[-1].child.value)
         told = next(handler[name] for name in _COMMANDS if is_our_command(handler.get(name), agent))
@@ -162,8 +157,8 @@ def edited_commands(text: str, agent: str) -> list[str]:
     return found
 
 
-def _object(text: str | None) -> Node:
-    root = scan(text if text is not None else _EMPTY)
+def _object(text: str) -> Node:
+    root = scan(text)
     if root.kind != "object":
         raise NotJson("the settings are not an object")
     hooks = root.member("hooks")
@@ -179,13 +174,6 @@ def _object(text: str | None) -> Node:
 def _require(node: Node, kind: str, name: str) -> None:
     if node.kind != kind:
         raise NotJson(f"{name} is not {'an object' if kind == 'object' else 'a list'}")
-
-
-def _hooks(root: Node) -> Node:
-    hooks = root.member("hooks")
-    if hooks is None:
-        raise NotJson("hooks is not an object")
-    return hooks
 
 
 def _trails(root: Node, agent: str) -> Iterator[list[_Step]]:

@@ -88,10 +88,9 @@ def installed_program(agent: Agent, places: Sequence[SettingsFile]) -> str | Non
     for place in places:
         if not is_installed(agent, place):
             continue
-        text, _ = read_settings(place.path)
-        found = agent.program_in(text or "") if place.content is not None else None
-        if place.content is None:
-            found = hook_program(text, agent.name)
+        text = read_settings(place.path)[0] or ""
+        ours = place.content is not None
+        found = agent.program_in(text) if ours else hook_program(text, agent.name)
         if found is not None:
             return found
     return None

@@ -193,20 +193,20 @@ def is_our_entry(found: Any, server: Server) -> bool:
 
 def program_of(found: Mapping[str, Any]) -> str:
     """The words by which an entry of ours calls us."""
-    command, more = found.get("command"), found.get("args", [])
-    words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
+    words = _words(found)
     return shlex.join(words[: own_command_length(words)])
 
 
 def _arguments(entry: Mapping[str, Any]) -> list[str] | None:
     """What a program of ours is called with; None when it is not ours."""
-    command, more = entry.get("command"), entry.get("args", [])
-    words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
+    words = _words(entry)
     if not all(isinstance(word, str) for word in words):
         return None
     called = own_command_length(words)
     return None if called is None else words[called:]
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [None]
+def _words(entry: Mapping[str, Any]) -> list[Any]:
+    command, more = entry.get("command"), entry.get("args", [])
+    command = command if isinstance(command, list) else [command]
+    return [*command, *(more if isinstance(more, list) else [None])]

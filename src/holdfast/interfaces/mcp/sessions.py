@@ -165,12 +165,11 @@ class ServedSessions:
                 self._drop(key)
         self._give_back(outdated)
 
-    def _used(self, key: tuple[Path, str], known: _Open) -> _Open:
+    def _used(self, key: tuple[Path, str], known: _Open) -> None:
         self._open.move_to_end(key)
         known.users += 1
         for oldest in list(self._open)[: max(len(self._open) - _MOST_OPEN, 0)]:
             self._drop(oldest)
-        return known
 
     def _give_back(self, used: _Open) -> None:
         with self._lock:

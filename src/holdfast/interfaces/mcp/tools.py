@@ -107,7 +107,9 @@ class ServedTools:
         )
         schema = input_schema(offered)
         tool.parameters = schema | {"properties": schema["properties"] | _PLACE}
-        tool.fn_metadata.output_schema = _output_schema(offered.result)
+        tool.fn_metadata.output_schema = TypeAdapter(offered.result).json_schema(
+            mode="serialization"
+        )
         return tool
 
     def _plain_tool(self, name: str) -> Any:
@@ -145,7 +147,9 @@ class ServedTools:
             agreed = isinstance(consent, AcceptedElicitation) and consent.data.confirm
             if shown.token is None or not agreed:
                 said = shown.answer if shown.token is None else _declined(shown.answer, consent)
-                return _result(await self._with_open_notices(name, said, arguments))
+                return _result(
+                    await self.run(name, lambda _: (said, None), arguments, notices=True)
+                )
             place = {key: arguments[key] for key in _PLACE if key in arguments}
             return _result(await self.call(name, place | {"confirm_token": shown.token}))
 
@@ -169,12 +173,6 @@ class ServedTools:
             empty=partial(without_store, name) if tool is not None and tool.read_only else None,
             starts_session=tool is not None and tool.starts_session,
         )
-
-    async def _with_open_notices(
-        self, name: str, answer: ToolResult, arguments: Mapping[str, Any]
-    ) -> ToolResult:
-        """An answer that is there already, with notices of restores for the agent."""
-        return await self.run(name, lambda handlers: (answer, None), arguments, notices=True)
 
     async def run(
         self,
@@ -269,7 +267,3 @@ def _result(answer: ToolResult) -> CallToolResult:
         structured_content=dataclasses.asdict(data) if answer.success else None,
         is_error=not answer.success,
     )
-
-
-def _output_schema(kind: type) -> dict[str, Any]:
-    return TypeAdapter(kind).json_schema(mode="serialization")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.api.confirmations import VALID_MINUTES
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.sessions import round_title
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.restore_result import (
@@ -102,7 +101,8 @@ def _show_preview(
     if request.kind is OperationKind.RESET:
         abandoned = context.workspace.rounds.abandoned_by(request, plan)
     # A reset also ends a round whose work was rolled back already.
-    to_do = _changes_something(plan) or abandoned is not None
+    besides = any(step.actions for step in plan.components)
+    to_do = bool(plan.steps) or besides or abandoned is not None
     obstacles = bool(plan.blocked) or any(step.blocked for step in plan.components)
     possible = to_do and (request.best_effort or not obstacles)
     given = tuple(sorted(arguments.items()))
@@ -157,10 +157,6 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
         ended, begun = round_title(rounds.abandoned), round_title(rounds.new_round)
         text += f"\n{ended} is abandoned; {begun} begins."
     return Answer(text, data, answer.restored)
-
-
-def _changes_something(plan: RestorePlan) -> bool:
-    return bool(plan.steps) or any(step.actions for step in plan.components)
 
 
 def _require_same(preview: _Preview, arguments: dict[str, Any]) -> None:
