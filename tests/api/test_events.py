@@ -349,9 +349,7 @@ def test_without_inotify_the_bell_looks(
     def none_left(*_: object) -> None:
         raise OSError(os.strerror(24))
 
-    monkeypatch.setattr(
-        "holdfast.adapters.local.watching.inotify_calls.Inotify.__init__", none_left
-    )
+    monkeypatch.setattr("holdfast.adapters.local.linux_calls.Inotify.__init__", none_left)
     with (
         open_workspace(session.workspace, create=False) as opened,
         closing(open_change_listener(local_store(opened)._layout)) as bell,

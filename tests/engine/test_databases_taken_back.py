@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -275,8 +276,8 @@ def test_a_process_that_somebody_has_stopped_is_ended_and_everything_put_back(
 def test_what_a_process_says_to_show_that_it_lives_is_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = '{"how": "exact", "aside": false, "detail": ""}'
-    program = f"import os\nfor said in [b' ', b'  ', b'{answer}', b' ']: os.write(1, said)\n"
+    said = [b" ", b"  ", pickle.dumps(Written(Writing.EXACT)), b" "]
+    program = f"import os\nfor said in {said}: os.write(1, said)\n"
     monkeypatch.setattr("holdfast.adapters.local.live_database._PROGRAM", program)
     fd = os.open(tmp_path, os.O_RDONLY)
     try:

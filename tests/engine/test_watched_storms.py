@@ -12,9 +12,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from holdfast.adapters.local.inotify import InotifyWatcher
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.inotify import InotifyWatcher
-from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
+from holdfast.adapters.local.watchfiles_watch import WatchfilesWatcher
 from holdfast.ports.watcher import Watcher
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill

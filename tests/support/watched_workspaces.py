@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.adapters.local.inotify import InotifyWatcher
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.inotify import InotifyWatcher
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.engine.engine import Engine
 from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch

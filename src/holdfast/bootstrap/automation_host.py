@@ -88,7 +88,7 @@ def open_watcher() -> Watcher:
 
     if sys.platform != "linux":
         return _watcher_elsewhere()
-    from holdfast.adapters.local.watching.inotify import InotifyWatcher
+    from holdfast.adapters.local.inotify import InotifyWatcher
 
     try:
         return InotifyWatcher(SystemClock())
@@ -97,7 +97,7 @@ def open_watcher() -> Watcher:
 
 
 def _watcher_elsewhere() -> Watcher:
-    from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
+    from holdfast.adapters.local.watchfiles_watch import WatchfilesWatcher
     from holdfast.ports.watcher import NoWatcher
 
     try:

@@ -15,7 +15,7 @@ from holdfast.adapters.local.settings_files import (
     read_user_settings,
     trust_project_settings,
 )
-from holdfast.adapters.local.small_files import require_own_place
+from holdfast.adapters.local.store_files import require_own_place
 from holdfast.app.open_workspace import GatheredSettings, SettingProblem
 from holdfast.bootstrap.locations import holdfast_home, project_settings_file, user_settings_file
 from holdfast.bootstrap.stores import make_home

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.local.identity import MARKER_NAME, WorkspaceIdentity
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.small_files import read_own_file, require_own_place
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
+from holdfast.adapters.local.store_files import read_own_file, require_own_place
 from holdfast.adapters.local.system import RandomIds, random_bytes
 from holdfast.bootstrap.locations import holdfast_home, is_no_place_for_work, refusal_reason
 from holdfast.domain.errors import (

@@ -14,8 +14,8 @@ from holdfast.adapters.local.identity import WorkspaceIdentity
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore
-from holdfast.adapters.local.small_files import require_own_place
 from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_files import require_own_place
 from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.app.open_workspace import GatheredSettings, OpenWorkspace
 from holdfast.bootstrap.components import LocalSecondReader, with_parts

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.small_files import atomic_write
+from holdfast.adapters.local.store_files import atomic_write
 from holdfast.ports.filesystem import write_all
 from holdfast.testing.faulty_filesystem import (
     CutShort,

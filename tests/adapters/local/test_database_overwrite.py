@@ -276,10 +276,11 @@ def test_a_program_that_locks_it_right_after_the_transaction_does_not_make_it_lo
 def test_a_failure_of_sqlite_is_told_by_what_it_is() -> None:
     """Of a backup SQLite itself says "not an error"."""
     full = failure_of(apsw.FullError("not an error"))
-    assert full == {"errno": errno.ENOSPC, "reason": os.strerror(errno.ENOSPC), "perhaps": False}
-    told = failure_of(apsw.exception_for(apsw.SQLITE_IOERR_WRITE))
-    assert told["reason"] == "SQLite cannot write the database (SQLITE_IOERR_WRITE)"
-    assert told["perhaps"]
+    assert (full.errno, full.strerror) == (errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not isinstance(full, PerhapsWritten)
+    other = failure_of(apsw.exception_for(apsw.SQLITE_IOERR_WRITE))
+    assert other.strerror == "SQLite cannot write the database (SQLITE_IOERR_WRITE)"
+    assert isinstance(other, PerhapsWritten)
 
 
 @pytest.mark.parametrize("damaged", ["live", "wanted"])

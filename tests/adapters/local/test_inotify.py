@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.local.inotify import OVERFLOWED, InotifyWatcher
+from holdfast.adapters.local.inotify_watch import InotifyWatch
+from holdfast.adapters.local.linux_calls import OVERFLOW, Event, parse_events
 from holdfast.adapters.local.mounts import Mount, mounts_around, parse_mounts
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.inotify import OVERFLOWED, InotifyWatcher
-from holdfast.adapters.local.watching.inotify_calls import OVERFLOW, Event, parse_events
-from holdfast.adapters.local.watching.inotify_watch import InotifyWatch
 from holdfast.ports.watcher import ChangedPlaces, Doubt, NoWatcher
 from tests.support.hostile_trees import fill
 from tests.support.real_mounts import can_mount, mounted

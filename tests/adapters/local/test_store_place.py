@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.encryption.cipher import Cipher
+from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.store_errors import SyncFailures
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
 from holdfast.adapters.local.system import SystemClock
 from holdfast.ports.store import RestoreJournal, SpaceMeter
-from holdfast.ports.story import Story
 from holdfast.testing.store_contracts import (
     RestoreJournalContract,
     SpaceMeterContract,
@@ -27,14 +25,10 @@ from holdfast.testing.store_contracts import (
 pytestmark = pytest.mark.requirement("ST-3")
 
 
-def _no_story() -> Story:
-    raise AssertionError
-
-
 class _Place:
     """The same store each time a directory is given."""
 
-    cipher: Cipher | None = None
+    keys: StoreKeys | None = None
 
     @contextmanager
     def opened(self, directory: Path) -> Iterator[StorePlace]:
@@ -45,10 +39,9 @@ class _Place:
             fs,
             layout,
             directory / "workspace",
+            SystemClock(),
             StoreLock(layout.lock, SystemClock(), purpose="test"),
-            SyncFailures(fs, layout.suspect),
-            self.cipher,
-            open_story=_no_story,
+            self.keys,
         )
 
     open_lock = opened
@@ -70,7 +63,7 @@ class _Place:
 
 
 class _Sealed(_Place):
-    cipher = Cipher(bytes(32))
+    keys = StoreKeys(bytes(32))
 
 
 class TestWriterLock(_Place, WriterLockContract):

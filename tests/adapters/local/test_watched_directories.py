@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.local.watching.inotify_watch import WatchedDirectories
+from holdfast.adapters.local.inotify_watch import WatchedDirectories
 
 pytestmark = pytest.mark.requirement("AU-6")
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.adapters.local.inotify import InotifyWatcher
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.inotify import InotifyWatcher
-from holdfast.adapters.local.watching.watchfiles_watch import (
+from holdfast.adapters.local.watchfiles_watch import (
     UNPROVEN,
     WatchfilesWatch,
     WatchfilesWatcher,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
+from holdfast.adapters.local.watchfiles_watch import WatchfilesWatcher
 from holdfast.api.automation import open_watcher, trigger_rules, watch_workspace
 from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.checkpoints import Kind

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.watching.inotify import InotifyWatcher
+from holdfast.adapters.local.inotify import InotifyWatcher
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import send, tool_call
 from tests.support.daemons import daemon_here

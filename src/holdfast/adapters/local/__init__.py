@@ -1,2 +1,2 @@
-"""The store on this disk: lock, journal, notes, SQLite connections, SQLite files of the user that
-are in use, the file system."""
+"""The store on this disk: lock, journal, notes, SQLite connections; the user's databases in use,
+the file system and its watchers."""

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.local.layout import RUNNING_TOOLS
+from holdfast.adapters.local.store_files import read_own_file
 from holdfast.adapters.local.system import is_alive, own_line
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, RunningTool, name_digest
 
@@ -99,12 +100,7 @@ class LocalRunningTools:
             return
         for name in sorted(names):
             with contextlib.suppress(OSError, ValueError):
-                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                fd = os.open(os.path.join(self._directory, name), flags)
-                try:
-                    content = os.read(fd, _LARGEST_NOTE)
-                finally:
-                    os.close(fd)
+                content = read_own_file(Path(self._directory, name), _LARGEST_NOTE)
                 since, owner, session, tool = content.decode().split("\n")
                 key = name.removesuffix(_WAITED)
                 yield RunningTool(key, int(since), owner, session, tool, name != key)
@@ -133,8 +129,8 @@ class LocalToolLog:
     ) -> None:
         digests = None if names is None else [name_digest(name) for name in names]
         session = name_digest(session_id.encode())
-        told = {"session": session, "tool": tool[:60], "at": at, "names": digests}
-        self._add(f"B {key} {session_key} {now_ns} {json.dumps(told)}")
+        noted = {"session": session, "tool": tool[:60], "at": at, "names": digests}
+        self._add(f"B {key} {session_key} {now_ns} {json.dumps(noted)}")
 
     def end(self, key: str, now_ns: int) -> None:
         self._add(f"E {key} {now_ns}")
@@ -162,14 +158,12 @@ class LocalToolLog:
             with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
                 kind, rest = line.split(" ", 1)
                 if kind == "B":
-                    key, session_key, begun_ns, told = rest.split(" ", 3)
+                    key, session_key, begun_ns, noted = rest.split(" ", 3)
                     open_ones[key], sessions[key] = len(found), session_key
-                    found.append(_call(int(begun_ns), json.loads(told)))
+                    found.append(_call(int(begun_ns), json.loads(noted)))
                 elif kind == "E":
                     key, ended_ns = rest.split(" ")
-                    place = open_ones.pop(key)
-                    _close(found, place, int(ended_ns))
-                    found[place] = found[place]._replace(is_end_reported=True)
+                    _close(found, open_ones.pop(key), int(ended_ns), is_end_reported=True)
                 elif kind == "S":
                     session_key, ended_ns = rest.split(" ")
                     for key in [k for k in open_ones if sessions[k] == session_key]:
@@ -179,9 +173,7 @@ class LocalToolLog:
     def _lines(self) -> Iterator[str]:
         for path in (self._path + ".1", self._path):
             with contextlib.suppress(OSError):
-                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-                with os.fdopen(fd, "rb") as file:
-                    text = file.read(2 * _LARGEST_LOG).decode("utf-8", "replace")
+                text = read_own_file(Path(path), 2 * _LARGEST_LOG).decode("utf-8", "replace")
                 yield from text.split("\n")
 
     def _add(self, line: str) -> None:
@@ -197,17 +189,13 @@ class LocalToolLog:
                 os.replace(self._path, self._path + ".1")
 
 
-def _call(begun_ns: int, told: Any) -> LoggedCall:
-    names = told["names"]
-    return LoggedCall(
-        str(told["session"]),
-        str(told["tool"]),
-        str(told["at"]),
-        begun_ns,
-        None,
-        None if names is None else tuple(map(str, names)),
-    )
+def _call(begun_ns: int, noted: Any) -> LoggedCall:
+    session, tool, at = (str(noted[key]) for key in ("session", "tool", "at"))
+    names = None if noted["names"] is None else tuple(map(str, noted["names"]))
+    return LoggedCall(session, tool, at, begun_ns, None, names)
 
 
-def _close(found: list[LoggedCall], at: int, ended_ns: int) -> None:
-    found[at] = found[at]._replace(ended_ns=ended_ns)
+def _close(
+    found: list[LoggedCall], at: int, ended_ns: int, *, is_end_reported: bool = False
+) -> None:
+    found[at] = found[at]._replace(ended_ns=ended_ns, is_end_reported=is_end_reported)

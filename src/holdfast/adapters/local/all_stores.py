@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.mounts import may_be_unmounted
-from holdfast.adapters.local.small_files import read_own_file, sync_directory
 from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_files import read_own_file, sync_directory
 from holdfast.adapters.local.store_lock import StoreLock
+from holdfast.adapters.local.store_place import size_below
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.domain.ids import Digest
@@ -74,22 +75,11 @@ def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
     """Every such store, the largest first. The workspace may only be unmounted, or moved: nobody
     but a person can tell."""
     found = []
-    for layout in stores_in(home):
-        try:
-            workspace = Path(layout.read_description()["workspace"])
-        except (HoldfastError, OSError):
-            continue  # a damaged store is for repair
-        if os.path.isdir(workspace):
-            continue
-        found.append(
-            StoreWithoutWorkspace(
-                layout.directory,
-                workspace,
-                _size(layout),
-                _last_used_ns(layout),
-                may_be_unmounted(workspace),
-            )
-        )
+    for layout, workspace in _workspaces(home):
+        if not os.path.isdir(workspace):
+            size, used_ns = _size(layout), _last_used_ns(layout)
+            away = may_be_unmounted(workspace)
+            found.append(StoreWithoutWorkspace(layout.directory, workspace, size, used_ns, away))
     return sorted(found, key=lambda one: -one.size_bytes)
 
 
@@ -118,13 +108,19 @@ def stores_with(
 
 def recent_workspaces(home: Path) -> list[tuple[Path, int]]:
     """Workspaces that are there, with the time of their last activity, the latest first."""
-    found = []
-    for layout in stores_in(home):
-        with contextlib.suppress(HoldfastError, OSError):
-            workspace = Path(layout.read_description()["workspace"])
-            if os.path.isdir(workspace):
-                found.append((workspace, _last_used_ns(layout)))
+    found = [
+        (workspace, _last_used_ns(layout))
+        for layout, workspace in _workspaces(home)
+        if os.path.isdir(workspace)
+    ]
     return sorted(found, key=lambda one: -one[1])
+
+
+def _workspaces(home: Path) -> Iterator[tuple[StoreLayout, Path]]:
+    """Every store with the place where its workspace was last seen."""
+    for layout in stores_in(home):
+        with contextlib.suppress(HoldfastError, OSError):  # a damaged store is for repair
+            yield layout, Path(layout.read_description()["workspace"])
 
 
 def remove(fs: Filesystem, store: StoreWithoutWorkspace) -> None:
@@ -154,8 +150,6 @@ def _last_used_ns(layout: StoreLayout) -> int:
 
 
 def _size(layout: StoreLayout) -> int:
-    from holdfast.adapters.local.store_place import size_below  # late: the two know of each other
-
     try:
         return size_below(layout.directory)
     except OSError:
@@ -178,8 +172,6 @@ def _remember(home: Path, sizes: dict[str, int]) -> None:
     fresh = home / f".sizes.{os.getpid()}.new"
     with contextlib.suppress(OSError):
         fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        try:
-            os.write(fd, json.dumps(sizes).encode())
-        finally:
-            os.close(fd)
+        with os.fdopen(fd, "w") as file:
+            json.dump(sizes, file)
         os.replace(fresh, home / "sizes")

@@ -21,6 +21,8 @@ import fcntl
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from blake3 import blake3
 
@@ -38,11 +40,22 @@ OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
 
 
-def open_if_there(name: bytes, dir_fd: int) -> int | None:
+@contextmanager
+def opened(name: bytes, dir_fd: int, flags: int = os.O_RDONLY) -> Iterator[int]:
+    fd = os.open(name, flags | OPEN_FLAGS, dir_fd=dir_fd)
     try:
-        return os.open(name, os.O_RDONLY | OPEN_FLAGS, dir_fd=dir_fd)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def read_beginning(name: bytes, dir_fd: int, length: int) -> bytes:
+    """Nothing where there is no such file."""
+    try:
+        with opened(name, dir_fd) as fd:
+            return os.pread(fd, length, 0)
     except FileNotFoundError:
-        return None
+        return b""
 
 
 def digest_of_handle(fd: int) -> Digest:
@@ -103,8 +116,7 @@ _WHILE_OTHERS_WAIT_S = 5.0
 def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int) -> bool:
     """`folded` is the state as one file, of which `size` bytes are the database. False when it
     cannot be done, or when somebody has written since."""
-    live = os.open(job.name, os.O_RDWR | OPEN_FLAGS, dir_fd=dir_fd)
-    try:
+    with opened(job.name, dir_fd, os.O_RDWR) as live:  # closing it ends the lease
         if not _leased(live):
             return False
         lease = _Lease(live)
@@ -122,8 +134,6 @@ def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int)
         os.utime(live, ns=(job.mtime_ns, job.mtime_ns))
         os.fsync(live)
         return True
-    finally:
-        os.close(live)  # and with it the lease
 
 
 def _leased(fd: int) -> bool:
@@ -165,15 +175,8 @@ def _is_settled(job: DatabaseJob, dir_fd: int, live: int, folded: int, size: int
     named = os.stat(job.name, dir_fd=dir_fd, follow_symlinks=False)
     if not os.path.samestat(named, os.fstat(live)) or named.st_nlink > 1:
         return False
-    for suffix in (LOG, JOURNAL):
-        beside = open_if_there(job.name + suffix, dir_fd)
-        if beside is None:
-            continue
-        try:
-            if os.pread(beside, 8, 0).strip(b"\0"):
-                return False
-        finally:
-            os.close(beside)
+    if any(read_beginning(job.name + suffix, dir_fd, 8).strip(b"\0") for suffix in (LOG, JOURNAL)):
+        return False
     return same_content(live, folded, size)
 
 
@@ -190,19 +193,16 @@ def _put_beside(job: DatabaseJob, dir_fd: int, area: int) -> None:
 
 def _write_differences(live: int, slot: bytes, area: int, lease: _Lease) -> bool:
     """False when it had to end before its time."""
-    wanted = os.open(slot, os.O_RDONLY | OPEN_FLAGS, dir_fd=area)
-    try:
-        position = 0
+    position = 0
+    with opened(slot, area) as wanted:
         while block := os.pread(wanted, _COMPARED_BYTES, position):
             if os.pread(live, len(block), position) != block:
                 if not lease.lasts():
                     return False
                 write_at(live, block, position)
             position += len(block)
-        if os.fstat(live).st_size != position:
-            if not lease.lasts():
-                return False
-            os.ftruncate(live, position)
-        return True
-    finally:
-        os.close(wanted)
+    if os.fstat(live).st_size != position:
+        if not lease.lasts():
+            return False
+        os.ftruncate(live, position)
+    return True

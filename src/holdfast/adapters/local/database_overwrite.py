@@ -27,7 +27,8 @@ from holdfast.adapters.local.database_exact import (
     copy_to_new,
     digest_of_handle,
     make_exact,
-    open_if_there,
+    opened,
+    read_beginning,
     same_content,
 )
 from holdfast.adapters.local.live_database import path_of, require_plain_beside, require_same
@@ -72,7 +73,7 @@ def overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
 
 def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
     _require_own_beside(job.name, dir_fd)
-    with _folded(job.slots, area) as name, _handle(name, area) as folded:
+    with _folded(job.slots, area) as name, opened(name, area) as folded:
         with _source(name, folded, area) as source:
             size = int(source.pragma("page_count")) * int(source.pragma("page_size"))
             if os.fstat(folded).st_size != size:
@@ -100,13 +101,7 @@ def _require_own_beside(name: bytes, dir_fd: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             if os.stat(name + suffix, dir_fd=dir_fd, follow_symlinks=False).st_nlink > 1:
                 raise _Unsuitable(f"{suffix.decode()} beside it is a file with several names")
-    memory = open_if_there(name + SHARED_MEMORY, dir_fd)
-    if memory is None:
-        return
-    try:
-        beginning = os.pread(memory, 4, 0)
-    finally:
-        os.close(memory)
+    beginning = read_beginning(name + SHARED_MEMORY, dir_fd, 4)
     if beginning.strip(b"\0") and not is_shared_memory(name + SHARED_MEMORY, beginning):
         raise _Unsuitable("a file beside it has the name of its shared memory")
 
@@ -123,15 +118,6 @@ def _committed() -> Iterator[None]:
 
 
 @contextmanager
-def _handle(name: bytes, area: int) -> Iterator[int]:
-    fd = os.open(name, os.O_RDONLY | OPEN_FLAGS, dir_fd=area)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-@contextmanager
 def _folded(slots: dict[bytes, bytes], area: int) -> Iterator[bytes]:
     """The name of a file with the whole state, for as long as it is needed: the staged database
     itself, or a copy into which SQLite has moved what lies beside it."""
@@ -141,7 +127,7 @@ def _folded(slots: dict[bytes, bytes], area: int) -> Iterator[bytes]:
     name = slots[b""] + b".folded"
     try:
         for suffix, slot in slots.items():
-            with _handle(slot, area) as fd:
+            with opened(slot, area) as fd:
                 os.close(copy_to_new(fd, name + suffix, area))
         _fold(name, area)
         yield name
@@ -304,17 +290,16 @@ def _agree_on_pages(connection: apsw.Connection, source: apsw.Connection) -> Non
 def _put_aside(job: DatabaseJob, live: int, dir_fd: int, area: int, folded: int, size: int) -> bool:
     """With SQLite's lock held: what is there is copied, as one file, unless it is what was saved,
     or in content what is to be there."""
-    log = open_if_there(job.name + LOG, dir_fd)
-    try:
+    name = job.aside + b".new"
+    with contextlib.ExitStack() as closing_log:
+        log = None
+        with contextlib.suppress(FileNotFoundError):
+            log = closing_log.enter_context(opened(job.name + LOG, dir_fd))
         found = None if log is None else digest_of_handle(log)
         if digest_of_handle(live) == job.known.get(b"") and _same_log(found, job.known.get(LOG)):
             return False
-        name = job.aside + b".new"
         if log is not None:
             os.close(copy_to_new(log, name + LOG, area))
-    finally:
-        if log is not None:
-            os.close(log)
     fd = copy_to_new(live, name, area)
     try:
         status = os.fstat(live)
@@ -375,7 +360,7 @@ def _same_in_copy(
                 backup.step()
         copy.pragma("journal_mode", "delete")
     try:
-        with _handle(name, area) as fd:
+        with opened(name, area) as fd:
             return same_content(fd, folded, size)
     finally:
         os.unlink(name, dir_fd=area)

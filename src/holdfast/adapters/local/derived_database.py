@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import apsw
 
-from holdfast.adapters.local.quarantine import discard_derived, identity_of, unlink_database
 from holdfast.adapters.local.sqlite_connection import connect, fold_log, translate
 from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_files import discard_derived, identity_of, unlink_database
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.domain.errors import StoreDamaged
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PATIENCE_S = 30.0
 _HAS_TABLES = "SELECT 1 FROM sqlite_schema LIMIT 1"
 _TROUBLE = (apsw.BusyError, apsw.LockedError, apsw.FullError)
-_MAKES_NO_SENSE = (apsw.Error, UnicodeDecodeError, ValueError, KeyError, TypeError, StoreDamaged)
+_DAMAGE = (apsw.Error, UnicodeDecodeError, ValueError, KeyError, TypeError, StoreDamaged)
 """What a database says whose bytes were changed."""
 
 T = TypeVar("T")
@@ -80,8 +80,8 @@ class DerivedDatabase:
                 return work(self._opened())
         except _TROUBLE as error:
             raise translate(error, self._path) from error
-        except _MAKES_NO_SENSE as error:
-            self._make_way()
+        except _DAMAGE as error:
+            self._discard()
             raise self.lost(str(error)) from error
 
     def _write(self, work: Callable[[apsw.Connection], T]) -> T:
@@ -103,9 +103,9 @@ class DerivedDatabase:
         self._file = identity_of(self._path)
         self._db = connect(self._path, synchronous="NORMAL", cipher=self._cipher)
         self._file = identity_of(self._path)
-        return self._readied(self._db)
+        return self._prepared(self._db)
 
-    def _readied(self, db: apsw.Connection) -> apsw.Connection:
+    def _prepared(self, db: apsw.Connection) -> apsw.Connection:
         if not db.execute(_HAS_TABLES).fetchall():
             self._make_tables(db)
         known = db.execute("SELECT value FROM facts WHERE key='format'").fetchall()
@@ -121,7 +121,7 @@ class DerivedDatabase:
                 db.execute(self._schema())
         db.execute("COMMIT")
 
-    def _make_way(self) -> None:
+    def _discard(self) -> None:
         """For an empty file; one that somebody else has put there meanwhile stays."""
         with self.exclusive(), self._lock:
             failed = self._file

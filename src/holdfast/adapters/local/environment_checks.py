@@ -22,8 +22,8 @@ import apsw
 from holdfast.adapters.local.all_stores import stores_without_workspace
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.mounts import NETWORK, existing, file_system_of
-from holdfast.adapters.local.quarantine import SET_ASIDE
 from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only
+from holdfast.adapters.local.store_files import SET_ASIDE
 from holdfast.adapters.local.system import is_ours, is_stopped
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
@@ -39,8 +39,15 @@ _LONG_HELD_NS = 600 * 1_000_000_000
 _SLACK_NS = 120 * 1_000_000_000
 _YEAR_2020_NS = 1_577_836_800 * 1_000_000_000
 _SOUND_SQLITE = (3, 51, 3)
-_FLEETING = ("tmpfs", "ramfs")
-_LAYERED = ("overlay", "aufs", "fuse.unionfs")
+_STORE_CURES = (
+    (NETWORK, "set HOLDFAST_HOME to a local disk: locks and syncs may not hold there"),
+    (("tmpfs", "ramfs"), "set HOLDFAST_HOME to a disk: this one is empty after a restart"),
+    (
+        ("overlay", "aufs", "fuse.unionfs"),
+        "a container's own layer goes with it: set HOLDFAST_HOME to a volume",
+    ),
+)
+_WORKSPACE_CURES = ((NETWORK, "edits within one tick of the server's clock may be missed"),)
 _INOTIFY = Path("/proc/sys/fs/inotify")
 _NEAR_THE_BUDGET = 0.8
 
@@ -191,26 +198,20 @@ def lost_workspaces(around: Surroundings) -> Iterator[Symptom]:
 
 
 def file_systems(around: Surroundings) -> Iterator[Symptom]:
-    for subject, path in (("store", around.home), ("workspace", around.workspace)):
+    for subject, path, cures in (
+        ("store", around.home, _STORE_CURES),
+        ("workspace", around.workspace, _WORKSPACE_CURES),
+    ):
         kind = file_system_of(existing(path))
         if kind is None:
             continue
         finding = f"the {subject} is on {kind}"
+        cure = next((cure for kinds, cure in cures if kind in kinds), None)
         if subject == "store" and is_read_only(existing(path)):
             yield Symptom(
                 "file system", Gravity.PROBLEM, finding + ", which is read-only", READ_ONLY_HINT
             )
-        elif subject == "store" and kind in NETWORK:
-            cure = "set HOLDFAST_HOME to a local disk: locks and syncs may not hold there"
-            yield Symptom("file system", Gravity.WARNING, finding, cure)
-        elif kind in NETWORK:
-            cure = "edits within one tick of the server's clock may be missed"
-            yield Symptom("file system", Gravity.WARNING, finding, cure)
-        elif subject == "store" and kind in _FLEETING:
-            cure = "set HOLDFAST_HOME to a disk: this one is empty after a restart"
-            yield Symptom("file system", Gravity.WARNING, finding, cure)
-        elif subject == "store" and kind in _LAYERED:
-            cure = "a container's own layer goes with it: set HOLDFAST_HOME to a volume"
+        elif cure is not None:
             yield Symptom("file system", Gravity.WARNING, finding, cure)
         else:
             yield Symptom("file system", Gravity.FINE, finding)
@@ -276,46 +277,45 @@ def _held(description: bytes, now_ns: int) -> Symptom:
 
 def leftovers(around: Surroundings) -> Iterator[Symptom]:
     """What interrupted operations left behind."""
-    found: list[Symptom] = []
-    if around.layout is not None:
-        directory = around.layout.directory
-        if around.restore_trouble is not None:
-            finding = f"a restore cannot be finished: {around.restore_trouble}"
-            cure = "saving goes on; set that restore aside: holdfast repair"
-            found.append(Symptom("leftovers", Gravity.PROBLEM, finding, cure))
-        elif around.layout.journal.exists() or _has_staging(around.workspace, directory.name):
-            finding = "a restore was interrupted, or is running"
-            cure = "any command finishes it: holdfast status"
-            found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
-        if around.layout.story.with_name("story.suspect").exists():
-            finding = "a sync of the story failed: it is read back before it takes anything again"
-            cure = "any message tries it; checkpoints go on meanwhile"
-            found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
-        if around.layout.suspect.exists():
-            finding = "a sync failed: the store is read back before it takes anything again"
-            cure = "any checkpoint tries it; if it does not get through, look at the disk"
-            found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
-        if around.layout.purge_note.exists():
-            finding = "a purge was interrupted"
-            found.append(
-                Symptom("leftovers", Gravity.PROBLEM, finding, "finish it: holdfast purge")
-            )
-        if (directory / "repair").exists():
-            finding = "a repair was interrupted"
-            cure = "finish it: holdfast repair --yes"
-            found.append(Symptom("leftovers", Gravity.PROBLEM, finding, cure))
-        temporary = [*directory.glob(".*.new"), *directory.glob("repairing")]
-        if temporary:
-            names = ", ".join(path.name for path in temporary)
-            finding = f"temporary files of a killed process: {names}"
-            found.append(Symptom("leftovers", Gravity.WARNING, finding, "holdfast cleanup"))
-        if (directory / SET_ASIDE).is_dir():
-            finding = f"a repair set something aside in {directory / SET_ASIDE}"
-            cure = "look at it, then delete it: it counts towards the budget"
-            found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
-    yield from found
-    if not found:
-        yield Symptom("leftovers", Gravity.FINE, "no interrupted operation left anything")
+    found = [
+        Symptom("leftovers", gravity, finding, cure)
+        for is_there, gravity, finding, cure in _possible_leftovers(around)
+        if is_there
+    ]
+    fine = Symptom("leftovers", Gravity.FINE, "no interrupted operation left anything")
+    yield from found or [fine]
+
+
+def _possible_leftovers(around: Surroundings) -> Iterator[tuple[bool, Gravity, str, str]]:
+    if around.layout is None:
+        return
+    layout, directory, trouble = around.layout, around.layout.directory, around.restore_trouble
+    if trouble is not None:
+        finding = f"a restore cannot be finished: {trouble}"
+        cure = "saving goes on; set that restore aside: holdfast repair"
+        yield True, Gravity.PROBLEM, finding, cure
+    else:
+        restoring = layout.journal.exists() or _has_staging(around.workspace, directory.name)
+        finding = "a restore was interrupted, or is running"
+        yield restoring, Gravity.WARNING, finding, "any command finishes it: holdfast status"
+    finding = "a sync of the story failed: it is read back before it takes anything again"
+    cure = "any message tries it; checkpoints go on meanwhile"
+    yield layout.story.with_name("story.suspect").exists(), Gravity.WARNING, finding, cure
+    finding = "a sync failed: the store is read back before it takes anything again"
+    cure = "any checkpoint tries it; if it does not get through, look at the disk"
+    yield layout.suspect.exists(), Gravity.WARNING, finding, cure
+    finding = "a purge was interrupted"
+    yield layout.purge_note.exists(), Gravity.PROBLEM, finding, "finish it: holdfast purge"
+    finding = "a repair was interrupted"
+    cure = "finish it: holdfast repair --yes"
+    yield (directory / "repair").exists(), Gravity.PROBLEM, finding, cure
+    temporary = [*directory.glob(".*.new"), *directory.glob("repairing")]
+    names = ", ".join(path.name for path in temporary)
+    finding = f"temporary files of a killed process: {names}"
+    yield bool(temporary), Gravity.WARNING, finding, "holdfast cleanup"
+    finding = f"a repair set something aside in {directory / SET_ASIDE}"
+    cure = "look at it, then delete it: it counts towards the budget"
+    yield (directory / SET_ASIDE).is_dir(), Gravity.WARNING, finding, cure
 
 
 def _has_staging(workspace: Path, store_id: str) -> bool:

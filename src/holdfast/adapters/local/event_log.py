@@ -13,7 +13,9 @@ import select
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -21,17 +23,15 @@ from holdfast.adapters.local.derived_database import DerivedDatabase
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.events import Event, EventType, NewEvent
-from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.ports.event_log import EventCursors, EventsLost
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from holdfast.adapters.local.encryption.cipher import Cipher
     from holdfast.adapters.local.layout import StoreLayout
     from holdfast.ports.event_log import ChangeListener
 
 _FORMAT = "1"
+_VALUES = attrgetter("key", "type.value", "at_ns", "session_id", "checkpoint")
 _ADD = """
 INSERT OR IGNORE INTO events (key, type, at_ns, session_id, checkpoint, about) VALUES (?,?,?,?,?,?)
 """
@@ -59,14 +59,11 @@ class SqliteEventLog(DerivedDatabase):
         return self._use(read)
 
     def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
-        rows = [
-            (one.key, one.type.value, one.at_ns, one.session_id, one.checkpoint, _json(one.about))
-            for one in new
-        ]
+        rows = [(*_VALUES(one), json.dumps(one.about)) for one in new]
 
         def write(db: apsw.Connection) -> None:
             db.executemany(_ADD, rows)
-            db.execute("REPLACE INTO facts VALUES ('cursors', ?)", (_json(asdict(cursors)),))
+            db.execute("REPLACE INTO facts VALUES ('cursors', ?)", (json.dumps(asdict(cursors)),))
 
         self._write(write)
 
@@ -114,37 +111,23 @@ class UnwritableEventLog(SqliteEventLog):
 
     def _opened(self) -> apsw.Connection:
         if self._db is None:
-            self._db = self._readied(apsw.Connection(":memory:"))
+            self._db = self._prepared(apsw.Connection(":memory:"))
         return self._db
 
-    def _make_way(self) -> None:
+    def _discard(self) -> None:
         self.close()
 
 
 def open_event_log(layout: StoreLayout, cipher: Cipher | None) -> SqliteEventLog:
     """The log is not opened yet, nor made."""
-    path: Path = layout.events
     lock = StoreLock(layout.events_lock, SystemClock(), purpose="events")
     kind = SqliteEventLog if lock.takes_writes() else UnwritableEventLog
-    return kind(path, lock, cipher)
+    return kind(layout.events, lock, cipher)
 
 
-def _event(row: tuple[object, ...]) -> Event:
+def _event(row: tuple[Any, ...]) -> Event:
     number, kind, at_ns, session_id, checkpoint, about = row
-    assert isinstance(number, int)
-    assert isinstance(at_ns, int)
-    return Event(
-        number,
-        EventType(str(kind)),
-        at_ns,
-        None if session_id is None else SessionId(str(session_id)),
-        None if checkpoint is None else CheckpointId(str(checkpoint)),
-        json.loads(str(about)),
-    )
-
-
-def _json(value: object) -> str:
-    return json.dumps(value)
+    return Event(number, EventType(kind), at_ns, session_id, checkpoint, json.loads(about))
 
 
 _LOOK_S = 0.15
@@ -170,7 +153,7 @@ class InotifyListener:
     """See `holdfast.ports.event_log.ChangeListener`."""
 
     def __init__(self, layout: StoreLayout) -> None:
-        from holdfast.adapters.local.watching import inotify_calls as calls
+        from holdfast.adapters.local import linux_calls as calls
 
         self._names = frozenset(os.fsencode(path) for path in _names(layout))
         with contextlib.ExitStack() as opened:
@@ -228,15 +211,15 @@ class PollingListener:
         self._stop.close()
 
     def _look(self) -> list[tuple[int, ...] | None]:
-        found: list[tuple[int, ...] | None] = []
-        for path in self._paths:
-            try:
-                status = path.stat()
-            except OSError:
-                found.append(None)
-            else:
-                found.append((status.st_ino, status.st_size, status.st_mtime_ns))
-        return found
+        return list(map(_stamp, self._paths))
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def open_change_listener(layout: StoreLayout) -> ChangeListener:

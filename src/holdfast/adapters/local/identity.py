@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
-from holdfast.adapters.local.small_files import atomic_write, atomic_write_in, read_own_file
+from holdfast.adapters.local.store_files import atomic_write, atomic_write_in, read_own_file
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import StoreDamaged, StoreMissing, WorkspaceRefused
@@ -137,7 +137,7 @@ class WorkspaceIdentity:
         layout = self.find(workspace, or_missing=or_missing)
         if layout is None:
             make_private_directory(self._fs, self._home)
-            with self._held(), _nothing_in_the_way():
+            with self._held(), _refuse_obstacles():
                 # Another process may have been quicker.
                 layout = self.find(workspace, or_missing=or_missing)
                 if layout is None:
@@ -178,7 +178,7 @@ class WorkspaceIdentity:
         """Make marker, path record and store agree, where the store can be written."""
         if self._is_tied(workspace, layout) or not self._lock.takes_writes():
             return
-        with self._held(), _nothing_in_the_way():
+        with self._held(), _refuse_obstacles():
             described = layout.read_description()
             if described["workspace"] != workspace:
                 layout.describe(self._fs, workspace)
@@ -293,7 +293,7 @@ class WorkspaceIdentity:
 
 
 @contextmanager
-def _nothing_in_the_way() -> Iterator[None]:
+def _refuse_obstacles() -> Iterator[None]:
     """Where a file or directory of ours belongs, something of another kind may stand."""
     try:
         yield

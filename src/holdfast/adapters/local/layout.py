@@ -40,7 +40,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.local.small_files import atomic_write, read_own_file, sync_directory
+from holdfast.adapters.local.store_files import atomic_write, read_own_file, sync_directory
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem
@@ -59,95 +59,46 @@ _ENCRYPTED_FORMAT = 2
 _OTHERS = 0o077
 
 
+class _Below:
+    """A path of the store, by its name in the store's directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, layout: StoreLayout, owner: type[StoreLayout]) -> Path:
+        return layout.directory / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class StoreLayout:
     """The paths of one store."""
 
     directory: Path
 
+    description = _Below("store.json")
+    keys = _Below("keys.json")
+    keys_copy = _Below("keys-copy.json")
+    lock = _Below("lock")
+    catalog = _Below("catalog.db")
+    objects = _Below("objects")
+    story = _Below("story.db")
+    story_lock = _Below("story.lock")
+    stat_cache = _Below("stat-cache.db")
+    search = _Below("search.db")
+    search_lock = _Below("search.lock")
+    events = _Below("events.db")
+    events_lock = _Below("events.lock")
+    named_paths = _Below("named-paths")
+    former = _Below("former-store")
+    upkeep = _Below("upkeep")
+    journal = _Below("journal")
+    unlocked = _Below("unlocked")
+    suspect = _Below("suspect")
+    purge_note = _Below("purge")
+
     @property
     def home(self) -> Path:
         return self.directory.parent.parent
-
-    @property
-    def description(self) -> Path:
-        return self.directory / "store.json"
-
-    @property
-    def keys(self) -> Path:
-        return self.directory / "keys.json"
-
-    @property
-    def keys_copy(self) -> Path:
-        return self.directory / "keys-copy.json"
-
-    @property
-    def lock(self) -> Path:
-        return self.directory / "lock"
-
-    @property
-    def catalog(self) -> Path:
-        return self.directory / "catalog.db"
-
-    @property
-    def objects(self) -> Path:
-        return self.directory / "objects"
-
-    @property
-    def story(self) -> Path:
-        return self.directory / "story.db"
-
-    @property
-    def story_lock(self) -> Path:
-        return self.directory / "story.lock"
-
-    @property
-    def stat_cache(self) -> Path:
-        return self.directory / "stat-cache.db"
-
-    @property
-    def search(self) -> Path:
-        return self.directory / "search.db"
-
-    @property
-    def search_lock(self) -> Path:
-        return self.directory / "search.lock"
-
-    @property
-    def events(self) -> Path:
-        return self.directory / "events.db"
-
-    @property
-    def events_lock(self) -> Path:
-        return self.directory / "events.lock"
-
-    @property
-    def named_paths(self) -> Path:
-        return self.directory / "named-paths"
-
-    @property
-    def former(self) -> Path:
-        return self.directory / "former-store"
-
-    @property
-    def upkeep(self) -> Path:
-        return self.directory / "upkeep"
-
-    @property
-    def journal(self) -> Path:
-        return self.directory / "journal"
-
-    @property
-    def unlocked(self) -> Path:
-        return self.directory / "unlocked"
-
-    @property
-    def suspect(self) -> Path:
-        return self.directory / "suspect"
-
-    @property
-    def purge_note(self) -> Path:
-        return self.directory / "purge"
 
     def exists(self) -> bool:
         return self.description.exists()

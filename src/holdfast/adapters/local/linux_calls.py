@@ -9,6 +9,9 @@ Making an `os.stat_result` takes several times as long as the system call, and a
 needs none. Guarantee: where the layout of the system's answer is not known, or a name cannot be
 looked at, there is no answer, and the caller asks for each name by itself. Not guaranteed: equal
 bytes for equal files, since reading a file may change the time of its last access.
+
+`Inotify` names a directory by an open handle, so that no path is used across a check (I6): the link
+`/proc/self/fd/N` leads to what was opened and to nothing else.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from holdfast.ports.filesystem import StatNumbers
+from holdfast.values.classes import NamedTuple
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
@@ -47,12 +51,13 @@ def rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: i
     """True when done; False when the system or the file system has no such call."""
     if _renameat2 is None:
         return False
-    while _renameat2(src, source, dst, target, ctypes.c_uint(flags)) != 0:
-        number = ctypes.get_errno()
-        if number in (errno.ENOSYS, errno.EINVAL):
+    try:
+        _call(_renameat2, src, source, dst, target, ctypes.c_uint(flags))
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EINVAL):
             return False
-        if number != errno.EINTR:  # Python's own functions go on after a signal, too
-            raise OSError(number, os.strerror(number), target)
+        error.filename = target
+        raise
     return True
 
 
@@ -68,10 +73,7 @@ def write_pages_out(fd: int) -> None:
     if _sync_file_range is None:
         os.fsync(fd)
         return
-    while _sync_file_range(fd, _ALL, _ALL, _WAIT_WRITE_WAIT) != 0:
-        number = ctypes.get_errno()
-        if number != errno.EINTR:
-            raise OSError(number, os.strerror(number))
+    _call(_sync_file_range, fd, _ALL, _ALL, _WAIT_WRITE_WAIT)
 
 
 def sync_file_system(fd: int) -> None:
@@ -79,10 +81,13 @@ def sync_file_system(fd: int) -> None:
     if _syncfs is None:
         os.sync()
         return
-    while _syncfs(fd) != 0:
-        number = ctypes.get_errno()
-        if number != errno.EINTR:
-            raise OSError(number, os.strerror(number))
+    _call(_syncfs, fd)
+
+
+def _call(function: Any, *arguments: Any) -> None:
+    while function(*arguments) != 0:
+        if ctypes.get_errno() != errno.EINTR:  # Python's own functions go on after a signal, too
+            raise _last_error()
 
 
 _LAYOUTS = {
@@ -159,3 +164,92 @@ def stat_numbers(told: bytes) -> list[StatNumbers]:
         (inode, size, mtime * _NS + mtime_ns, ctime * _NS + ctime_ns, mode)
         for inode, mode, size, mtime, mtime_ns, ctime, ctime_ns in _layout.iter_unpack(told)
     ]
+
+
+MODIFY = 0x2
+ATTRIB = 0x4
+CLOSE_WRITE = 0x8
+MOVED_FROM = 0x40
+MOVED_TO = 0x80
+CREATE = 0x100
+DELETE = 0x200
+DELETE_SELF = 0x400
+MOVE_SELF = 0x800
+UNMOUNT = 0x2000
+OVERFLOW = 0x4000
+IGNORED = 0x8000
+IS_DIRECTORY = 0x40000000
+_ONLY_DIRECTORIES = 0x01000000
+
+DIRECTORY_EVENTS = (
+    MODIFY
+    | ATTRIB
+    | CLOSE_WRITE
+    | MOVED_FROM
+    | MOVED_TO
+    | CREATE
+    | DELETE
+    | DELETE_SELF
+    | MOVE_SELF
+    | _ONLY_DIRECTORIES
+)
+
+READ_BYTES = 1 << 18
+_HEADER = struct.Struct("=iIII")
+
+
+class Event(NamedTuple):
+    """One entry of the queue; `watch` is -1 for an overflow, `name` empty for the directory."""
+
+    watch: int
+    mask: int
+    name: bytes
+
+
+class Inotify:
+    """One instance: one queue, in the order in which things happened."""
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(None, use_errno=True)
+        self._add = library.inotify_add_watch
+        self._remove = library.inotify_rm_watch
+        self.fd: int = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.fd < 0:
+            raise _last_error()
+
+    def add(self, fd: int, mask: int) -> int:
+        """The number of the watch on what `fd` has open; the same again for the same inode."""
+        number: int = self._add(self.fd, b"/proc/self/fd/%d" % fd, mask)
+        if number < 0:
+            raise _last_error()
+        return number
+
+    def remove(self, number: int) -> None:
+        """A watch that has ended by itself is no error."""
+        if self._remove(self.fd, number) < 0 and ctypes.get_errno() != errno.EINVAL:
+            raise _last_error()
+
+    def read(self) -> list[Event]:
+        """What is in the queue now, or as much of it as is read at once; empty for nothing."""
+        try:
+            return list(parse_events(os.read(self.fd, READ_BYTES)))
+        except BlockingIOError:
+            return []
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+def parse_events(data: bytes) -> Iterator[Event]:
+    position = 0
+    while position < len(data):
+        watch, mask, _, length = _HEADER.unpack_from(data, position)
+        position += _HEADER.size
+        name = data[position : position + length]
+        yield Event(watch, mask, name.rstrip(b"\0"))
+        position += length
+
+
+def _last_error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))

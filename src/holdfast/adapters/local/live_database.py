@@ -26,7 +26,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import json
 import os
 import select
 import stat
@@ -35,18 +34,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 import apsw
 
-from holdfast.adapters.local.system import python_command
-from holdfast.domain.ids import Digest
+from holdfast.adapters.local.system import start_python
 from holdfast.domain.sqlite_files import (
     COMPANIONS,
     HEADER,
     DatabaseJob,
     PerhapsWritten,
-    Writing,
     Written,
 )
 
@@ -171,25 +168,25 @@ _LONGEST_SILENCE = 60
 
 def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
     """As `database_overwrite.overwrite`; an `OSError` when the process fails."""
-    import subprocess  # late: a save that holds a database starts no process
+    import pickle  # late: a save that holds a database starts no process
 
-    with subprocess.Popen(
-        python_command(_PROGRAM),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(dir_fd, area),
-        bufsize=0,
-    ) as process:
+    with start_python(_PROGRAM, (dir_fd, area)) as process:
         try:
             assert process.stdin is not None
             assert process.stdout is not None
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(json.dumps([dir_fd, area, _encoded(job)]).encode() + b"\n")
-            answer = _read_answer(process.stdout)  # its input stays open: it ends with that
+                process.stdin.write(pickle.dumps((dir_fd, area, job)))
+            said = _read_answer(process.stdout)  # its input stays open: it ends with that
         finally:
             process.kill()
-    return _answered(answer)
+    try:
+        answer: Written | OSError = pickle.loads(said)
+    except (pickle.UnpicklingError, EOFError):
+        why = "the process that writes into the database has died"
+        raise PerhapsWritten(errno.EIO, why) from None
+    if isinstance(answer, OSError):
+        raise answer
+    return answer
 
 
 def _read_answer(output: IO[bytes]) -> bytes:
@@ -205,50 +202,9 @@ def _read_answer(output: IO[bytes]) -> bytes:
         piece = os.read(output.fileno(), _PIECE_BYTES)
         if not piece:
             return said
-        said, silent = said.lstrip() + piece, 0
+        said, silent = (said + piece).lstrip(), 0
     why = "the process that writes into the database was stopped, and has been ended"
     raise PerhapsWritten(errno.ETIMEDOUT, why)
-
-
-def _answered(answer: bytes) -> Written:
-    try:
-        fields = json.loads(answer)
-    except ValueError:
-        why = "the process that writes into the database has died"
-        raise PerhapsWritten(errno.EIO, why) from None
-    if "errno" in fields:
-        failure = PerhapsWritten if fields["perhaps"] else OSError
-        raise failure(fields["errno"], fields["reason"])
-    return Written(Writing(fields["how"]), fields["aside"], fields["detail"])
-
-
-def _encoded(job: DatabaseJob) -> dict[str, Any]:
-    return {
-        "name": os.fsdecode(job.name),
-        "slots": {os.fsdecode(k): os.fsdecode(v) for k, v in job.slots.items()},
-        "wanted": {os.fsdecode(k): v.hex() for k, v in job.wanted.items()},
-        "known": {os.fsdecode(k): v.hex() for k, v in job.known.items()},
-        "aside": os.fsdecode(job.aside),
-        "mode": job.mode,
-        "mtime_ns": job.mtime_ns,
-        "patience_s": job.patience_s,
-    }
-
-
-def _decoded(fields: dict[str, Any]) -> DatabaseJob:
-    def digests(key: str) -> dict[bytes, Digest]:
-        return {os.fsencode(k): Digest(bytes.fromhex(v)) for k, v in fields[key].items()}
-
-    return DatabaseJob(
-        name=os.fsencode(fields["name"]),
-        slots={os.fsencode(k): os.fsencode(v) for k, v in fields["slots"].items()},
-        wanted=digests("wanted"),
-        known=digests("known"),
-        aside=os.fsencode(fields["aside"]),
-        mode=fields["mode"],
-        mtime_ns=fields["mtime_ns"],
-        patience_s=fields["patience_s"],
-    )
 
 
 def _end_with_starter() -> None:
@@ -256,44 +212,39 @@ def _end_with_starter() -> None:
     os._exit(1)
 
 
-def _tell_that_we_live() -> None:
+def _show_life() -> None:
     pause = threading.Event()
     while not pause.wait(_SIGN_OF_LIFE_S):
         os.write(_OUTPUT, b" ")
 
 
-def failure_of(error: Exception) -> dict[str, Any]:
-    """As it is told to the starter."""
-    import apsw
-
+def failure_of(error: Exception) -> OSError:
+    """As the starter gets it."""
     if isinstance(error, OSError):
-        code, reason = error.errno or errno.EIO, error.strerror or str(error)
-        return {"errno": code, "reason": reason, "perhaps": isinstance(error, PerhapsWritten)}
+        kind = PerhapsWritten if isinstance(error, PerhapsWritten) else OSError
+        return kind(error.errno or errno.EIO, error.strerror or str(error))
     # What SQLite says of a backup that failed is "not an error": its number has to do.
     if isinstance(error, apsw.FullError):
-        reason = os.strerror(errno.ENOSPC)
-        return {"errno": errno.ENOSPC, "reason": reason, "perhaps": False}
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     known = apsw.mapping_extended_result_codes | apsw.mapping_result_codes
     what = known.get(getattr(error, "extendedresult", 0), error)
-    reason = f"SQLite cannot write the database ({what})"
-    return {"errno": errno.EIO, "reason": reason, "perhaps": True}
+    return PerhapsWritten(errno.EIO, f"SQLite cannot write the database ({what})")
 
 
 def serve() -> None:
     """The other side: one job from standard input, one answer to standard output."""
-    import apsw
+    import pickle
 
     from holdfast.adapters.local.database_overwrite import overwrite
 
-    with open(_INPUT, "rb", buffering=0, closefd=False) as requests:
-        dir_fd, area, fields = json.loads(requests.readline())
-    for duty in (_end_with_starter, _tell_that_we_live):
+    with open(_INPUT, "rb", closefd=False) as requests:
+        dir_fd, area, job = pickle.load(requests)
+    for duty in (_end_with_starter, _show_life):
         threading.Thread(target=duty, daemon=True).start()
-    answer: dict[str, Any]
+    answer: Written | OSError
     try:
-        written = overwrite(_decoded(fields), dir_fd, area)
-        answer = {"how": written.how, "aside": written.aside, "detail": written.detail}
+        answer = overwrite(job, dir_fd, area)
     except (OSError, apsw.Error) as error:
         answer = failure_of(error)
-    os.write(_OUTPUT, json.dumps(answer).encode())
+    os.write(_OUTPUT, pickle.dumps(answer))
     os._exit(0)

@@ -22,10 +22,9 @@ from holdfast.adapters.local.commit_notes import (
 )
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.objects.local import LocalObjectStore
-from holdfast.adapters.local.quarantine import identity_of
-from holdfast.adapters.local.small_files import sync_directory
 from holdfast.adapters.local.stat_cache import SqliteStatCache
-from holdfast.adapters.local.store_errors import SyncFailures, store_trouble
+from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_files import identity_of, sync_directory
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
 from holdfast.domain.errors import (
@@ -40,12 +39,10 @@ from holdfast.domain.errors import (
 from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.cipher import StoreKeys
     from holdfast.adapters.local.encryption.key_slots import KeySlot, KeySlots
     from holdfast.adapters.local.encryption.unlock import Unlocked
     from holdfast.adapters.local.objects.maintenance import ScratchIndex
     from holdfast.ports.store import Secret
-    from holdfast.ports.story import Story
     from holdfast.ports.system import Clock
 
 
@@ -70,37 +67,26 @@ class LocalStore(StorePlace):
             self.unlocked = unlock(layout)
             purpose = purpose.split(" ")[0]  # the lock file is not encrypted
         keys = None if self.unlocked is None else self.unlocked.keys
-        super().__init__(
-            fs,
-            layout,
-            workspace,
-            StoreLock(layout.lock, clock, purpose=purpose),
-            SyncFailures(fs, layout.suspect),
-            keys.cipher("journal") if keys else None,
-            open_story=lambda: self._opened_story(keys),
-            cipher_for=None if keys is None else keys.cipher,
-        )
-        self._clock = clock
+        lock = StoreLock(layout.lock, clock, purpose=purpose)
+        super().__init__(fs, layout, workspace, clock, lock, keys)
         self._ready = False
         self._scratch_index: ScratchIndex | None = None
         with contextlib.ExitStack() as opened, store_trouble("being opened"):
             self._require_catalog()
             self.catalog = SqliteCatalog(
-                layout.catalog, keys.cipher("catalog") if keys else None, self._sync_failures
+                layout.catalog, self._cipher("catalog"), self._sync_failures
             )
             opened.callback(self.catalog.close)
             self.objects = LocalObjectStore(fs, layout.objects, keys, self._sync_failures)
             opened.callback(self.objects.close)
-            cache_cipher = keys.cipher("stat cache") if keys else None
-            self.stat_cache = SqliteStatCache(layout.stat_cache, cache_cipher)
+            self.stat_cache = SqliteStatCache(layout.stat_cache, self._cipher("stat cache"))
             self._catalog_file = identity_of(layout.catalog)
             opened.pop_all()
         self.catalog.on_commit = self._note
 
     @contextmanager
     def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
-        timeout_s = self.lock_timeout_s if wait else 0.0
-        with self._lock.hold(timeout_s, looking=looking, patience_s=self.patience_s):
+        with super().hold(wait=wait, looking=looking):
             if not self._lock.is_nested:
                 self._require_same_files()
             if self._lock.is_shared:
@@ -126,12 +112,9 @@ class LocalStore(StorePlace):
             yield
 
     def _read_back(self) -> None:
-        from holdfast.adapters.local.sync_readback import (
-            read_back,  # imported late: hardly ever needed
-        )
+        from holdfast.adapters.local.sync_readback import read_back  # late: hardly ever needed
 
-        keys = None if self.unlocked is None else self.unlocked.keys
-        read_back(self._fs, self._layout, self.objects, self._sync_failures, keys)
+        read_back(self._fs, self._layout, self.objects, self._sync_failures, self._keys)
 
     def _require_same_files(self) -> None:
         """Another process may have exchanged what this one has open."""
@@ -170,9 +153,8 @@ class LocalStore(StorePlace):
         from holdfast.adapters.local.objects.maintenance import ScratchIndex  # hardly ever needed
 
         with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as its index goes
-            with self._lock.hold(self.lock_timeout_s, looking=True, patience_s=self.patience_s):
-                keys = None if self.unlocked is None else self.unlocked.keys
-                self._scratch_index = ScratchIndex(self._fs, self._layout.objects, keys)
+            with super().hold(looking=True):
+                self._scratch_index = ScratchIndex(self._fs, self._layout.objects, self._keys)
             self.objects.close()
             self.objects = self._scratch_index.objects
 
@@ -242,29 +224,12 @@ class LocalStore(StorePlace):
         self.objects.index.forget_pages()
         self.stat_cache.forget_pages()
 
-    def _opened_story(self, keys: StoreKeys | None) -> Story:
-        from holdfast.adapters.local.story.sqlite import (
-            open_story,  # a save without a story needs none
-        )
-
-        cipher = None if keys is None else lambda: keys.cipher("story")
-        return open_story(
-            self._fs,
-            self._layout,
-            self._clock,
-            lambda: self.lock_timeout_s,
-            patience_s=lambda: self.patience_s,
-            cipher=cipher,
-        )
-
     def opened_parts(self, path: Path) -> Iterator[bytes]:
-        if self.unlocked is None:
+        if self._keys is None:
             return iter(())
-        from holdfast.adapters.local.encryption.decrypted_files import (
-            opened_parts,  # only a purge needs it
-        )
+        from holdfast.adapters.local.encryption.decrypted_files import opened_parts  # late: purges
 
-        return opened_parts(path, self.unlocked.keys, self.objects)
+        return opened_parts(path, self._keys, self.objects)
 
     def used_key(self) -> str | None:
         return None if self.unlocked is None else self.unlocked.slot_id
@@ -297,9 +262,7 @@ class LocalStore(StorePlace):
             )
 
     def close(self) -> None:
-        self.close_story()
-        self.close_search()
-        self.close_events()
+        super().close()
         self.stat_cache.close()
         self.objects.close()
         if self._scratch_index is not None:

@@ -16,7 +16,6 @@ import json
 import os
 import select
 import struct
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +27,7 @@ from holdfast.adapters.local.objects.packs import (
     record_of,
     single_record,
 )
-from holdfast.adapters.local.system import python_command
+from holdfast.adapters.local.system import start_python
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import Record
 from holdfast.domain.paths import from_text, to_text
@@ -37,6 +36,8 @@ from holdfast.ports.objects import WriteTotals
 from holdfast.values.compression import Codec
 
 if TYPE_CHECKING:
+    import subprocess
+
     from holdfast.adapters.local.objects.writer import LocalObjectWriter
 
 _PROGRAM = """
@@ -135,14 +136,7 @@ class ReadingProcess:
             return
         # A program that is ending may start nothing any more: that is no OSError.
         with contextlib.suppress(OSError, RuntimeError):
-            self._process = subprocess.Popen(
-                python_command(_PROGRAM),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(root_fd,),
-                bufsize=0,
-            )
+            self._process = start_python(_PROGRAM, (root_fd,))
             self._room = bytearray(_PIPE_BYTES)
             os.set_blocking(self._output(), False)
             if hasattr(fcntl, "F_SETPIPE_SZ"):
@@ -173,9 +167,9 @@ class ReadingProcess:
 
     def directory(self, path: bytes) -> bytes | None:
         self.receive()
-        told = self._directories.get(path)
-        self._relied_upon = self._relied_upon or told is not None
-        return told
+        found = self._directories.get(path)
+        self._relied_upon = self._relied_upon or found is not None
+        return found
 
     def stop(self) -> None:
         if not self._stopped:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.local.layout import make_private_directory
-from holdfast.adapters.local.small_files import atomic_write
+from holdfast.adapters.local.store_files import atomic_write
 from holdfast.domain.errors import InvalidSetting
 from holdfast.domain.settings.schema import FROM_PROJECT, RETIRED, FromProject, check_setting
 from holdfast.domain.trees.objects import digest_of

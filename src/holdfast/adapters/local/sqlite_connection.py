@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -160,6 +162,30 @@ def scrub(connection: apsw.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA temp_store={temporary}")
         connection.execute(f"PRAGMA synchronous={before}")
         connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+
+
+@contextmanager
+def new_database(path: Path, cipher: Cipher | None) -> Iterator[apsw.Connection]:
+    """A database that is one whole, synced file after the block."""
+    db = connect(path, synchronous="FULL", cipher=cipher)
+    try:
+        yield db
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        db.close()
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def database_trouble(path: Path, sync_failures: SyncFailures | None = None) -> Iterator[None]:
+    """SQLite's trouble in the words of the error family; a failed sync is noted."""
+    try:
+        yield
+    except DATABASE_TROUBLE as error:
+        if sync_failures is not None:
+            sync_failures.note_if_sync(error, path)
+        raise translate(error, path) from error
 
 
 def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:

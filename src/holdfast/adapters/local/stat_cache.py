@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from holdfast.adapters.local.quarantine import discard_derived, unlink_database
 from holdfast.adapters.local.sqlite_connection import connect, fold_log, translate
 from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_files import discard_derived, unlink_database
 from holdfast.domain.errors import StoreDamaged, StoreReadOnly
 from holdfast.domain.trees.objects import digest_of
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.adapters.local.small_files import SyncFailed, sync, sync_directory
+from holdfast.adapters.local.store_files import SyncFailed, sync, sync_directory
 from holdfast.domain.errors import (
     HoldfastError,
     NoSpace,

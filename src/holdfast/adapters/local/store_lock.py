@@ -28,8 +28,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.adapters.local.small_files import read_own_file
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
+from holdfast.adapters.local.store_files import read_own_file
 from holdfast.domain.errors import Busy
 from holdfast.ports.filesystem import FILE_MODE
 
@@ -60,7 +60,7 @@ class _Holder:
         self._seen: object = None
         self._since_ns = clock.monotonic_ns()
 
-    def stands_still(self, description: bytes) -> bool:
+    def is_stuck(self, description: bytes) -> bool:
         """Whether it has done nothing for longer than anybody has patience for."""
         from holdfast.adapters.local.system import is_stopped, progress_of  # late: hardly needed
 
@@ -184,7 +184,7 @@ class StoreLock:
                 holder.worked()
                 continue
             description = self._read_description()
-            if holder.stands_still(description):
+            if holder.is_stuck(description):
                 raise self._busy(description, _NO_PROGRESS)
 
     def _acquire_file(
@@ -205,7 +205,7 @@ class StoreLock:
                     if self._clock.monotonic_ns() >= deadline_ns:
                         what = f"has held the store for longer than {timeout_s:g} s"
                         raise self._busy(description, what) from None
-                    if holder.stands_still(description):
+                    if holder.is_stuck(description):
                         raise self._busy(description, _NO_PROGRESS) from None
                     self._pause.wait(wait_s)
                     wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
@@ -255,10 +255,10 @@ class StoreLock:
 def _holder_in(description: bytes) -> dict[str, Any]:
     """What the holder says about itself; nothing when that makes no sense."""
     try:
-        told = json.loads(description)
+        described = json.loads(description)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return described if isinstance(described, dict) else {}
 
 
 def _read_only(path: Path) -> OSError:

@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.local.layout import AGENT_STATES, EXTERNAL_PATHS, NESTED_REPOSITORIES
-from holdfast.adapters.local.quarantine import quarantine
-from holdfast.adapters.local.small_files import atomic_write, read_own_file, sync_directory
 from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_files import (
+    atomic_write,
+    quarantine,
+    read_own_file,
+    sync_directory,
+)
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.paths import from_text, is_within, to_text
 
@@ -165,14 +169,11 @@ class StoredExternalPaths:
         return self._notes.exists(EXTERNAL_PATHS)
 
     def load(self) -> list[bytes]:
-        data = self._notes.read(EXTERNAL_PATHS)
-        if data is None:
-            return []
         try:
-            paths = [from_text(text) for text in json.loads(data)]
+            paths = read_paths(self._notes, EXTERNAL_PATHS)
             if not all(path.startswith(b"/") for path in paths):
                 raise ValueError("a path is not absolute")
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except ValueError:
             raise StoreDamaged(
                 "the names of files outside the workspace are unusable",
                 hint="remove the file external-paths from the store; tools will name them again",
@@ -195,8 +196,7 @@ class StoredExternalPaths:
         from holdfast.domain.external_paths import MOST_NAMES  # late: no save adds a name
 
         if names != known:
-            data = json.dumps([to_text(path) for path in names[-MOST_NAMES:]])
-            self._notes.write(EXTERNAL_PATHS, data.encode())
+            write_paths(self._notes, EXTERNAL_PATHS, names[-MOST_NAMES:])
 
 
 class StoredNestedRepositories:
@@ -206,15 +206,26 @@ class StoredNestedRepositories:
         self._notes = notes
 
     def load(self) -> list[bytes]:
-        data = self._notes.read(NESTED_REPOSITORIES)
         try:
-            return [] if data is None else [from_text(text) for text in json.loads(data)]
-        except (ValueError, TypeError, AttributeError, RecursionError):
+            return read_paths(self._notes, NESTED_REPOSITORIES)
+        except ValueError:
             return []  # at worst a reference stays that keeps some commits alive
 
     def add(self, git_directories: Sequence[bytes]) -> None:
         known = self.load()
         all_of_them = sorted({*known, *git_directories})
         if all_of_them != known:
-            data = json.dumps([to_text(path) for path in all_of_them])
-            self._notes.write(NESTED_REPOSITORIES, data.encode())
+            write_paths(self._notes, NESTED_REPOSITORIES, all_of_them)
+
+
+def read_paths(notes: Notes, name: str) -> list[bytes]:
+    """The paths that a note lists; `ValueError` when it cannot be used."""
+    data = notes.read(name)
+    try:
+        return [] if data is None else [from_text(text) for text in json.loads(data)]
+    except (TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
+def write_paths(notes: Notes, name: str, paths: Sequence[bytes]) -> None:
+    notes.write(name, json.dumps([to_text(path) for path in paths]).encode())

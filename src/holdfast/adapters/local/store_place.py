@@ -13,23 +13,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.layout import RUNNING_TOOLS, StoreLayout
-from holdfast.adapters.local.quarantine import quarantine_directory
-from holdfast.adapters.local.small_files import atomic_write, sync_directory
 from holdfast.adapters.local.store_errors import SyncFailures, store_trouble
+from holdfast.adapters.local.store_files import atomic_write, quarantine_directory, sync_directory
 from holdfast.adapters.local.store_lock import StoreLock
-from holdfast.adapters.local.store_notes import LocalRestoreJournal, StoreNotes
+from holdfast.adapters.local.store_notes import (
+    LocalRestoreJournal,
+    StoredExternalPaths,
+    StoreNotes,
+    read_paths,
+    write_paths,
+)
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, WorkspaceId
-from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.cipher import Cipher
+    from holdfast.adapters.local.encryption.cipher import Cipher, StoreKeys
     from holdfast.ports.agent_tools import RunningTools, ToolLog
     from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.store import ExternalPaths
     from holdfast.ports.story import Story
+    from holdfast.ports.system import Clock
 
 
 class LocalSpaceMeter:
@@ -116,24 +121,23 @@ class StorePlace:
         fs: Filesystem,
         layout: StoreLayout,
         workspace: Path,
+        clock: Clock,
         lock: StoreLock,
-        sync_failures: SyncFailures,
-        note_cipher: Cipher | None = None,
-        *,
-        open_story: Callable[[], Story],
-        cipher_for: Callable[[str], Cipher] | None = None,
+        keys: StoreKeys | None = None,
     ) -> None:
+        """`keys` are those of an encrypted store."""
         self._fs = fs
         self._layout = layout
         self._workspace = workspace
+        self._clock = clock
         self._lock = lock
-        self._sync_failures = sync_failures
-        self.notes = StoreNotes(fs, layout.directory, sync_failures, note_cipher)
+        self._keys = keys
+        self._sync_failures = SyncFailures(fs, layout.suspect)
+        cipher = self._cipher("journal")
+        self.notes = StoreNotes(fs, layout.directory, self._sync_failures, cipher)
         self.journal = LocalRestoreJournal(self.notes, layout)
         self.space = LocalSpaceMeter(fs, layout, self.notes, self._fold_logs)
-        self._open_story = open_story
         self._story: Story | None = None
-        self._cipher_for = cipher_for
         self._search: SearchIndex | None = None
         self._events: EventLog | None = None
         self.lock_timeout_s = 30.0
@@ -149,7 +153,16 @@ class StorePlace:
     @property
     def story(self) -> Story:
         if self._story is None:
-            self._story = self._open_story()
+            from holdfast.adapters.local.story.sqlite import open_story  # most saves need none
+
+            self._story = open_story(
+                self._fs,
+                self._layout,
+                self._clock,
+                lambda: self.lock_timeout_s,
+                patience_s=lambda: self.patience_s,
+                cipher=self._cipher("story"),
+            )
         return self._story
 
     def has_story(self) -> bool:
@@ -176,20 +189,13 @@ class StorePlace:
 
         return open_change_listener(self._layout)
 
-    def close_events(self) -> None:
-        if self._events is not None:
-            self._events.close()
+    def close(self) -> None:
+        for part in (self._story, self._search, self._events):
+            if part is not None:
+                part.close()
 
-    def _cipher(self, purpose: str) -> Cipher | None:
-        return None if self._cipher_for is None else self._cipher_for(purpose)
-
-    def close_search(self) -> None:
-        if self._search is not None:
-            self._search.close()
-
-    def close_story(self) -> None:
-        if self._story is not None:
-            self._story.close()
+    def _cipher(self, role: str) -> Cipher | None:
+        return None if self._keys is None else self._keys.cipher(role)
 
     def has_running_tools(self) -> bool:
         return os.path.isdir(self._layout.directory / RUNNING_TOOLS)
@@ -208,8 +214,6 @@ class StorePlace:
 
     @property
     def external_paths(self) -> ExternalPaths:
-        from holdfast.adapters.local.store_notes import StoredExternalPaths
-
         return StoredExternalPaths(self.notes)
 
     @property
@@ -240,16 +244,13 @@ class StorePlace:
         self.notes.sync_removals()
 
     def named_paths(self) -> tuple[bytes, ...]:
-        name = self._layout.named_paths.name
-        data = (self.notes.read(name) if self.notes.exists(name) else None) or b"[]"
         try:
-            return tuple(from_text(text) for text in json.loads(data))
-        except (ValueError, TypeError, AttributeError, RecursionError):
+            return tuple(read_paths(self.notes, self._layout.named_paths.name))
+        except ValueError:
             return ()  # tools name them again
 
     def set_named_paths(self, paths: Sequence[bytes]) -> None:
-        data = json.dumps([to_text(path) for path in paths])
-        self.notes.write(self._layout.named_paths.name, data.encode())
+        write_paths(self.notes, self._layout.named_paths.name, paths)
 
     def erase_leftovers(self) -> None:
         with store_trouble("removing temporary files"):

@@ -27,18 +27,20 @@ from holdfast.adapters.local.commit_notes import SLOT_BYTES
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.objects.packs import pack_name
-from holdfast.adapters.local.quarantine import copy_database, quarantine, quarantine_directory, sync
-from holdfast.adapters.local.small_files import atomic_write
 from holdfast.adapters.local.stat_cache import SqliteStatCache
-from holdfast.adapters.local.store_errors import SyncFailures
+from holdfast.adapters.local.store_files import (
+    atomic_write,
+    copy_database,
+    fsync_directory,
+    quarantine,
+    quarantine_directory,
+)
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
 from holdfast.adapters.local.story.repair import StoryFindings, StoryRepairer
-from holdfast.adapters.local.story.sqlite import open_story
 from holdfast.domain.errors import NewerStore, StoreDamaged
 from holdfast.domain.repair_plan import CatalogLosses
 from holdfast.ports.filesystem import DIRECTORY_MODE, FILE_MODE, Filesystem
-from holdfast.ports.story import Story
 from holdfast.ports.system import Clock
 
 if TYPE_CHECKING:
@@ -126,13 +128,7 @@ class StoreRepairer:
                 catalog,
                 objects,
                 StorePlace(
-                    self._fs,
-                    self._layout,
-                    self._workspace,
-                    self._lock,
-                    SyncFailures(self._fs, self._layout.suspect),
-                    self._cipher("journal"),
-                    open_story=self._opened_story,
+                    self._fs, self._layout, self._workspace, self._clock, self._lock, self._keys
                 ),
                 stat_cache,
                 self._description_problem(),
@@ -142,13 +138,6 @@ class StoreRepairer:
                 self._marker.exists(),
                 self._story.examine(self._scratch),
             )
-
-    def _opened_story(self) -> Story:
-        keys = self._keys
-        cipher = None if keys is None else lambda: keys.cipher("story")
-        return open_story(
-            self._fs, self._layout, self._clock, lambda: _LOCK_TIMEOUT_S, cipher=cipher
-        )
 
     def _description_problem(self) -> str | None:
         try:
@@ -216,7 +205,7 @@ class StoreRepairer:
                     shutil.copyfileobj(pack, copy)
                 copy.flush()
                 os.fsync(copy.fileno())
-        sync(place)
+        fsync_directory(place)
 
     def _exchange_catalog(self, bench: Bench, occasion: str) -> None:
         place = quarantine_directory(self._layout.directory, occasion)
@@ -227,7 +216,7 @@ class StoreRepairer:
         new = place / "rebuilt-catalog.db"
         bench.catalog.close()
         (self._scratch / "rebuilt.db").rename(new)
-        sync(place)
+        fsync_directory(place)
         marker = {"catalog": str(new.relative_to(self._layout.directory))}
         atomic_write(self._fs, os.fsencode(self._marker), json.dumps(marker).encode())
         self._finish()
@@ -242,9 +231,9 @@ class StoreRepairer:
                 new.rename(self._layout.catalog)
         except (ValueError, KeyError, TypeError):
             quarantine(self._layout.directory, "repair", self._marker)
-        sync(self._layout.directory)
+        fsync_directory(self._layout.directory)
         self._marker.unlink(missing_ok=True)
-        sync(self._layout.directory)
+        fsync_directory(self._layout.directory)
 
     def _note_newest(self) -> None:
         """What is there now is all there is to remember."""

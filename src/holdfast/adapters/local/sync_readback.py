@@ -12,15 +12,16 @@ pages in memory against the advice to drop them, as for files in use elsewhere, 
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
 
 from holdfast.adapters.local.objects.index import Location
-from holdfast.adapters.local.small_files import sync, sync_directory
 from holdfast.adapters.local.sqlite_connection import connect, translate
 from holdfast.adapters.local.store_errors import suspect
+from holdfast.adapters.local.store_files import sync, sync_directory
 from holdfast.domain.errors import StoreDamaged
 
 if TYPE_CHECKING:
@@ -96,17 +97,11 @@ def read_back_database(fs: Filesystem, path: Path, cipher: Cipher | None) -> Non
     """A connection of its own: those in use have pages in memory that were never read back."""
     _drop_cached(fs, path)
     try:
-        connection = connect(path, synchronous="FULL", cipher=cipher)
-        try:
+        with closing(connect(path, synchronous="FULL", cipher=cipher)) as connection:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        finally:
-            connection.close()
         _drop_cached(fs, path)
-        connection = connect(path, synchronous="FULL", cipher=cipher)
-        try:
+        with closing(connect(path, synchronous="FULL", cipher=cipher)) as connection:
             problems = connection.execute("PRAGMA integrity_check(1)").fetchall()
-        finally:
-            connection.close()
     except (apsw.BusyError, apsw.LockedError):
         raise suspect({path.name}) from None
     except apsw.Error as error:

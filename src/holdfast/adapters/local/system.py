@@ -9,9 +9,13 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH
 from holdfast.values.classes import NamedTuple
+
+if TYPE_CHECKING:
+    import subprocess
 
 random_bytes = os.urandom
 """From the kernel, so that forked processes do not have the same."""
@@ -150,11 +154,21 @@ def _beginning(number: int) -> str:
         return "unknown"
 
 
-def python_command(program: str) -> list[str]:
-    """The command that runs a program in a new Python. Its first argument lists where modules are
-    found: where ours were, but never the current directory, which may be any workspace."""
+def start_python(program: str, pass_fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    """Run a program in a new Python, with pipes to its input and output. Its first argument lists
+    where modules are found: where ours were, but never the current directory, which may be any
+    workspace."""
+    import subprocess  # late: no save of plain files needs it
+
     places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place)]
-    return [sys.executable, "-P", "-c", program, json.dumps(places)]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", program, json.dumps(places)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=pass_fds,
+        bufsize=0,
+    )
 
 
 def holder_of(database: Path) -> int | None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _MOST_PROBLEMS = 20
 _LARGEST_SEQUENCE = 1 << 53
+_GONE = "('delete', 'prune', 'purge', 'lost')"
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
 
 
@@ -174,11 +175,11 @@ def _checkpoints_have_operations(db: apsw.Connection) -> Iterator[str]:
 
 def _logged_checkpoints_exist(db: apsw.Connection) -> Iterator[str]:
     lost = (
-        "SELECT DISTINCT o.checkpoint FROM operations o WHERE o.checkpoint IS NOT NULL"
-        " AND o.kind NOT IN ('delete', 'prune', 'purge', 'lost')"
+        f"SELECT DISTINCT o.checkpoint FROM operations o WHERE o.checkpoint IS NOT NULL"
+        f" AND o.kind NOT IN {_GONE}"
         " AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.id=o.checkpoint)"
         " AND NOT EXISTS (SELECT 1 FROM operations g WHERE g.checkpoint=o.checkpoint"
-        " AND g.kind IN ('delete', 'prune', 'purge', 'lost'))"
+        f" AND g.kind IN {_GONE})"
     )
     for (checkpoint_id,) in db.execute(lost):
         yield f"checkpoint {checkpoint_id} was made and never dropped, but is gone (I3)"
@@ -209,14 +210,9 @@ def _log_is_unbroken(db: apsw.Connection) -> Iterator[str]:
             f"SELECT (SELECT coalesce(max(sequence), 0) FROM {table}),"
             f" (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name='{table}')"
         )
-        ((used, given),) = _numbers(db, query)
-        if not used <= given <= _LARGEST_SEQUENCE:
+        ((used, given),) = db.execute(query)
+        if not int(used) <= int(given) <= _LARGEST_SEQUENCE:  # damage can change their type
             yield f"the next sequence number of {table} is not known (I7)"
-
-
-def _numbers(db: apsw.Connection, query: str) -> list[tuple[int, ...]]:
-    rows: list[Any] = db.execute(query).fetchall()
-    return [tuple(int(number) for number in row) for row in rows]
 
 
 def _no_message_is_missing(db: apsw.Connection) -> Iterator[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Milestone, NewCheckpoint
 from holdfast.domain.errors import InvalidIntent
@@ -16,6 +19,12 @@ from holdfast.domain.timeline.timeline import Outline
 from holdfast.ports.catalog import (
     CatalogCounts,
     NewOperation,
+)
+
+_OUTLINE = attrgetter(
+    *("sequence", "id", "parent", "kind", "created_at_ns", "intent.reasoning", "name"),
+    *("intent.confidence", "changed.added", "changed.modified", "changed.removed"),
+    *("restores_from", "partial", "message_index", "tool_use_id", "round"),
 )
 
 
@@ -32,14 +41,7 @@ class _State:
 
     def copy(self) -> _State:
         """Rows are immutable, so their lists are all that has to be copied."""
-        return _State(
-            dict(self.sessions),
-            dict(self.checkpoints),
-            list(self.operations),
-            dict(self.settings),
-            self.current_session,
-            self.last_sequence,
-        )
+        return _State(*(copy(getattr(self, name)) for name in _State.__dataclass_fields__))
 
 
 class MemoryTransaction:
@@ -50,22 +52,22 @@ class MemoryTransaction:
         self._state.sessions[session.id] = session
 
     def set_session_status(self, session_id: SessionId, status: SessionStatus) -> None:
-        sessions = self._state.sessions
-        sessions[session_id] = replace(sessions[session_id], status=status)
+        self._change(session_id, status=status)
 
     def set_session_title(self, session_id: SessionId, title: str | None) -> None:
-        sessions = self._state.sessions
-        sessions[session_id] = replace(sessions[session_id], title=title)
+        self._change(session_id, title=title)
 
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
-        sessions = self._state.sessions
-        sessions[session_id] = replace(sessions[session_id], head=head)
+        self._change(session_id, head=head)
 
     def start_round(
         self, session_id: SessionId, number: int, *, approved: CheckpointId | None
     ) -> None:
+        self._change(session_id, round=number, approved=approved)
+
+    def _change(self, session_id: SessionId, **fields: Any) -> None:
         sessions = self._state.sessions
-        sessions[session_id] = replace(sessions[session_id], round=number, approved=approved)
+        sessions[session_id] = replace(sessions[session_id], **fields)
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
         name = new.intent.checkpoint_name
@@ -185,28 +187,8 @@ class MemoryCatalog:
         self, session_id: SessionId, *, limit: int, before: int | None = None
     ) -> Sequence[Outline]:
         rows = self.history(session_id, limit=limit, records=True, before=before)
-        return [
-            Outline(
-                row.sequence,
-                row.id,
-                row.parent,
-                row.kind,
-                row.created_at_ns,
-                row.intent.reasoning[:400],
-                row.name,
-                row.intent.confidence,
-                row.changed.added,
-                row.changed.modified,
-                row.changed.removed,
-                row.restores_from,
-                row.partial,
-                row.message_index,
-                row.tool_use_id,
-                row.round,
-                selection_of(row),
-            )
-            for row in rows
-        ]
+        outlines = [Outline._make((*_OUTLINE(row), selection_of(row))) for row in rows]
+        return [one._replace(reasoning=one.reasoning[:400]) for one in outlines]
 
     def milestones(self, session_id: SessionId) -> Sequence[Milestone]:
         rows = reversed(self.history(session_id, records=True))
@@ -258,9 +240,9 @@ class MemoryCatalog:
     def counts(self, session_id: SessionId | None = None) -> CatalogCounts:
         kept = [c for c in self.roots() if session_id in (None, c.session_id)]
         done = [op for op in self._state.operations if session_id in (None, op.session_id)]
-        restoring = RESTORING_KINDS
         records = sum(c.kind.is_record for c in kept)
-        return CatalogCounts(len(kept) - records, records, sum(op.kind in restoring for op in done))
+        restores = sum(op.kind in RESTORING_KINDS for op in done)
+        return CatalogCounts(len(kept) - records, records, restores)
 
     def count(
         self, session_id: SessionId, kinds: Sequence[Kind], *, since_ns: int | None = None

@@ -14,8 +14,16 @@ from dataclasses import dataclass, field
 
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.search.hits import Field
-from holdfast.domain.search.query import SearchQuery, State, TagFilter, Term, rarity, score
+from holdfast.domain.search.hits import FIELD_WEIGHTS, Field
+from holdfast.domain.search.query import (
+    FORM_SHARE,
+    SearchQuery,
+    State,
+    TagFilter,
+    Term,
+    rarity,
+    score,
+)
 from holdfast.domain.search.words import names, nearest, stem, wholes, words
 from holdfast.ports.search import (
     CheckpointText,
@@ -26,17 +34,6 @@ from holdfast.ports.search import (
     MessageText,
 )
 
-_WEIGHTS = {
-    Field.NAME: 10.0,
-    Field.TAG: 6.0,
-    Field.ANNOTATION: 5.0,
-    Field.ID: 4.0,
-    Field.REASONING: 4.0,
-    Field.MESSAGE: 2.0,
-    Field.TOOL: 2.0,
-    Field.PATH: 2.0,
-}
-_FORM_SHARE = 0.6
 _MOST_MESSAGES_EACH = 3
 
 
@@ -189,7 +186,7 @@ def _frequencies(texts: Mapping[Field, Sequence[str]], term: Term) -> dict[Field
     for where, said in texts.items():
         times = sum(_times_in(text, term) for text in said)
         if times:
-            found[where] = times * _WEIGHTS[where]
+            found[where] = times * FIELD_WEIGHTS[where]
     return found
 
 
@@ -200,7 +197,7 @@ def _times_in(text: str, term: Term) -> float:
         times += sum(_is_word(whole, sought, term.prefix) for whole in wholes(text))
     if not times and term.stem is not None:
         stems = {stem(word) for word in words(text)} | {name.stem for name in names(text)}
-        times = _FORM_SHARE * (term.stem in stems)
+        times = FORM_SHARE * (term.stem in stems)
     return times
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 
 from holdfast.adapters.memory.catalog import MemoryCatalog
@@ -25,6 +26,7 @@ from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, RunningTool,
 from holdfast.ports.event_log import EventCursors
 
 _BEGINS_ABOVE = 1
+_EVENT = attrgetter("type", "at_ns", "session_id", "checkpoint", "about")
 
 
 class MemoryEventLog:
@@ -46,16 +48,7 @@ class MemoryEventLog:
         for one in new:
             if one.key not in self._keys:
                 self._keys.add(one.key)
-                self._events.append(
-                    Event(
-                        self.newest() + 1,
-                        one.type,
-                        one.at_ns,
-                        one.session_id,
-                        one.checkpoint,
-                        one.about,
-                    )
-                )
+                self._events.append(Event(self.newest() + 1, *_EVENT(one)))
         self._cursors = cursors
 
     def after(self, number: int, limit: int) -> Sequence[Event]:

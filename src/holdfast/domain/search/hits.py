@@ -187,6 +187,19 @@ class Field(StrEnum):
     MESSAGE = "message"
 
 
+FIELD_WEIGHTS = {
+    Field.NAME: 10.0,
+    Field.TAG: 6.0,
+    Field.ANNOTATION: 5.0,
+    Field.ID: 4.0,
+    Field.REASONING: 4.0,
+    Field.MESSAGE: 2.0,
+    Field.TOOL: 2.0,
+    Field.PATH: 2.0,
+}
+"""How much a word counts, by the field that it stands in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """One text that matched; `message_index` tells which message it is."""

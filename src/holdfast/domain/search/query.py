@@ -213,6 +213,9 @@ def moment_ns(text: str, now_ns: int) -> int | None:
 
 
 COUNTED_AT_MOST = 2_000
+FORM_SHARE = 0.6
+"""What another form of a word is worth, as a share of the word itself."""
+
 _K = 1.2
 _B = 0.75
 

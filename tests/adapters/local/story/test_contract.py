@@ -31,5 +31,5 @@ class TestEncryptedStory(DurableStoryContract):
             StoreLayout(place),
             SystemClock(),
             lambda: 5.0,
-            cipher=lambda: KEYS.cipher("story"),
+            cipher=KEYS.cipher("story"),
         )

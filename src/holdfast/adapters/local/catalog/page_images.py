@@ -45,7 +45,7 @@ class PageImages:
     usable_bytes: int = PAGE_BYTES
     newest_may_be_lost: bool = False
 
-    def tells_its_kind(self, number: int, image: bytes) -> bool:
+    def has_known_kind(self, number: int, image: bytes) -> bool:
         """Whether a page knows what it is, and is empty if it says so. If not, silence is no
         proof."""
         start = _DATABASE_HEADER_BYTES if number == 1 else 0
@@ -59,7 +59,15 @@ class PageImages:
             raise Unreadable(f"page {number} is missing")
         return found[0]
 
-    def free_pages(self) -> set[int]:
+    def row_pages(self) -> Iterator[int]:
+        """Pages that may hold rows, those that know what they are first. Most of the others are
+        the long texts of rows that were read by then."""
+        free = self._free_pages()
+        clear = {n for n in self.images if self.has_known_kind(n, self.newest(n))}
+        yield from sorted(clear - free)
+        yield from sorted(self.images.keys() - clear - free - self.continued)
+
+    def _free_pages(self) -> set[int]:
         """Pages that the file says hold nothing; what they still show was deleted."""
         free: set[int] = set()
         try:
@@ -131,7 +139,7 @@ def cells(pages: PageImages, number: int, image: bytes) -> Iterator[Values | Unr
             yield Unreadable(f"page {number}, cell {position}: {error}")
 
 
-def strewn_cells(pages: PageImages, image: bytes) -> Iterator[Values]:
+def scattered_cells(pages: PageImages, image: bytes) -> Iterator[Values]:
     """Cells found by trying every offset: for a page whose own table of cells is damaged."""
     for offset in range(8, PAGE_BYTES - 4):
         for kind in (_TABLE_LEAF, _INDEX_LEAF):

@@ -40,8 +40,8 @@ from holdfast.adapters.local.commit_notes import (
     decode_operation,
     notes_are_damaged,
 )
-from holdfast.adapters.local.quarantine import copy_database
-from holdfast.adapters.local.sqlite_connection import connect
+from holdfast.adapters.local.sqlite_connection import new_database
+from holdfast.adapters.local.store_files import copy_database
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import HoldfastError, NewerStore
 from holdfast.domain.ids import CheckpointId, SessionId
@@ -80,20 +80,14 @@ def rebuild(
     cipher: Cipher | None = None,
 ) -> Rebuilt:
     """Write the new catalog at `path`; `expected_operations` were once acknowledged."""
-    db = connect(path, synchronous="FULL", cipher=cipher)
-    try:
+    with new_database(path, cipher) as db:
         migrate(db)
         with db:
-            outcome = _Filling(db, saved, now_ns).fill(expected_operations)
-        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    finally:
-        db.close()
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+            outcome = _CatalogBuilder(db, saved, now_ns).fill(expected_operations)
     return outcome
 
 
-class _Filling:
+class _CatalogBuilder:
     def __init__(self, db: apsw.Connection, saved: Salvaged, now_ns: int) -> None:
         self._db = db
         self._saved = saved

@@ -10,17 +10,29 @@ transaction as the rows themselves.
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from operator import attrgetter
+from types import NoneType
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, NewCheckpoint
-from holdfast.domain.ids import DIGEST_BYTES, CheckpointId, Digest, SessionId
+from holdfast.domain.checkpoints import (
+    ChangeCounts,
+    Checkpoint,
+    Kind,
+    Milestone,
+    NewCheckpoint,
+)
+from holdfast.domain.ids import DIGEST_BYTES, CheckpointId, Digest
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.catalog import NewOperation
+
+if TYPE_CHECKING:
+    from holdfast.domain.timeline.timeline import Outline
 
 SESSION_VALUES = "id, created_at_ns, status, title, agent, head, approved, round"
 SESSION_COLUMNS = f"{SESSION_VALUES}, checksum"
@@ -58,44 +70,27 @@ def _require_sealed(table: str, row: tuple[Any, ...]) -> None:
         raise ValueError(f"a row of {table} ({row[0]!a}) does not match its checksum")
 
 
+_SESSION = attrgetter(*SESSION_VALUES.replace("status", "status.value").split(", "))
+_OPERATION = attrgetter(*OPERATION_VALUES.replace("kind", "kind.value").split(", "))
+_IDENTITY = attrgetter("id", "session_id", "parent", "kind.value", "created_at_ns", "tree")
+_SIZES = attrgetter("files", "size_bytes", "changed.added", "changed.modified", "changed.removed")
+
+
 def session_from_row(row: tuple[Any, ...]) -> Session:
     _require_sealed("sessions", row)
-    identifier, created_at_ns, status, title, agent, head, approved, round_number, _ = row
-    return Session(
-        SessionId(identifier),
-        created_at_ns,
-        SessionStatus(status),
-        title,
-        agent,
-        head,
-        approved,
-        round_number,
-    )
+    fields = (*row[:2], SessionStatus(row[2]), *row[3:-1])
+    return Session(*fields)
 
 
 def session_to_row(session: Session) -> tuple[Any, ...]:
-    return (
-        session.id,
-        session.created_at_ns,
-        session.status.value,
-        session.title,
-        session.agent,
-        session.head,
-        session.approved,
-        session.round,
-    )
+    return tuple(_SESSION(session))
 
 
 def checkpoint_to_row(new: NewCheckpoint) -> tuple[Any, ...]:
     intent = new.intent
     calls = [call if isinstance(call, str) else dict(call) for call in intent.tool_calls]
     return (
-        new.id,
-        new.session_id,
-        new.parent,
-        new.kind.value,
-        new.created_at_ns,
-        new.tree,
+        *_IDENTITY(new),
         intent.reasoning,
         intent.goal_id,
         intent.task_id,
@@ -103,11 +98,7 @@ def checkpoint_to_row(new: NewCheckpoint) -> tuple[Any, ...]:
         float(intent.confidence),
         intent.checkpoint_name,
         json.dumps(intent.tags),
-        new.files,
-        new.size_bytes,
-        new.changed.added,
-        new.changed.modified,
-        new.changed.removed,
+        *_SIZES(new),
         new.report,
         new.restores_from,
         int(new.partial),
@@ -120,72 +111,25 @@ def checkpoint_to_row(new: NewCheckpoint) -> tuple[Any, ...]:
 
 def checkpoint_from_row(row: tuple[Any, ...]) -> Checkpoint:
     _require_sealed("checkpoints", row)
-    sequence, identifier, session_id, parent, kind, created_at_ns, tree = row[:7]
+    kind, created_at_ns, tree = row[4:7]
     reasoning, goal_id, task_id, tool_calls, confidence, name, tags = row[7:14]
-    files, size_bytes, added, modified, removed, report, restores_from, partial = row[14:22]
-    message_index, tool_use_id, round_number, components = row[22:26]
     if not isinstance(tree, bytes) or len(tree) != DIGEST_BYTES:
-        raise ValueError(f"checkpoint {identifier} names no tree")
-    return Checkpoint(
-        sequence=sequence,
-        id=CheckpointId(identifier),
-        session_id=SessionId(session_id),
-        parent=None if parent is None else CheckpointId(parent),
-        kind=Kind(kind),
-        created_at_ns=created_at_ns,
-        tree=Digest(tree),
-        intent=SnapshotIntent(
-            reasoning,
-            goal_id,
-            task_id,
-            tuple(json.loads(tool_calls)),
-            confidence,
-            name,
-            tuple(json.loads(tags)),
-        ),
-        files=files,
-        size_bytes=size_bytes,
-        changed=ChangeCounts(added, modified, removed),
-        report=None if report is None else Digest(report),
-        restores_from=None if restores_from is None else CheckpointId(restores_from),
-        partial=bool(partial),
-        message_index=message_index,
-        tool_use_id=tool_use_id,
-        round=round_number,
-        components=None if components is None else Digest(components),
-    )
+        raise ValueError(f"checkpoint {row[1]} names no tree")
+    calls, labels = tuple(json.loads(tool_calls)), tuple(json.loads(tags))
+    intent = SnapshotIntent(reasoning, goal_id, task_id, calls, confidence, name, labels)
+    identity = (*row[:4], Kind(kind), created_at_ns, Digest(tree))
+    sizes = (*row[14:16], ChangeCounts(*row[16:19]))
+    fields = (*identity, intent, *sizes, *row[19:21], bool(row[21]), *row[22:-1])
+    return Checkpoint(*fields)
 
 
 def operation_to_row(new: NewOperation) -> tuple[Any, ...]:
-    return (
-        new.kind.value,
-        new.session_id,
-        new.at_ns,
-        new.checkpoint,
-        new.safety,
-        new.head_before,
-        new.reverses,
-        new.token,
-        new.note,
-    )
+    return tuple(_OPERATION(new))
 
 
 def operation_from_row(row: tuple[Any, ...]) -> Operation:
     _require_sealed("operations", row)
-    sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses = row[:8]
-    token, note = row[8:10]
-    return Operation(
-        sequence,
-        OperationKind(kind),
-        SessionId(session_id),
-        at_ns,
-        checkpoint,
-        safety,
-        head_before,
-        reverses,
-        token,
-        note,
-    )
+    return Operation(row[0], OperationKind(row[1]), *row[2:-1])
 
 
 _SETTINGS = "settings"
@@ -199,7 +143,7 @@ def seal_rows(db: apsw.Connection, table: str, where: str = "1", *values: Any) -
 def seal_columns(
     db: apsw.Connection, table: str, columns: str, where: str = "1", *values: Any
 ) -> None:
-    """The same for a table that has, or had, these columns; the checksum is the last."""
+    """The same for a table with these columns, of which the checksum is the last."""
     key = columns.partition(",")[0]
     rows = db.execute(f"SELECT {columns} FROM {table} WHERE {where}", values).fetchall()
     for row in rows:
@@ -237,3 +181,48 @@ def _settings_checksum(db: apsw.Connection, changes: int) -> bytes:
     settings: list[Any] = db.execute("SELECT key, value FROM settings").fetchall()
     facts: list[Any] = db.execute("SELECT key, value FROM facts").fetchall()
     return settings_checksum(changes, dict(settings), dict(facts))
+
+
+_LONGEST_REASON = 400
+_KINDS = {kind.value: kind for kind in Kind}
+
+OUTLINE = (
+    "SELECT sequence, id, parent, kind, created_at_ns,"
+    f" substr(reasoning, 1, {_LONGEST_REASON}), name, confidence, added, modified, removed,"
+    " restores_from, partial, message_index, tool_use_id, round,"
+    f" CASE WHEN kind='{Kind.RESTORE.value}' THEN tool_calls END FROM checkpoints"
+)
+MILESTONE = "SELECT sequence, id, kind, message_index FROM checkpoints"
+
+_MAYBE_TEXT, _MAYBE_NUMBER = (str, NoneType), (int, NoneType)
+_TYPES: tuple[type | tuple[type, ...], ...] = (
+    *(int, str, _MAYBE_TEXT, str, int, str, _MAYBE_TEXT, float, int, int, int),
+    *(_MAYBE_TEXT, int, _MAYBE_NUMBER, _MAYBE_TEXT, int, _MAYBE_TEXT),
+)
+"""Damage can also change what a value is; nobody who draws should stumble over that."""
+
+
+def outline_reader() -> Callable[[tuple[Any, ...]], Outline]:
+    """Outlines are not compared with their checksums, which would take longer than the reading
+    itself: what is shown leads to a checkpoint by its id, and that is read like any other."""
+    from holdfast.domain.restore.selections import (
+        selected_in,  # late, as the next: no save needs it
+    )
+    from holdfast.domain.timeline.timeline import Outline
+
+    def read(row: tuple[Any, ...]) -> Outline:
+        if not all(map(isinstance, row, _TYPES)):
+            raise ValueError(f"checkpoint {row[1]!a} has a value of another type")
+        selected = None if row[16] is None else selected_in(json.loads(row[16]), row[5])
+        return Outline._make(
+            (*row[:3], _KINDS[row[3]], *row[4:12], bool(row[12]), *row[13:16], selected)
+        )
+
+    return read
+
+
+def milestone_from_row(row: tuple[Any, ...]) -> Milestone:
+    sequence, identifier, kind, message_index = row
+    if not isinstance(identifier, str) or not isinstance(message_index, _MAYBE_NUMBER):
+        raise ValueError(f"checkpoint {identifier!a} has a value of another type")
+    return Milestone(sequence, CheckpointId(identifier), _KINDS[kind], message_index)

@@ -18,7 +18,7 @@ from holdfast.adapters.local.catalog.page_images import (
     Unreadable,
     Values,
     cells,
-    strewn_cells,
+    scattered_cells,
 )
 from holdfast.adapters.local.catalog.rows import (
     CHECKSUM_BYTES,
@@ -53,12 +53,8 @@ class Salvaged:
 
 def salvage_from(pages: PageImages) -> Salvaged:
     found = Salvaged()
-    loose = _LooseRows()
-    free = pages.free_pages()
-    clear = {n for n in pages.images if pages.tells_its_kind(n, pages.newest(n))}
-    for number in sorted(clear - free):
-        _take_page(pages, number, found, loose)
-    for number in sorted(pages.images.keys() - clear - free - pages.continued):
+    loose = _UnprovenRows()
+    for number in pages.row_pages():
         _take_page(pages, number, found, loose)
     loose.settle(found)
     if pages.newest_may_be_lost:
@@ -66,22 +62,22 @@ def salvage_from(pages: PageImages) -> Salvaged:
     return found
 
 
-def _take_page(pages: PageImages, number: int, found: Salvaged, loose: _LooseRows) -> None:
+def _take_page(pages: PageImages, number: int, found: Salvaged, loose: _UnprovenRows) -> None:
     newest, *older = pages.images[number]
     sound = _take(cells(pages, number, newest), found, loose)
-    if sound and pages.tells_its_kind(number, newest):
+    if sound and pages.has_known_kind(number, newest):
         return
-    _take(strewn_cells(pages, newest), found, None, newest=False)
+    _take(scattered_cells(pages, newest), found, None, newest=False)
     for image in older:
         _take(cells(pages, number, image), found, loose, newest=False)
-        if pages.tells_its_kind(number, image):
+        if pages.has_known_kind(number, image):
             return
 
 
 def _take(
     values: Iterable[Values | Unreadable],
     found: Salvaged,
-    loose: _LooseRows | None,
+    loose: _UnprovenRows | None,
     *,
     newest: bool = True,
 ) -> bool:
@@ -117,7 +113,7 @@ def _as_written(table: str, row: Values) -> Values:
     return (*row[:_CONFIDENCE], float(row[_CONFIDENCE]), *row[_CONFIDENCE + 1 :])
 
 
-class _LooseRows:
+class _UnprovenRows:
     """Settings, facts and their seal, which prove each other or nothing."""
 
     def __init__(self) -> None:

@@ -22,10 +22,14 @@ from holdfast.adapters.local.catalog.migrations import (
 )
 from holdfast.adapters.local.catalog.rows import (
     CHECKPOINT_COLUMNS,
+    MILESTONE,
     OPERATION_COLUMNS,
+    OUTLINE,
     SESSION_COLUMNS,
     checkpoint_from_row,
+    milestone_from_row,
     operation_from_row,
+    outline_reader,
     session_from_row,
     unlogged_changes,
 )
@@ -34,6 +38,7 @@ from holdfast.adapters.local.commit_notes import NotedChanges, NotedOperation
 from holdfast.adapters.local.sqlite_connection import (
     DATABASE_TROUBLE,
     connect,
+    database_trouble,
     fold_log,
     scrub,
     translate,
@@ -88,10 +93,8 @@ class SqliteCatalog:
         self._lock = threading.RLock()
         self.on_commit: Callable[[NotedOperation | NotedChanges], None] | None = None
         """Told what has just become durable."""
-        try:
+        with database_trouble(path):
             self._db = connect(path, synchronous="FULL", cipher=cipher)
-        except DATABASE_TROUBLE as error:
-            raise translate(error, path) from error
         self._steps = 0
         try:
             self.require_known_format()
@@ -102,46 +105,34 @@ class SqliteCatalog:
     def require_known_format(self) -> None:
         """`NewerStore` when it is of a later version of Holdfast, also when another process has
         migrated it since it was opened: what is written in an earlier format would be damage."""
-        try:
-            with self._lock:
-                if self._steps and self._db.execute(_STEPS).fetchall() == [(self._steps,)]:
-                    return
-                applied = applied_migrations(self._db)
-                require_known(applied)
-                self._steps = len(applied)
-        except DATABASE_TROUBLE as error:
-            raise translate(error, self._path) from error
+        with self._using() as db:
+            if self._steps and db.execute(_STEPS).fetchall() == [(self._steps,)]:
+                return
+            applied = applied_migrations(db)
+            require_known(applied)
+            self._steps = len(applied)
 
     def is_migrated(self) -> bool:
-        try:
-            with self._lock:
-                return len(applied_migrations(self._db)) == len(MIGRATIONS)
-        except DATABASE_TROUBLE as error:
-            raise translate(error, self._path) from error
+        with self._using() as db:
+            return len(applied_migrations(db)) == len(MIGRATIONS)
 
     def migrate(self) -> None:
-        try:
-            with self._lock:
-                migrate(self._db)
-        except DATABASE_TROUBLE as error:
-            raise self._translated(error) from error
+        with self._using() as db:
+            migrate(db)
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteTransaction]:
         if self._sync_failures is not None:
             self._sync_failures.refuse()
-        with self._lock:
-            try:
-                with self._db:
-                    transaction = SqliteTransaction(self._db)
-                    yield transaction
-                    transaction.finish()
-                self._tell(transaction)
-                fold_log(self._db, self._path, self._sync_failures)
-            except DATABASE_TROUBLE as error:
-                raise self._translated(error) from error
+        with self._using() as db:
+            with db:
+                transaction = SqliteTransaction(db)
+                yield transaction
+                transaction.finish()
+            self._report(transaction)
+            fold_log(db, self._path, self._sync_failures)
 
-    def _tell(self, transaction: SqliteTransaction) -> None:
+    def _report(self, transaction: SqliteTransaction) -> None:
         if self.on_commit is None:
             return
         if transaction.newest_operation is not None:
@@ -172,8 +163,7 @@ class SqliteCatalog:
 
     def session(self, session_id: SessionId) -> Session | None:
         query = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE id=?"
-        found = self._values(session_from_row, query, session_id)
-        return found[0] if found else None
+        return _first(self._values(session_from_row, query, session_id))
 
     def current_session(self) -> SessionId | None:
         rows = self._rows("SELECT value FROM facts WHERE key='current_session'")
@@ -230,18 +220,12 @@ class SqliteCatalog:
     def outline(
         self, session_id: SessionId, *, limit: int, before: int | None = None
     ) -> Sequence[Outline]:
-        from holdfast.adapters.local.catalog.outlines import (  # no save needs it
-            OUTLINE,
-            outline_from_row,
-        )
 
         query = f"{OUTLINE} WHERE session_id=? AND sequence < ? ORDER BY sequence DESC LIMIT ?"
         ceiling = (1 << 62) if before is None else before
-        return self._values(outline_from_row, query, session_id, ceiling, limit)
+        return self._values(outline_reader(), query, session_id, ceiling, limit)
 
     def milestones(self, session_id: SessionId) -> Sequence[Milestone]:
-        from holdfast.adapters.local.catalog.outlines import MILESTONE, milestone_from_row
-
         query = f"{MILESTONE} WHERE session_id=? ORDER BY sequence"
         return self._values(milestone_from_row, query, session_id)
 
@@ -288,28 +272,22 @@ class SqliteCatalog:
 
     def newest_operation(self) -> Operation | None:
         query = f"{_OPERATION} ORDER BY sequence DESC LIMIT 1"
-        found = self._values(operation_from_row, query)
-        return found[0] if found else None
+        return _first(self._values(operation_from_row, query))
 
     def operation_with_token(self, token: str) -> Operation | None:
-        query = f"{_OPERATION} WHERE token=?"
-        found = self._values(operation_from_row, query, token)
-        return found[0] if found else None
+        return _first(self._values(operation_from_row, f"{_OPERATION} WHERE token=?", token))
 
     def counts(self, session_id: SessionId | None = None) -> CatalogCounts:
         where, values = ("", ()) if session_id is None else ("WHERE session_id=?", (session_id,))
-        kinds = dict(
-            self._rows(f"SELECT kind, count(*) FROM checkpoints {where} GROUP BY kind", *values)
-        )
-        done = dict(
-            self._rows(f"SELECT kind, count(*) FROM operations {where} GROUP BY kind", *values)
+        kinds, done = (
+            dict(self._rows(f"SELECT kind, count(*) FROM {table} {where} GROUP BY kind", *values))
+            for table in ("checkpoints", "operations")
         )
         records = sum(kinds.get(kind.value, 0) for kind in RECORD_KINDS)
-        restoring = RESTORING_KINDS
         return CatalogCounts(
             checkpoints=sum(kinds.values()) - records,
             records=records,
-            restores=sum(done.get(kind.value, 0) for kind in restoring),
+            restores=sum(done.get(kind.value, 0) for kind in RESTORING_KINDS),
         )
 
     def count(
@@ -349,11 +327,8 @@ class SqliteCatalog:
             self._db.release_memory()
 
     def erase_traces(self) -> None:
-        try:
-            with self._lock:
-                scrub(self._db, self._path)
-        except DATABASE_TROUBLE as error:
-            raise self._translated(error) from error
+        with self._using() as db:
+            scrub(db, self._path)
 
     def settings(self) -> Mapping[str, str]:
         found = dict(self._rows("SELECT key, value FROM settings"))
@@ -376,10 +351,10 @@ class SqliteCatalog:
         with self._lock:
             self._db.close()
 
-    def _translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
-        if self._sync_failures is not None:
-            self._sync_failures.note_if_sync(error, self._path)
-        return translate(error, self._path)
+    @contextmanager
+    def _using(self) -> Iterator[apsw.Connection]:
+        with database_trouble(self._path, self._sync_failures), self._lock:
+            yield self._db
 
     def _rows(self, query: str, *values: Any) -> list[Any]:
         try:
@@ -391,8 +366,7 @@ class SqliteCatalog:
             raise translate(error, self._path) from error
 
     def _one(self, query: str, *values: Any) -> Checkpoint | None:
-        found = self._many(query, *values)
-        return found[0] if found else None
+        return _first(self._many(query, *values))
 
     def _many(self, query: str, *values: Any) -> list[Checkpoint]:
         return self._values(checkpoint_from_row, query, *values)
@@ -406,6 +380,10 @@ class SqliteCatalog:
             raise StoreDamaged(
                 f"a row of the catalog cannot be read: {error}", hint="run: holdfast repair"
             ) from error
+
+
+def _first(found: list[T]) -> T | None:
+    return found[0] if found else None
 
 
 def _within(session_id: SessionId | None) -> tuple[str, tuple[str, ...]]:

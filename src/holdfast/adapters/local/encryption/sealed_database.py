@@ -25,11 +25,12 @@ import contextlib
 import itertools
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import apsw
 
 from holdfast.adapters.local.encryption.cipher import OVERHEAD_BYTES, Cipher, NotAuthentic
+from holdfast.adapters.local.store_files import fsync_directory
 from holdfast.adapters.local.system import random_bytes
 from holdfast.ports.filesystem import FILE_MODE
 
@@ -74,25 +75,45 @@ class _SealedFile(apsw.VFSFile):
     """A file of equal units, each sealed as a whole; what is read or written in part is put
     together from whole units."""
 
+    _label: ClassVar[bytes]
+    _start: ClassVar[int]
+    _unit_bytes: ClassVar[int]
+
     def __init__(
-        self,
-        cipher: Cipher,
-        below: str,
-        name: str | apsw.URIFilename | None,
-        flags: list[int],
-        *,
-        label: bytes,
-        start: int,
-        unit_bytes: int,
+        self, cipher: Cipher, below: str, name: str | apsw.URIFilename | None, flags: list[int]
     ) -> None:
         super().__init__(below, name, flags)
         self._cipher = cipher
-        self._label = label
-        self._start = start
-        self._unit_bytes = unit_bytes
+
+    def _read_units(self, amount: int, offset: int) -> bytes:
+        found = b""
+        while amount > len(found):
+            number, within = self._locate(offset + len(found))
+            unit = self._unit(number, within)
+            if unit is None:
+                break
+            found += unit[within : within + amount - len(found)]
+        return found
+
+    def _write_units(self, view: memoryview, offset: int) -> None:
+        while view:
+            number, within = self._locate(offset)
+            part = bytes(view[: self._unit_bytes - within])
+            self._write_part(number, within, part)
+            view, offset = view[len(part) :], offset + len(part)
 
     def _locate(self, offset: int) -> tuple[int, int]:
         return divmod(offset - self._start, self._unit_bytes)
+
+    def _unit(self, number: int, within: int) -> bytes | None:
+        """The unit to be read from `within` on."""
+        try:
+            return self._read_unit(number)
+        except NotAuthentic as error:
+            raise self._failure(number, error) from None
+
+    def _write_part(self, number: int, within: int, part: bytes) -> None:
+        self._overlay(number, within, part)
 
     def _read_unit(self, number: int) -> bytes | None:
         """The whole unit with its reserved bytes as SQLite knows them, which is zero; None where
@@ -102,12 +123,13 @@ class _SealedFile(apsw.VFSFile):
             return None
         if len(stored) < self._unit_bytes:
             raise NotAuthentic("cut short")
-        return self._cipher.open(stored, self._context(number)) + _RESERVED
+        return self._cipher.open(stored, context_of(self._label, number)) + _RESERVED
 
     def _write_unit(self, number: int, data: bytes) -> None:
         if data[-OVERHEAD_BYTES:] != _RESERVED:
             raise apsw.IOError("a page has content where its seal belongs")
-        sealed = self._cipher.seal(memoryview(data)[:-OVERHEAD_BYTES], self._context(number))
+        content = memoryview(data)[:-OVERHEAD_BYTES]
+        sealed = self._cipher.seal(content, context_of(self._label, number))
         super().xWrite(sealed, self._start + number * self._unit_bytes)
 
     def _overlay(self, number: int, within: int, part: bytes, *, anew: bool = False) -> None:
@@ -125,82 +147,51 @@ class _SealedFile(apsw.VFSFile):
         unit[within : within + len(part)] = part
         self._write_unit(number, bytes(unit))
 
-    def _context(self, number: int) -> bytes:
-        return context_of(self._label, number)
-
     def _failure(self, number: int, error: NotAuthentic) -> apsw.CorruptError:
         what = self._label.decode()
         return apsw.CorruptError(f"{what}{number} is {error}")
 
 
 class _SealedPages(_SealedFile):
-    def __init__(
-        self, cipher: Cipher, below: str, name: str | apsw.URIFilename | None, flags: list[int]
-    ) -> None:
-        super().__init__(
-            cipher, below, name, flags, label=PAGE_LABEL, start=0, unit_bytes=PAGE_BYTES
-        )
+    _label, _start, _unit_bytes = PAGE_LABEL, 0, PAGE_BYTES
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
-        found = b""
-        while amount > len(found):
-            number, within = self._locate(offset + len(found))
-            try:
-                page = self._read_unit(number)
-            except NotAuthentic as error:
-                if offset + amount <= _DATABASE_HEADER_BYTES:
-                    return b""
-                raise self._failure(number, error) from None
-            if page is None:
-                break
-            found += page[within : within + amount - len(found)]
-        return found
+        try:
+            return self._read_units(amount, offset)
+        except apsw.CorruptError:
+            if offset + amount <= _DATABASE_HEADER_BYTES:
+                return b""
+            raise
 
     def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
-        view = memoryview(data)
-        while view:
-            number, within = self._locate(offset)
-            part = bytes(view[: PAGE_BYTES - within])
-            self._overlay(number, within, part)
-            view, offset = view[len(part) :], offset + len(part)
+        self._write_units(memoryview(data), offset)
 
 
 class _SealedLog(_SealedFile):
     """SQLite writes the header of a frame and its page one after the other: the header waits here
     until the page has come, or until anything else is asked of the file."""
 
+    _label, _start, _unit_bytes = FRAME_LABEL, LOG_HEADER_BYTES, FRAME_BYTES
+
     def __init__(
         self, cipher: Cipher, below: str, name: str | apsw.URIFilename | None, flags: list[int]
     ) -> None:
-        super().__init__(
-            cipher,
-            below,
-            name,
-            flags,
-            label=FRAME_LABEL,
-            start=LOG_HEADER_BYTES,
-            unit_bytes=FRAME_BYTES,
-        )
+        super().__init__(cipher, below, name, flags)
         self._waiting: tuple[int, bytes] | None = None
         self._written_here: set[int] = set()
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         self._write_waiting()
+        head = b""
         if offset < LOG_HEADER_BYTES:
-            head = super().xRead(min(amount, LOG_HEADER_BYTES - offset), offset)
-            if len(head) < min(amount, LOG_HEADER_BYTES - offset) or len(head) == amount:
+            in_header = min(amount, LOG_HEADER_BYTES - offset)
+            head = super().xRead(in_header, offset)
+            if len(head) < in_header or len(head) == amount:
                 return head
-            return head + self.xRead(amount - len(head), LOG_HEADER_BYTES)
-        found = b""
-        while amount > len(found):
-            number, within = self._locate(offset + len(found))
-            frame = self._frame(number, within)
-            if frame is None:
-                break
-            found += frame[within : within + amount - len(found)]
-        return found
+            offset = LOG_HEADER_BYTES
+        return head + self._read_units(amount - len(head), offset)
 
-    def _frame(self, number: int, within: int) -> bytes | None:
+    def _unit(self, number: int, within: int) -> bytes | None:
         try:
             return self._read_unit(number)
         except NotAuthentic as error:
@@ -218,11 +209,7 @@ class _SealedLog(_SealedFile):
             head = view[: LOG_HEADER_BYTES - offset]
             super().xWrite(head, offset)
             view, offset = view[len(head) :], offset + len(head)
-        while view:
-            number, within = self._locate(offset)
-            part = bytes(view[: self._unit_bytes - within])
-            self._write_part(number, within, part)
-            view, offset = view[len(part) :], offset + len(part)
+        self._write_units(view, offset)
 
     def _write_part(self, number: int, within: int, part: bytes) -> None:
         if self._waiting is not None and self._waiting[0] == number:
@@ -283,11 +270,7 @@ def create_sealed(path: Path, cipher: Cipher) -> None:
                 os.link(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        fsync_directory(path.parent)
 
 
 def _empty_database() -> bytes:

@@ -10,10 +10,12 @@ A key file is refused when others than its owner can read it: it would protect n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from holdfast.adapters.local.encryption.cipher import KEY_BYTES, StoreKeys
@@ -23,8 +25,8 @@ from holdfast.adapters.local.encryption.key_slots import (
     encode_key_slots,
 )
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.small_files import atomic_write
 from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_files import atomic_write, fsync_directory
 from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import HoldfastError, KeyNeeded, Refused, StoreDamaged, WrongKey
 from holdfast.ports.filesystem import FILE_MODE, Filesystem
@@ -53,11 +55,7 @@ def make_key_file(path: Path) -> Secret:
             file.write(content)
             file.flush()
             os.fsync(fd)
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        fsync_directory(path.parent)
     except OSError as error:
         raise Refused(
             f"the key file {path} cannot be made: {error.strerror}",
@@ -151,13 +149,10 @@ def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
 
 def first_secret(sources: KeySources) -> tuple[Secret, str]:
     """The first secret that can be read without asking, and its name. `KeyNeeded` when none can."""
-    readers = [(read_key_file, path, "the key file") for path in sources.key_files]
-    if sources.passphrase_file is not None:
-        readers.append((read_passphrase_file, sources.passphrase_file, "the passphrase in"))
     problems: list[str] = []
-    for read, path, what in readers:
+    for _, read, origin in _secret_files(sources):
         try:
-            return read(path), f"{what} {path}"
+            return read(), origin
         except KeyNeeded as error:
             problems.append(error.message)
     raise KeyNeeded("; ".join(problems) or "neither a key file nor a passphrase file is named")
@@ -166,20 +161,23 @@ def first_secret(sources: KeySources) -> tuple[Secret, str]:
 def _candidates(
     slots: KeySlots, sources: KeySources
 ) -> Iterator[tuple[Callable[[], Secret | None], str]]:
-    given, passphrase_file, ask = sources.given, sources.passphrase_file, sources.ask
+    given, ask = sources.given, sources.ask
     if given is not None:
         yield (lambda: given), f"the {given.kind}"
-    if KEY_FILE in slots.kinds():
-        for path in sources.key_files:
-            yield (lambda path=path: read_key_file(path)), f"the key file {path}"  # type: ignore[misc]
-    if PASSPHRASE in slots.kinds():
-        if passphrase_file is not None:
-            yield (
-                (lambda: read_passphrase_file(passphrase_file)),
-                f"the passphrase in {passphrase_file}",
-            )
-        if ask is not None:
-            yield (lambda: _asked(ask)), "the passphrase"
+    for kind, read, origin in _secret_files(sources):
+        if kind in slots.kinds():
+            yield read, origin
+    if ask is not None and PASSPHRASE in slots.kinds():
+        yield (lambda: _asked(ask)), "the passphrase"
+
+
+def _secret_files(sources: KeySources) -> Iterator[tuple[str, Callable[[], Secret], str]]:
+    """Each with the kind of its secret, and its name."""
+    for path in sources.key_files:
+        yield KEY_FILE, partial(read_key_file, path), f"the key file {path}"
+    if sources.passphrase_file is not None:
+        file = sources.passphrase_file
+        yield PASSPHRASE, partial(read_passphrase_file, file), f"the passphrase in {file}"
 
 
 def _asked(ask: Callable[[], str | None]) -> Secret | None:
@@ -229,13 +227,10 @@ def write_key_slots(fs: Filesystem, layout: StoreLayout, slots: KeySlots) -> Non
 
 def mend_key_slots(fs: Filesystem, layout: StoreLayout) -> None:
     """Make list and copy agree after a crash between the two, or after one was damaged."""
-    slots = read_key_slots(layout)
-    data = encode_key_slots(slots)
+    data = encode_key_slots(read_key_slots(layout))
     for path in (layout.keys, layout.keys_copy):
-        try:
-            same = path.read_bytes() == data
-        except OSError:
-            same = False
-        if not same:
-            with store_trouble("writing the list of its keys"):
-                atomic_write(fs, os.fsencode(path), data)
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == data:
+                continue
+        with store_trouble("writing the list of its keys"):
+            atomic_write(fs, os.fsencode(path), data)

@@ -12,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,23 +86,18 @@ class PackIndex:
     ) -> None:
         self._path = path
         self._sync_failures = sync_failures
-        try:
+        with self._trouble():
             self._db = connect(path, synchronous="NORMAL", cipher=cipher)
-        except DATABASE_TROUBLE as error:
-            raise _translate(error, path) from error
-        try:
-            tables = "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name"
-            names = [name for (name,) in self._db.execute(tables)]
-            if not names:
-                self._make_tables(first_generation)
-            elif names != _TABLES:
-                raise _nonsense()
-        except DATABASE_TROUBLE as error:
-            self._db.close()
-            raise _translate(error, path) from error
-        except BaseException:
-            self._db.close()
-            raise
+            try:
+                tables = "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name"
+                names = [name for (name,) in self._db.execute(tables)]
+                if not names:
+                    self._make_tables(first_generation)
+                elif names != _TABLES:
+                    raise _impossible_place()
+            except BaseException:
+                self._db.close()
+                raise
 
     def _make_tables(self, first_generation: int) -> None:
         """Together, so that no crash leaves one of them; what is missing then is in the packs."""
@@ -141,11 +137,9 @@ class PackIndex:
 
     def locations(self) -> Iterator[tuple[Digest, Location]]:
         """In the order in which packs are best read; one at a time, for there may be millions."""
-        try:
+        with self._trouble():
             for row in self._db.execute(f"{_PLACE} ORDER BY pack, offset"):
                 yield Digest(row[0]), _location(*row)
-        except DATABASE_TROUBLE as error:
-            raise _translate(error, self._path) from error
 
     def replace_pack(
         self,
@@ -154,49 +148,33 @@ class PackIndex:
         target: tuple[int, int] | None,
     ) -> None:
         """Forget a pack, except for what was moved to `target`; durable when it returns."""
-        try:
-            self._db.execute("PRAGMA synchronous=FULL")
-            with self._db:
-                self._db.execute("DELETE FROM places WHERE pack=?", (number,))
-                self._db.execute("DELETE FROM packs WHERE number=?", (number,))
-                self._db.executemany(_ADD_PLACE, map(_place_row, moved))
-                if target is not None:
-                    self._db.execute(_ADD_PACK, _pack_row(*target))
-        except DATABASE_TROUBLE as error:
-            raise self._translated(error) from error
-        finally:
-            self._db.execute("PRAGMA synchronous=NORMAL")
+        with self._durably(), self._db:
+            self._db.execute("DELETE FROM places WHERE pack=?", (number,))
+            self._db.execute("DELETE FROM packs WHERE number=?", (number,))
+            self._db.executemany(_ADD_PLACE, map(_place_row, moved))
+            if target is not None:
+                self._db.execute(_ADD_PACK, _pack_row(*target))
 
     def keep_only(self, needed: AbstractSet[Digest]) -> None:
         """Forget every other object, and leave no trace of one in the file or its log."""
         self.forget(digest for digest in self.digests() if digest not in needed)
-        try:
+        with self._trouble():
             scrub(self._db, self._path)
-        except DATABASE_TROUBLE as error:
-            raise self._translated(error) from error
 
     def forget(self, digests: Iterable[Digest]) -> None:
         """Objects that go, or cannot be read: whoever has them may store them again."""
-        try:
-            with self._db:
-                self._db.executemany(
-                    "DELETE FROM places WHERE digest=?", ((digest,) for digest in digests)
-                )
-        except DATABASE_TROUBLE as error:
-            raise self._translated(error) from error
+        with self._trouble(), self._db:
+            self._db.executemany(
+                "DELETE FROM places WHERE digest=?", ((digest,) for digest in digests)
+            )
 
     def generation(self) -> int:
         return int(self._rows("PRAGMA user_version")[0][0])
 
     def start_generation(self) -> None:
         """Tell everybody who remembers digests that some may be gone; durable."""
-        try:
-            self._db.execute("PRAGMA synchronous=FULL")
+        with self._durably():
             self._db.execute(f"PRAGMA user_version={self.generation() + 1}")
-        except DATABASE_TROUBLE as error:
-            raise self._translated(error) from error
-        finally:
-            self._db.execute("PRAGMA synchronous=NORMAL")
 
     def pack_lengths(self) -> dict[int, int]:
         return {number: known.length for number, known in self.packs().items()}
@@ -209,7 +187,7 @@ class PackIndex:
         rows = self._rows("SELECT number, length, seen, checksum FROM packs")
         for row in rows:
             if not all(isinstance(value, int) for value in row) or row != _pack_row(*row[:3]):
-                raise _nonsense()
+                raise _impossible_place()
         return {number: PackLength(length, seen) for number, length, seen, _ in rows}
 
     def add(
@@ -220,23 +198,17 @@ class PackIndex:
         """Take in objects whose packs are durable up to `lengths`: number, length and, behind a
         torn end, how far the pack has been looked at."""
         self.prepare(objects)
-        try:
+        with self._preparing():
             self._db.executemany(_ADD_PACK, [_pack_row(*known) for known in lengths])
             self._db.execute("COMMIT")
             fold_log(self._db, self._path, self._sync_failures)
-        except DATABASE_TROUBLE as error:
-            self.forget_prepared()
-            raise self._translated(error) from error
 
     def prepare(self, objects: Iterable[tuple[Digest, Location]]) -> None:
         """Note objects whose packs are not durable yet: seen by nobody else until `add`."""
-        try:
+        with self._preparing():
             if not self._db.in_transaction:
                 self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(_ADD_PLACE, map(_place_row, objects))
-        except DATABASE_TROUBLE as error:
-            self.forget_prepared()
-            raise _translate(error, self._path) from error
 
     def forget_prepared(self) -> None:
         if self._db.in_transaction:
@@ -260,13 +232,35 @@ class PackIndex:
     def close(self) -> None:
         self._db.close()
 
-    def _translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
-        if self._sync_failures is not None:
-            self._sync_failures.note_if_sync(error, self._path)
-        return _translate(error, self._path)
+    @contextmanager
+    def _trouble(self) -> Iterator[None]:
+        try:
+            yield
+        except DATABASE_TROUBLE as error:
+            if self._sync_failures is not None:
+                self._sync_failures.note_if_sync(error, self._path)
+            raise _translate(error, self._path) from error
+
+    @contextmanager
+    def _durably(self) -> Iterator[None]:
+        try:
+            with self._trouble():
+                self._db.execute("PRAGMA synchronous=FULL")
+                yield
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
+
+    @contextmanager
+    def _preparing(self) -> Iterator[None]:
+        with self._trouble():
+            try:
+                yield
+            except DATABASE_TROUBLE:
+                self.forget_prepared()
+                raise
 
     def _rows(self, query: str, *values: bytes | int) -> list[tuple[Any, ...]]:
-        try:
+        try:  # spelled out, as this is asked most often
             return self._db.execute(query, values).fetchall()
         except DATABASE_TROUBLE as error:
             raise _translate(error, self._path) from error
@@ -293,9 +287,9 @@ def _location(digest: Any, pack: Any, offset: Any, length: Any, depth: Any, seal
         and offset >= 0
         and 0 < length <= _LONGEST_RECORD_BYTES
     ):
-        raise _nonsense()
+        raise _impossible_place()
     if zlib.crc32(digest, zlib.crc32(_NUMBERS.pack(pack, offset, length, depth))) != seal:
-        raise _nonsense()
+        raise _impossible_place()
     return Location(pack, offset, length, depth)
 
 
@@ -306,7 +300,7 @@ def _translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     return known
 
 
-def _nonsense() -> IndexDamaged:
+def _impossible_place() -> IndexDamaged:
     return IndexDamaged(
         "the index of the store is damaged: it names places that cannot be",
         hint="run: holdfast repair",

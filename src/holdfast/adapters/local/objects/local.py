@@ -24,8 +24,8 @@ from holdfast.adapters.local.objects.packs import (
     open_block,
 )
 from holdfast.adapters.local.objects.writer import LocalObjectWriter
-from holdfast.adapters.local.quarantine import identity_of, quarantine
 from holdfast.adapters.local.store_errors import SyncFailures, store_trouble, translate_os_error
+from holdfast.adapters.local.store_files import identity_of, quarantine
 from holdfast.adapters.local.system import RandomIds
 from holdfast.domain.errors import IndexDamaged, ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest

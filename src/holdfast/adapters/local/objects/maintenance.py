@@ -36,9 +36,8 @@ from holdfast.adapters.local.objects.packs import (
     pack_name,
     single_record,
 )
-from holdfast.adapters.local.quarantine import copy_database, quarantine
-from holdfast.adapters.local.small_files import sync_directory
 from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.adapters.local.store_files import copy_database, quarantine, sync_directory
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, Record, RecordFormat

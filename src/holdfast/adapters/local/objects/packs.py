@@ -27,7 +27,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from holdfast.adapters.local.small_files import sync, sync_directory
+from holdfast.adapters.local.store_files import sync, sync_directory
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, PlainRecords, Record, RecordFormat
 from holdfast.domain.trees.objects import digest_of

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.checkpoints import RECORD_KINDS, Kind
-from holdfast.domain.search.hits import Field
+from holdfast.domain.search.hits import FIELD_WEIGHTS, Field
 from holdfast.domain.search.query import SearchQuery, State, TagFilter, Term
 
 FORMAT = "4"
@@ -44,16 +44,8 @@ WHOLE = "whole"
 
 SCOPE = "scope"
 
-WEIGHTS = {
-    "name": 10.0,
-    "tags": 6.0,
-    "notes": 5.0,
-    WHOLE: 5.0,
-    "ids": 4.0,
-    "reasoning": 4.0,
-    "content": 2.0,
-    "tools": 2.0,
-    "paths": 2.0,
+COLUMN_WEIGHTS = {WHOLE: 5.0} | {
+    column: FIELD_WEIGHTS[field] for column, field in (CHECKPOINT_COLUMNS | MESSAGE_COLUMNS).items()
 }
 
 _BEGINNINGS = " ".join(map(str, range(1, INDEXED_BEGINNING + 1)))

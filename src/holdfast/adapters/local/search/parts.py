@@ -23,9 +23,9 @@ import apsw
 from holdfast.adapters.local.search.expressions import (
     ASIDE,
     BLOCK_BITS,
+    COLUMN_WEIGHTS,
     COLUMNS_OF,
     SCOPE,
-    WEIGHTS,
     WHOLE,
     Expression,
     Place,
@@ -35,13 +35,11 @@ from holdfast.adapters.local.search.expressions import (
 )
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.search.hits import Field
-from holdfast.domain.search.query import SearchQuery, score
+from holdfast.domain.search.query import FORM_SHARE, SearchQuery, score
 from holdfast.domain.search.words import beginnings, nearest
 
 _COLUMN_BITS = 16
 _PARTS = 1000
-_FORM = 0.6
-"""What another form of a word is worth, as a share of the word itself."""
 
 
 class Scorer:
@@ -57,7 +55,7 @@ class Scorer:
         self, expression: Expression, weights: Sequence[float], rarities: Sequence[float]
     ) -> None:
         self._phrases = [
-            (n, term, _FORM if n in expression.forms else 1.0)
+            (n, term, FORM_SHARE if n in expression.forms else 1.0)
             for n, term in enumerate(expression.terms)
             if term is not None
         ]
@@ -148,9 +146,9 @@ class Question:
         fields = COLUMNS_OF[place]
         columns = [*fields, WHOLE, SCOPE]
         # A name that stands whole may be one of a path; where a mark stands is nothing to tell.
-        told = {number: fields.get(column, Field.PATH) for number, column in enumerate(columns)}
-        del told[columns.index(SCOPE)]
-        weights = [WEIGHTS.get(column, mark_weight) for column in columns]
+        field_of = {number: fields.get(column, Field.PATH) for number, column in enumerate(columns)}
+        del field_of[columns.index(SCOPE)]
+        weights = [COLUMN_WEIGHTS.get(column, mark_weight) for column in columns]
         found: list[Candidate] = []
         looked_from: int | None = None
         first, last = _rows_between(self.db, place, after, before)
@@ -163,7 +161,7 @@ class Question:
             for sequence, session, at_ns, key, position, worth in rows(
                 self.db, _statement(place, part), *wanted
             ):
-                where = frozenset(told[n] for n in columns_in(worth) if n in told)
+                where = frozenset(field_of[n] for n in columns_in(worth) if n in field_of)
                 found.append(
                     Candidate(sequence, session, at_ns, key, position, score_in(worth), where)
                 )

@@ -24,7 +24,6 @@ from holdfast.adapters.local.search.expressions import (
     FORMAT,
     OUR_MARK,
     SCHEMA,
-    WEIGHTS,
     Place,
     about_checkpoints,
     about_messages,
@@ -46,7 +45,14 @@ from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.search.query import COUNTED_AT_MOST, SearchQuery, State, Term, rarity
+from holdfast.domain.search.hits import FIELD_WEIGHTS, Field
+from holdfast.domain.search.query import (
+    COUNTED_AT_MOST,
+    SearchQuery,
+    State,
+    Term,
+    rarity,
+)
 from holdfast.ports.search import Cursors, Findings, Found, IndexBatch, IndexLost
 
 if TYPE_CHECKING:
@@ -99,9 +105,9 @@ class SqliteSearchIndex(DerivedDatabase):
     def _schema(self) -> str:
         return SCHEMA
 
-    def _readied(self, db: apsw.Connection) -> apsw.Connection:
+    def _prepared(self, db: apsw.Connection) -> apsw.Connection:
         db.register_fts5_function("worth", self._scorer)
-        return super()._readied(db)
+        return super()._prepared(db)
 
 
 class ReadOnlySearchIndex(SqliteSearchIndex):
@@ -159,9 +165,9 @@ class ReadOnlySearchIndex(SqliteSearchIndex):
                 memory.close()
                 memory = apsw.Connection(":memory:")
         self.close()
-        self._memory = self._readied(memory)
+        self._memory = self._prepared(memory)
 
-    def _make_way(self) -> None:
+    def _discard(self) -> None:
         self.begin_anew()
 
 
@@ -220,7 +226,7 @@ def _candidates(question: Question, sessions: Sequence[int] | None) -> Iterator[
         if query.terms and len(newest) == question.most:
             # A name is worth finding however old it is.
             titles = about_checkpoints(query, sessions, titles=True)
-            yield from question.ask(Place.KEPT, titles, mark_weight=WEIGHTS["name"])
+            yield from question.ask(Place.KEPT, titles, mark_weight=FIELD_WEIGHTS[Field.NAME])
     if not query.about_checkpoints and (query.terms or State.MESSAGE in query.states):
         yield from question.ask(Place.SAID, about_messages(query, sessions))
 

@@ -27,12 +27,12 @@ from holdfast.adapters.local.catalog.page_images import (
     Values,
     cells,
     page_images,
-    strewn_cells,
+    scattered_cells,
 )
 from holdfast.adapters.local.catalog.rows import is_sealed
 from holdfast.adapters.local.commit_notes import SLOT_BYTES, NotedChanges, decode_changes
-from holdfast.adapters.local.quarantine import copy_database, quarantine, sync
-from holdfast.adapters.local.sqlite_connection import connect
+from holdfast.adapters.local.sqlite_connection import new_database
+from holdfast.adapters.local.store_files import copy_database, fsync_directory, quarantine
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.story.migrations import CHANGES, OF_THE_STORY, migrate_story
 from holdfast.adapters.local.story.rows import COLUMNS, INSERT, sealed, set_fact
@@ -63,12 +63,7 @@ def nothing() -> Salvaged:
 
 def salvage_from(pages: PageImages) -> Salvaged:
     found = nothing()
-    free = pages.free_pages()
-    clear = {n for n in pages.images if pages.tells_its_kind(n, pages.newest(n))}
-    for number in sorted(clear - free):
-        _take_page(pages, number, found)
-    # Most of what is left are the long texts of rows that were read just now.
-    for number in sorted(pages.images.keys() - clear - free - pages.continued):
+    for number in pages.row_pages():
         _take_page(pages, number, found)
     return found
 
@@ -77,13 +72,13 @@ def _take_page(pages: PageImages, number: int, found: Salvaged) -> None:
     """Older images speak only for a page whose newest one does not make sense: they still show
     what was removed."""
     newest, *older = pages.images[number]
-    if _take(cells(pages, number, newest), found) and pages.tells_its_kind(number, newest):
+    if _take(cells(pages, number, newest), found) and pages.has_known_kind(number, newest):
         return
     if int.from_bytes(newest[:4], "big") > len(pages.images):
-        _take(strewn_cells(pages, newest), found)  # else it is the rest of a long text
+        _take(scattered_cells(pages, newest), found)  # else it is the rest of a long text
     for image in older:
         sound = _take(cells(pages, number, image), found)
-        if sound and pages.tells_its_kind(number, image):
+        if sound and pages.has_known_kind(number, image):
             return
 
 
@@ -162,10 +157,10 @@ class StoryRepairer:
         noted = decode_changes(self._lock.read_notes(SLOT_BYTES))
         changes = max(_changes(found.saved), noted.count if noted is not None else 0) + 1
         _write(new, found.saved, changes, self._cipher)
-        sync(self._directory)
+        fsync_directory(self._directory)
         quarantine(self._directory, occasion, self._path)
         new.rename(self._path)
-        sync(self._directory)
+        fsync_directory(self._directory)
         self._lock.note_afresh(NotedChanges(changes).encode())
 
     def _is_lost(self) -> bool:
@@ -183,7 +178,7 @@ class StoryRepairer:
             path,
             self._lock,
             lock_timeout_s=lambda: _LOCK_TIMEOUT_S,
-            cipher=None if self._cipher is None else self._own_cipher,
+            cipher=self._cipher,
         )
         try:
             with contextlib.closing(SqliteStory(file)) as story:
@@ -192,10 +187,6 @@ class StoryRepairer:
             raise
         except (HoldfastError, apsw.Error) as error:
             return str(error)
-
-    def _own_cipher(self) -> Cipher:
-        assert self._cipher is not None
-        return self._cipher
 
     def _salvage(self) -> Salvaged:
         database, log = _read(self._path), _read(self._path.with_name("story.db-wal"))
@@ -208,8 +199,7 @@ class StoryRepairer:
 
 def _write(path: Path, saved: Salvaged, changes: int, cipher: Cipher | None) -> None:
     """Whole, folded into one file and synced."""
-    db = connect(path, synchronous="FULL", cipher=cipher)
-    try:
+    with new_database(path, cipher) as db:
         migrate_story(db)
         with db:
             for table, rows in saved.items():
@@ -220,11 +210,6 @@ def _write(path: Path, saved: Salvaged, changes: int, cipher: Cipher | None) -> 
             for row in _lost_places(saved):
                 db.execute(INSERT["messages"].replace("INSERT", "INSERT OR IGNORE", 1), row)
             set_fact(db, SessionId(OF_THE_STORY), CHANGES, str(changes))
-        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    finally:
-        db.close()
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
     os.chmod(path, FILE_MODE)
 
 

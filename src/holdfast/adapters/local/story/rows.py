@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import apsw
 
 from holdfast.adapters.local.catalog.rows import checksum_of, is_sealed
-from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.intent import ToolCall
+from holdfast.domain.ids import SessionId
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.purges import TextReplacement
 from holdfast.domain.story import (
@@ -29,6 +29,7 @@ from holdfast.domain.story import (
     Rollback,
     Stretch,
 )
+from holdfast.ports.story import NewMessage
 
 COLUMNS = {
     "messages": (
@@ -50,6 +51,11 @@ INSERT = {
     table: f"INSERT INTO {table} ({columns}) VALUES ({','.join('?' * (columns.count(',') + 1))})"
     for table, columns in COLUMNS.items()
 }
+
+_ACTIVITY = attrgetter("session_id", "kind.value", "reason", "checkpoint", "started_at_ns", "owner")
+_ANNOTATION = attrgetter(
+    "session_id", "checkpoint_id", "number", "revision", "text", "author", "at_ns"
+)
 
 # Conversations are long: what most messages have in common is not worked out for each.
 _ROLES = {role.value: role for role in Role}
@@ -75,8 +81,16 @@ def require_sealed(table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
     return row
 
 
-def calls_to_text(calls: Sequence[ToolCall]) -> str:
-    return json.dumps([call if isinstance(call, str) else dict(call) for call in calls])
+def message_to_row(
+    number: int,
+    session_id: SessionId,
+    position: int,
+    message: Message | NewMessage,
+    source_key: str | None,
+) -> tuple[Any, ...]:
+    calls = [call if isinstance(call, str) else dict(call) for call in message.tool_calls]
+    said = (message.role.value, message.content, message.at_ns, json.dumps(calls))
+    return sealed("messages", (number, session_id, position, *said, source_key))
 
 
 def message_from_row(row: tuple[Any, ...], rolled_back_by: int | None = None) -> Message:
@@ -94,70 +108,27 @@ def message_from_row(row: tuple[Any, ...], rolled_back_by: int | None = None) ->
 
 
 def annotation_from_row(row: tuple[Any, ...]) -> Annotation:
-    sequence, session_id, checkpoint, number, revision, text, author, at_ns, _ = require_sealed(
-        "annotations", row
-    )
-    return Annotation(
-        sequence,
-        SessionId(session_id),
-        CheckpointId(checkpoint),
-        number,
-        revision,
-        text,
-        author,
-        at_ns,
-    )
+    return Annotation(*require_sealed("annotations", row)[:-1])
 
 
 def activity_to_row(new: NewActivity) -> tuple[Any, ...]:
     """Without its number, and as it begins."""
-    return (
-        new.session_id,
-        new.kind.value,
-        new.reason,
-        new.checkpoint,
-        new.started_at_ns,
-        new.owner,
-        json.dumps([to_text(path) for path in new.paths]),
-        new.message_index,
-        ActivityStatus.OPEN.value,
-        None,
-        None,
-        None,
-    )
+    paths = json.dumps([to_text(path) for path in new.paths])
+    unended = (ActivityStatus.OPEN.value, None, None, None)
+    return (*_ACTIVITY(new), paths, new.message_index, *unended)
 
 
 def activity_from_row(row: tuple[Any, ...]) -> Activity:
-    number, session_id, kind, reason, checkpoint, started_at_ns, owner, paths = require_sealed(
-        "activities", row
-    )[:8]
-    message_index, status, ended_at_ns, outcome, diff, _ = row[8:]
-    return Activity(
-        number,
-        SessionId(session_id),
-        ActivityKind(kind),
-        reason,
-        CheckpointId(checkpoint),
-        started_at_ns,
-        owner,
-        tuple(from_text(path) for path in json.loads(paths)),
-        message_index,
-        ActivityStatus(status),
-        ended_at_ns,
-        outcome,
-        diff is not None,
-    )
+    require_sealed("activities", row)
+    paths = tuple(from_text(path) for path in json.loads(row[7]))
+    begun = (*row[:2], ActivityKind(row[2]), *row[3:7], paths, row[8])
+    fields = (*begun, ActivityStatus(row[9]), *row[10:12], row[12] is not None)
+    return Activity(*fields)
 
 
 def rollback_to_row(session_id: SessionId, rollback: Rollback) -> tuple[Any, ...]:
-    return (
-        session_id,
-        rollback.operation,
-        rollback.record,
-        rollback.through,
-        _marks_to_text(rollback.before),
-        _marks_to_text(rollback.after),
-    )
+    marks = (_marks_to_text(rollback.before), _marks_to_text(rollback.after))
+    return (session_id, rollback.operation, rollback.record, rollback.through, *marks)
 
 
 def rollback_from_row(row: tuple[Any, ...]) -> Rollback:
@@ -220,36 +191,25 @@ def take_in(
         if message.index != counts[session_id]:
             continue
         key = message.source_key
-        values = (
-            next_number(db, "messages"),
-            session_id,
-            message.index,
-            message.role.value,
-            message.content,
-            message.at_ns,
-            calls_to_text(message.tool_calls),
-            None if key is not None and has_source(db, session_id, key) else key,
-        )
-        db.execute(INSERT["messages"], sealed("messages", values))
+        if key is not None and has_source(db, session_id, key):
+            key = None
+        number = next_number(db, "messages")
+        row = message_to_row(number, session_id, message.index, message, key)
+        db.execute(INSERT["messages"], row)
         counts[session_id] += 1
         added += 1
     return added + sum(_annotation(db, annotation) for annotation in annotations)
 
 
 def _annotation(db: apsw.Connection, annotation: Annotation) -> int:
-    place = (
-        annotation.session_id,
-        annotation.checkpoint_id,
-        annotation.number,
-        annotation.revision,
-    )
+    values = _ANNOTATION(annotation)
+    place = values[:4]
     query = (
         "SELECT 1 FROM annotations WHERE session_id=? AND checkpoint=? AND number=? AND revision=?"
     )
     if db.execute(query, place).fetchall():
         return 0
-    said = (annotation.text, annotation.author, annotation.at_ns)
-    row = sealed("annotations", (next_number(db, "annotations"), *place, *said))
+    row = sealed("annotations", (next_number(db, "annotations"), *values))
     db.execute(INSERT["annotations"], row)
     return 1
 

@@ -15,11 +15,11 @@ from holdfast.adapters.local.story.rows import (
     activity_to_row,
     annotation_from_row,
     asked,
-    calls_to_text,
     fact_of,
     has_source,
     message_count,
     message_from_row,
+    message_to_row,
     next_number,
     require_sealed,
     rollback_from_row,
@@ -86,17 +86,9 @@ class SqliteStory:
                 key = message.source_key
                 if key is not None and has_source(db, session_id, key):
                     continue
-                values = (
-                    number + len(added),
-                    session_id,
-                    count + len(added),
-                    message.role.value,
-                    message.content,
-                    message.at_ns,
-                    calls_to_text(message.tool_calls),
-                    key,
+                row = message_to_row(
+                    number + len(added), session_id, count + len(added), message, key
                 )
-                row = sealed("messages", values)
                 db.execute(INSERT["messages"], row)
                 added.append(message_from_row(row))
             if fact is not None:
@@ -371,7 +363,7 @@ def open_story(
     lock_timeout_s: Callable[[], float],
     *,
     patience_s: Callable[[], float | None] = lambda: None,
-    cipher: Callable[[], Cipher] | None = None,
+    cipher: Cipher | None = None,
 ) -> SqliteStory:
     lock = StoreLock(layout.story_lock, clock, purpose="holdfast")
     return SqliteStory(

@@ -25,32 +25,30 @@ from holdfast.adapters.local.commit_notes import (
     changes_are_damaged,
     decode_changes,
 )
-from holdfast.adapters.local.quarantine import identity_of, quarantine
-from holdfast.adapters.local.small_files import sync_directory
 from holdfast.adapters.local.sqlite_connection import (
-    DATABASE_TROUBLE,
     connect,
+    database_trouble,
     fold_log,
     scrub,
-    translate,
 )
 from holdfast.adapters.local.store_errors import SyncFailures, store_trouble, suspect
+from holdfast.adapters.local.store_files import identity_of, quarantine, sync_directory
 from holdfast.adapters.local.story.migrations import (
     CHANGES,
     OF_THE_STORY,
     is_migrated,
     migrate_story,
 )
-from holdfast.adapters.local.story.rows import COLUMNS, require_sealed, sealed
+from holdfast.adapters.local.story.rows import fact_of, set_fact
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import SessionId
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
     from holdfast.adapters.local.store_lock import StoreLock
     from holdfast.ports.filesystem import Filesystem
 
-_FACT = f"SELECT {COLUMNS['facts']} FROM facts WHERE session_id=? AND name=?"
-_UPDATE_FACT = "UPDATE facts SET value=?, checksum=? WHERE session_id=? AND name=?"
+_FORGOT = "the story has lost its newest changes, which had been acknowledged"
 
 
 class StoryFile:
@@ -64,7 +62,7 @@ class StoryFile:
         *,
         lock_timeout_s: Callable[[], float],
         patience_s: Callable[[], float | None] = lambda: None,
-        cipher: Callable[[], Cipher] | None = None,
+        cipher: Cipher | None = None,
     ) -> None:
         self.path = path
         self._fs = fs
@@ -84,11 +82,8 @@ class StoryFile:
         if not self._is_ready():
             with self._locked():  # never with the guard held: writers take them in this order
                 pass
-        with self._guard:
-            try:
-                yield self._current()
-            except DATABASE_TROUBLE as error:
-                raise translate(error, self.path) from error
+        with self._guard, database_trouble(self.path):
+            yield self._current()
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -97,16 +92,13 @@ class StoryFile:
         After a failed sync, taking the lock reads the file back first, or raises."""
         with self._locked() as db:
             self._require_acknowledged(db)
-            try:
+            with database_trouble(self.path, self._sync_failures):
                 with db:
                     yield db
                     changes = self._changes(db) + 1
-                    self._set_changes(db, changes)
+                    set_fact(db, SessionId(OF_THE_STORY), CHANGES, str(changes))
                 self._lock.note(0, NotedChanges(changes).encode())
                 fold_log(db, self.path, self._sync_failures)
-            except DATABASE_TROUBLE as error:
-                self._sync_failures.note_if_sync(error, self.path)
-                raise translate(error, self.path) from error
 
     def erase_traces(self) -> None:
         if not self.path.exists():
@@ -114,10 +106,8 @@ class StoryFile:
         with self._locked() as db:
             with store_trouble("removing what a repair left"):
                 rebuilt_beside(self.path).unlink(missing_ok=True)
-            try:
+            with database_trouble(self.path):
                 scrub(db, self.path)
-            except DATABASE_TROUBLE as error:
-                raise translate(error, self.path) from error
 
     def forgotten(self) -> str | None:
         """What is no longer there although it was acknowledged, in words."""
@@ -169,20 +159,18 @@ class StoryFile:
         db = self._current()
         if db is None:
             with store_trouble("making its story"):
-                self._clear_the_way()
+                self._make_room()
             db = self._connect()
             with store_trouble("making its story"):
                 sync_directory(self._fs, os.fsencode(self.path.parent))
-        try:
+        with database_trouble(self.path):
             # Each time: a later version may have migrated it since it was opened.
             if not is_migrated(db):
                 migrate_story(db)
             self._migrated = True
-        except DATABASE_TROUBLE as error:
-            raise translate(error, self.path) from error
         return db
 
-    def _clear_the_way(self) -> None:
+    def _make_room(self) -> None:
         """A log without its database belongs to nothing; one that was rebuilt takes the place."""
         left = [self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm")]
         if any(path.exists() for path in left):
@@ -194,11 +182,8 @@ class StoryFile:
             self._lock.note(0, NotedChanges(0).encode())
 
     def _connect(self) -> apsw.Connection:
-        cipher = None if self._cipher is None else self._cipher()
-        try:
-            db = connect(self.path, synchronous="FULL", cipher=cipher)
-        except DATABASE_TROUBLE as error:
-            raise translate(error, self.path) from error
+        with database_trouble(self.path):
+            db = connect(self.path, synchronous="FULL", cipher=self._cipher)
         self._db = db
         self._identity = identity_of(self.path)
         self._migrated = False
@@ -211,10 +196,8 @@ class StoryFile:
             if db is None:
                 return not rebuilt_beside(self.path).exists()
             if not self._migrated:
-                try:
+                with database_trouble(self.path):
                     self._migrated = is_migrated(db)
-                except DATABASE_TROUBLE as error:
-                    raise translate(error, self.path) from error
             return self._migrated
 
     def _read_back(self) -> None:
@@ -223,7 +206,7 @@ class StoryFile:
         self.close()
         try:
             if self.path.exists():
-                read_back_database(self._fs, self.path, self._cipher() if self._cipher else None)
+                read_back_database(self._fs, self.path, self._cipher)
             self._sync_failures.clear()
         except OSError as error:
             raise suspect({self.path.name}) from error
@@ -240,22 +223,12 @@ class StoryFile:
 
     def _changes(self, db: apsw.Connection) -> int:
         try:
-            (row,) = db.execute(_FACT, (OF_THE_STORY, CHANGES)).fetchall()
-            return int(require_sealed("facts", row)[2])
+            with database_trouble(self.path):
+                return int(fact_of(db, SessionId(OF_THE_STORY), CHANGES) or "")
         except (ValueError, TypeError) as error:
             raise StoreDamaged(
                 f"the story cannot be used: {error}", hint="run: holdfast repair"
             ) from error
-        except DATABASE_TROUBLE as error:
-            raise translate(error, self.path) from error
-
-    @staticmethod
-    def _set_changes(db: apsw.Connection, changes: int) -> None:
-        values = sealed("facts", (OF_THE_STORY, CHANGES, str(changes)))
-        db.execute(_UPDATE_FACT, (*values[2:], *values[:2]))
-
-
-_FORGOT = "the story has lost its newest changes, which had been acknowledged"
 
 
 def rebuilt_beside(path: Path) -> Path:

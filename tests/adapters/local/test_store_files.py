@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.small_files import read_own_file, require_own_place
+from holdfast.adapters.local.store_files import read_own_file, require_own_place
 from holdfast.domain.errors import WorkspaceRefused
 
 pytestmark = pytest.mark.requirement("ST-6")

@@ -15,13 +15,13 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local import linux_calls as calls
 from holdfast.adapters.local.mounts import LOCAL_TYPES, Mount
-from holdfast.adapters.local.watching import inotify_calls as calls
 from holdfast.domain.paths import join
 from holdfast.ports.watcher import Activity, ChangedPlaces, Doubt, WatchStatus
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.watching.inotify import InotifyWatcher
+    from holdfast.adapters.local.inotify import InotifyWatcher
 
 _WHOLE_SCAN_EVERY_NS = 600 * 1_000_000_000
 """What makes no event (see the port) is found after this long at the latest."""
@@ -52,7 +52,7 @@ class InotifyWatch:
         self._whole_ns = 0
         self._begun_ns = 0
         self._first_ns = self._last_ns = watcher.clock.monotonic_ns()
-        self._tell = False
+        self._has_news = False
         self._scan = 0
         self._whole = self._hinted = self._overflows = self._differences = 0
 
@@ -84,7 +84,7 @@ class InotifyWatch:
                 self._turn_off(_refused(error, self.directories.count))
 
     def places(self, device: int, inode: int) -> ChangedPlaces | Doubt:
-        from holdfast.adapters.local.watching.inotify import WatcherFailed
+        from holdfast.adapters.local.inotify import WatcherFailed
 
         with self._watcher.lock:
             if self._off is not None:
@@ -177,13 +177,13 @@ class InotifyWatch:
         self._last_ns = self._watcher.clock.monotonic_ns()
         if self.directories.touched == 0:
             self._first_ns = self._last_ns
-        self._tell = True
+        self._has_news = True
 
-    def is_to_be_told(self) -> bool:
-        tell, self._tell = self._tell and self._listener is not None, False
-        return tell
+    def wants_notice(self) -> bool:
+        notice, self._has_news = self._has_news and self._listener is not None, False
+        return notice
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         if self._listener is not None:
             self._listener()
 
@@ -208,7 +208,7 @@ class InotifyWatch:
         self._watcher.drop_all(self)
 
     def close(self) -> None:
-        self._watcher.let_go(self)
+        self._watcher.release(self)
 
 
 def _not_local(foreign: list[Mount]) -> str:

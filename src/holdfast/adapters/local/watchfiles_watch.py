@@ -26,7 +26,7 @@ UNPROVEN = "what this system tells of changes cannot be proven complete"
 _STEP_MS = 100
 _GROUPED_MS = 500
 _MOST_TOUCHED = 10_000
-_UNTOLD = ""
+_UNKNOWN_NAME = ""
 """What was touched when nobody could tell."""
 
 _MOST_FAILURES = 20
@@ -114,7 +114,7 @@ class WatchfilesWatch:
 
     def _changes(self) -> Iterator[set[str]]:
         """What the library tells, until the watch ends."""
-        told = self._library.watch(
+        batches = self._library.watch(
             self._workspace,
             watch_filter=None,
             debounce=_GROUPED_MS,
@@ -123,7 +123,7 @@ class WatchfilesWatch:
             raise_interrupt=False,
             ignore_permission_denied=True,
         )
-        for changes in told:
+        for changes in batches:
             yield {name for _, name in changes}
 
     def _fail(self, error: Exception) -> None:
@@ -133,13 +133,13 @@ class WatchfilesWatch:
             self._failures += 1
             if not os.path.isdir(self._workspace) or self._failures > _MOST_FAILURES:
                 self._off = f"watching failed: {error}"
-            self._touch({_UNTOLD})
-        self._tell()
+            self._touch({_UNKNOWN_NAME})
+        self._notify()
 
     def _note(self, names: set[str]) -> None:
         with self._lock:
             self._touch(names)
-        self._tell()
+        self._notify()
 
     def _touch(self, names: set[str]) -> None:
         self._now += 1
@@ -150,7 +150,7 @@ class WatchfilesWatch:
             if name in self._touched or len(self._touched) < _MOST_TOUCHED:
                 self._touched[name] = self._now
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._listener is not None and not self._ended.is_set():
             self._listener()
 

@@ -22,10 +22,10 @@ import tempfile
 import threading
 from collections.abc import Callable
 
+from holdfast.adapters.local import linux_calls as calls
+from holdfast.adapters.local.inotify_watch import InotifyWatch, Node
+from holdfast.adapters.local.linux_calls import Event, Inotify
 from holdfast.adapters.local.mounts import MountTable
-from holdfast.adapters.local.watching import inotify_calls as calls
-from holdfast.adapters.local.watching.inotify_calls import Event, Inotify
-from holdfast.adapters.local.watching.inotify_watch import InotifyWatch, Node
 from holdfast.ports.system import Clock
 
 _PAUSE_S = 0.05
@@ -116,7 +116,7 @@ class InotifyWatcher:
             if done % _DRAIN_EVERY == 0:
                 self.drain()  # each ending is an event in itself
 
-    def let_go(self, watch: InotifyWatch) -> None:
+    def release(self, watch: InotifyWatch) -> None:
         with self.lock:
             if watch in self._watches:
                 self._watches.remove(watch)
@@ -198,7 +198,7 @@ class InotifyWatcher:
         poll.register(self._end_read, select.POLLIN)
         poll.register(self.mounts.alarm, select.POLLPRI)
         while not self._ended.is_set():
-            told = [fd for fd, _ in poll.poll()]
+            ready = [fd for fd, _ in poll.poll()]
             self.wakeups += 1
             if self._ended.is_set():
                 return
@@ -207,14 +207,14 @@ class InotifyWatcher:
                     return
                 try:
                     self.drain()
-                    if self.mounts.alarm in told:
+                    if self.mounts.alarm in ready:
                         for watch in self._watches:
                             watch.mounts_changed()
                 except Exception as error:  # whatever it is: nothing is known from here on
                     self.fail(f"the watcher failed: {error}")
-                awake = [watch for watch in self._watches if watch.is_to_be_told()]
+                awake = [watch for watch in self._watches if watch.wants_notice()]
             for watch in awake:
-                watch.tell()
+                watch.notify()
             # What happens in bursts is read in one go.
             self._ended.wait(_PAUSE_S)
 
