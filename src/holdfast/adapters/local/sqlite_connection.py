@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -177,17 +177,6 @@ def new_database(path: Path, cipher: Cipher | None) -> Iterator[apsw.Connection]
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-@contextmanager
-def database_trouble(path: Path, sync_failures: SyncFailures | None = None) -> Iterator[None]:
-    """SQLite's trouble in the words of the error family; a failed sync is noted."""
-    try:
-        yield
-    except DATABASE_TROUBLE as error:
-        if sync_failures is not None:
-            sync_failures.note_if_sync(error, path)
-        raise translate(error, path) from error
-
-
 def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     """SQLite's trouble in the words of the error family."""
     if isinstance(error, UnicodeDecodeError):
@@ -224,6 +213,21 @@ def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     return StoreDamaged(
         f"the database {path.name} of the store cannot be used: {error}", hint="run: holdfast check"
     )
+
+
+@contextmanager
+def database_trouble(
+    path: Path,
+    sync_failures: SyncFailures | None = None,
+    translate: Callable[[apsw.Error | UnicodeDecodeError, Path], Exception] = translate,
+) -> Iterator[None]:
+    """SQLite's trouble in the words of the error family; a failed sync is noted."""
+    try:
+        yield
+    except DATABASE_TROUBLE as error:
+        if sync_failures is not None:
+            sync_failures.note_if_sync(error, path)
+        raise translate(error, path) from error
 
 
 def _busy(path: Path) -> Busy:

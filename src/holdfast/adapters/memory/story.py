@@ -215,17 +215,12 @@ class MemoryStory:
         return self._forget(done, gone)
 
     def forget_session(self, session_id: SessionId) -> int:
-        gone = 0
-        kept = [(n, m) for n, m in self._messages if m.session_id != session_id]
-        gone += len(self._messages) - len(kept)
-        self._messages = kept
-        notes = [a for a in self._annotations if a.session_id != session_id]
-        gone += len(self._annotations) - len(notes)
-        self._annotations = notes
+        before = len(self._messages) + len(self._annotations) + len(self._facts)
+        self._messages = [(n, m) for n, m in self._messages if m.session_id != session_id]
+        self._annotations = [a for a in self._annotations if a.session_id != session_id]
+        self._facts = {key: fact for key, fact in self._facts.items() if key[0] != session_id}
+        gone = before - len(self._messages) - len(self._annotations) - len(self._facts)
         gone += len(self._rollbacks.pop(session_id, ()))
-        for key in [key for key in self._facts if key[0] == session_id]:
-            del self._facts[key]
-            gone += 1
         done = [a for a in self._activities.values() if a.session_id == session_id]
         return self._forget(done, gone)
 

@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ import apsw
 from holdfast.adapters.local.sqlite_connection import (
     DATABASE_TROUBLE,
     connect,
+    database_trouble,
     fold_log,
     scrub,
     translate,
@@ -232,14 +233,8 @@ class PackIndex:
     def close(self) -> None:
         self._db.close()
 
-    @contextmanager
-    def _trouble(self) -> Iterator[None]:
-        try:
-            yield
-        except DATABASE_TROUBLE as error:
-            if self._sync_failures is not None:
-                self._sync_failures.note_if_sync(error, self._path)
-            raise _translate(error, self._path) from error
+    def _trouble(self) -> AbstractContextManager[None]:
+        return database_trouble(self._path, self._sync_failures, _translate)
 
     @contextmanager
     def _durably(self) -> Iterator[None]:

@@ -29,13 +29,21 @@ from holdfast.adapters.local.search.expressions import (
     WHOLE,
     Expression,
     Place,
+    alone,
     first_of_part,
     index_of,
     part_of,
 )
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.search.hits import Field
-from holdfast.domain.search.query import FORM_SHARE, SearchQuery, score
+from holdfast.domain.search.query import (
+    COUNTED_AT_MOST,
+    FORM_SHARE,
+    SearchQuery,
+    Term,
+    rarity,
+    score,
+)
 from holdfast.domain.search.words import beginnings, nearest
 
 _COLUMN_BITS = 16
@@ -88,6 +96,9 @@ def columns_in(number: int) -> Iterator[int]:
 
 
 _LAST = (1 << 62) - 1
+_COUNTED_TOGETHER = 4 * COUNTED_AT_MOST
+_COUNTED_WORDS = 3
+_COUNTED_PARTS = 2
 _WORD_PARTS = 1
 """Of each table, the newest: old words are proposed less often."""
 _WORDS_AT_ONCE = 200
@@ -234,3 +245,49 @@ def _known(db: apsw.Connection, effort: Effort, word: str) -> Iterator[tuple[str
                     yield from more
                     if effort.is_spent():
                         return
+
+
+def rarities(db: apsw.Connection, query: SearchQuery) -> list[float]:
+    """How rare each term is among the newest; a single one has nothing to be weighed against."""
+    if len(query.terms) < 2:
+        return [1.0] * len(query.terms)
+    newest = [(place, part) for place in Place for part in islice(parts(db, place), _COUNTED_PARTS)]
+    total = sum(_size(db, place, part) for place, part in newest)
+    tables = [index_of(place, part) for place, part in newest]
+    most = min(COUNTED_AT_MOST, _COUNTED_TOGETHER // len(query.terms))
+    return [rarity(_documents(db, tables, term, most), total) for term in query.terms]
+
+
+def _documents(db: apsw.Connection, tables: Sequence[str], term: Term, most: int) -> int:
+    """How many have a term, about: a phrase is as rare as the rarest of its first words."""
+    last = len(term.words) - 1
+    counts = [
+        _count(
+            db,
+            tables,
+            alone(word, prefix=term.prefix and number == last, forms=term.forms and not last),
+            most,
+        )
+        for number, word in enumerate(term.words[:_COUNTED_WORDS])
+    ]
+    whole = 0
+    if term.whole is not None:
+        whole = _count(db, tables, alone(term.whole, prefix=term.prefix), most)
+    return min(counts) + whole
+
+
+def _count(db: apsw.Connection, tables: Sequence[str], expression: str, most: int) -> int:
+    """Up to a bound for each table."""
+    found = 0
+    for table in tables:
+        counted = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
+        found += rows(db, counted, expression, most)[0][0]
+    return found
+
+
+def _size(db: apsw.Connection, place: Place, part: int) -> int:
+    """How many rows a part has, about: few numbers are left out."""
+    query = f"SELECT max(sequence) FROM {place.value} WHERE sequence < ?"
+    return (
+        int(rows(db, query, first_of_part(place, part + 1))[0][0]) + 1 - first_of_part(place, part)
+    )

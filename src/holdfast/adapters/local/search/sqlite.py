@@ -13,7 +13,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +26,6 @@ from holdfast.adapters.local.search.expressions import (
     Place,
     about_checkpoints,
     about_messages,
-    alone,
-    first_of_part,
-    index_of,
 )
 from holdfast.adapters.local.search.ingest import read_cursors, write_batch
 from holdfast.adapters.local.search.parts import (
@@ -38,7 +34,7 @@ from holdfast.adapters.local.search.parts import (
     Question,
     Scorer,
     near_words,
-    parts,
+    rarities,
     rows,
 )
 from holdfast.adapters.local.store_lock import StoreLock
@@ -47,11 +43,8 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.search.hits import FIELD_WEIGHTS, Field
 from holdfast.domain.search.query import (
-    COUNTED_AT_MOST,
     SearchQuery,
     State,
-    Term,
-    rarity,
 )
 from holdfast.ports.search import Cursors, Findings, Found, IndexBatch, IndexLost
 
@@ -180,9 +173,6 @@ def open_search_index(layout: StoreLayout, cipher: Cipher | None) -> SqliteSearc
 
 
 RANKED_AT_MOST = 300
-_COUNTED_TOGETHER = 4 * COUNTED_AT_MOST
-_COUNTED_WORDS = 3
-_COUNTED_PARTS = 2
 _MOST_MESSAGES_EACH = 3
 _LOOKED_AT = 3
 
@@ -209,7 +199,7 @@ def find(
     if query.is_wordless or sessions == []:
         return Findings(())
     most = max(RANKED_AT_MOST, limit)
-    question = Question(db, scorer, effort, query, _rarities(db, query), most)
+    question = Question(db, scorer, effort, query, rarities(db, query), most)
     found: dict[tuple[bool, int], Candidate] = {}
     for candidate in _candidates(question, sessions):
         found.setdefault((candidate.position is None, candidate.sequence), candidate)
@@ -243,52 +233,6 @@ def _sessions(
     marks = ",".join("?" * len(allowed))
     found = rows(db, f"SELECT number FROM sessions WHERE id IN ({marks})", *allowed)
     return [number for (number,) in found]
-
-
-def _rarities(db: apsw.Connection, query: SearchQuery) -> list[float]:
-    """How rare each term is among the newest; a single one has nothing to be weighed against."""
-    if len(query.terms) < 2:
-        return [1.0] * len(query.terms)
-    newest = [(place, part) for place in Place for part in islice(parts(db, place), _COUNTED_PARTS)]
-    total = sum(_size(db, place, part) for place, part in newest)
-    tables = [index_of(place, part) for place, part in newest]
-    most = min(COUNTED_AT_MOST, _COUNTED_TOGETHER // len(query.terms))
-    return [rarity(_documents(db, tables, term, most), total) for term in query.terms]
-
-
-def _documents(db: apsw.Connection, tables: Sequence[str], term: Term, most: int) -> int:
-    """How many have a term, about: a phrase is as rare as the rarest of its first words."""
-    last = len(term.words) - 1
-    counts = [
-        _count(
-            db,
-            tables,
-            alone(word, prefix=term.prefix and number == last, forms=term.forms and not last),
-            most,
-        )
-        for number, word in enumerate(term.words[:_COUNTED_WORDS])
-    ]
-    whole = 0
-    if term.whole is not None:
-        whole = _count(db, tables, alone(term.whole, prefix=term.prefix), most)
-    return min(counts) + whole
-
-
-def _count(db: apsw.Connection, tables: Sequence[str], expression: str, most: int) -> int:
-    """Up to a bound for each table."""
-    found = 0
-    for table in tables:
-        counted = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
-        found += rows(db, counted, expression, most)[0][0]
-    return found
-
-
-def _size(db: apsw.Connection, place: Place, part: int) -> int:
-    """How many rows a part has, about: few numbers are left out."""
-    query = f"SELECT max(sequence) FROM {place.value} WHERE sequence < ?"
-    return (
-        int(rows(db, query, first_of_part(place, part + 1))[0][0]) + 1 - first_of_part(place, part)
-    )
 
 
 def _moments(
