@@ -1,5 +1,6 @@
-"""Restoring parts of files: hunks named with `--hunk`, or changes chosen with `--patch`.
+"""Which parts a restore brings back: hunks, changes, and files outside the workspace.
 
+Hunks are named with `--hunk`. Each file outside the workspace is agreed to by itself.
 With `--patch` each change is shown, and a person says whether to restore it. The answers are those
 of git: y and n for this change, a and d for the rest of the file, q to leave everything else as it
 is. All chosen changes are one restore, which one `undo` takes back.
@@ -35,7 +36,7 @@ from holdfast.interfaces.cli.diff_view import (
     show_lines,
 )
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.standard_input import agrees, can_ask, typed_line
+from holdfast.interfaces.cli.standard_input import agrees, ask_line, can_ask
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal, visible
 from holdfast.interfaces.cli.wording import count
 
@@ -233,15 +234,7 @@ def _answer(invocation: Invocation, terminal: Terminal, question: str) -> str:
     """One of the letters; the end of the input leaves everything as it is."""
     while True:
         asked = f"{question} [{','.join(_ANSWERS)}]? "
-        typed = ""
-        try:
-            with invocation.waiting():  # from when the question can be seen
-                terminal.err.write(terminal.paint(asked, BOLD, CYAN))
-                terminal.flush()
-                typed = typed_line()
-        finally:
-            if not typed.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on its own line
-                terminal.err.write("\n")
+        typed = ask_line(invocation, terminal.paint(asked, BOLD, CYAN))
         if not typed:
             return "q"
         letter = typed.strip().lower()[:1]

@@ -57,17 +57,25 @@ def agrees(
     invocation: Invocation, question: str, *, cancel_note: str = "nothing was changed"
 ) -> bool:
     """What a person at the terminal says; `cancel_note` is what Ctrl-C reports."""
+    answer = ask_line(invocation, f"{question} [y/N] ", cancel_note)
+    return answer.strip().lower() in ("y", "yes")
+
+
+def ask_line(
+    invocation: Invocation, question: str, cancel_note: str = "nothing was changed"
+) -> str:
+    """The line that a person types; empty at the end of the input."""
     invocation.terminal.flush()
     answer = ""
     try:
         with invocation.waiting(cancel_note):  # from when the question can be seen
-            invocation.terminal.err.write(f"{question} [y/N] ")
+            invocation.terminal.err.write(question)
             invocation.terminal.err.flush()
             answer = typed_line()
     finally:
         if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on a line of its own
             invocation.terminal.err.write("\n")
-    return answer.strip().lower() in ("y", "yes")
+    return answer
 
 
 def can_ask(invocation: Invocation) -> bool:

@@ -1,4 +1,8 @@
-"""`holdfast show`: everything about one checkpoint."""
+"""`holdfast show`: everything about one checkpoint, or with REF:PATH one file as it was.
+
+Of a file, a pipe gets the exact bytes. A terminal gets text with the colours of its language, made
+harmless; what is not text is named.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from holdfast.domain.checkpoints import Checkpoint, Skipped
+from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
@@ -91,11 +95,11 @@ def run(invocation: Invocation) -> int:
             with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast show HEAD:{}"):
                 found = invocation.resolve(opened, wanted)
         except (UnknownReference, NotFound):
-            named = named_file(invocation, opened, wanted) if ":" in wanted else None
+            named = _named_file(invocation, opened, wanted) if ":" in wanted else None
             if named is None:
                 raise
             with opened.contents.explain_deletion(named[:1], "shown"):
-                show_old_file(invocation, opened, *named)
+                _show_old_file(invocation, opened, *named)
             return 0
         entries = opened.contents.entries(found) if invocation.options.files else None
         with opened.contents.explain_deletion((found,), "shown"):
@@ -142,101 +146,78 @@ def _show(
     found: Checkpoint,
     entries: Iterator[tuple[bytes, Entry]] | None,
 ) -> None:
+    """The facts one below the other, the reasoning, what was written about it, and its paths."""
+    terminal = invocation.terminal
     around = opened.conversation.around(found)
-    session = opened.sessions.get(found.session_id)
-    show_sheet(
-        invocation.terminal,
-        found,
-        opened.contents.skipped(found),
-        is_head=_is_head(opened, found),
-        is_approved=_is_approved(opened, found),
-        now=invocation.now,
-        message=around.message,
-        session_title=None if session is None else session.title,
-        components=opened.contents.component_lines(found),
-    )
-    show_annotations(invocation.terminal, around.annotations, invocation.now)
-    if entries is not None:
-        show_entries(invocation.terminal, entries)
-
-
-def show_sheet(
-    terminal: Terminal,
-    found: Checkpoint,
-    skipped: Sequence[Skipped],
-    *,
-    is_head: bool,
-    is_approved: bool,
-    now: datetime,
-    message: Message | None,
-    session_title: str | None = None,
-    components: Sequence[tuple[str, str]] = (),
-) -> None:
-    head = terminal.paint("  HEAD", BOLD, CYAN) if is_head else ""
-    approved = terminal.paint("  approved", BOLD, GREEN) if is_approved else ""
-    _fact(terminal, "checkpoint", terminal.paint(found.id, CYAN) + head + approved)
-    if found.name:
-        _fact(terminal, "name", terminal.paint(visible(found.name), BOLD))
-    when = iso(found.created_at)
-    _fact(
-        terminal, "when", f"{ago(found.created_at, now)} ({when})" if terminal.for_people else when
-    )
-    _fact(terminal, "kind", found.kind.value)
-    known = f'  "{visible(session_title)}"' if session_title else ""
-    _fact(terminal, "session", f"{visible(found.session_id)}{known}")
-    _fact(terminal, "round", str(found.round))
-    _show_position(terminal, found, message)
-    _fact(terminal, "parent", found.parent or "none")
-    if found.restores_from:
-        _fact(terminal, "restores", found.restores_from)
-    if (selected := selection_of(found)) is not None and selected.paths:
-        _fact(terminal, "selected", ", ".join(terminal.path(path) for path in selected.paths))
-    if (sure := given_confidence(found.kind, found.intent.confidence)) is not None:
-        _fact(terminal, "confidence", confidence_mark(terminal, sure))
-    for label, value in (("goal", found.intent.goal_id), ("task", found.intent.task_id)):
+    for label, value in _facts(invocation, opened, found, around.message):
         if value:
-            _fact(terminal, label, visible(value))
-    if found.intent.tags:
-        _fact(terminal, "tags", ", ".join(visible(tag) for tag in found.intent.tags))
-    _fact(terminal, "content", f"{files_words(found)}, {size(found.size_bytes)}")
-    _fact(terminal, "changed", change_words(found.changed))
-    if found.partial:
-        _fact(terminal, "saved", terminal.paint("in part: something could not be read", YELLOW))
-    for name, line in components:
-        _fact(terminal, name, visible(line))
-    if left_out := left_out_words(skipped):
-        _fact(terminal, "left out", left_out)
+            terminal.sentence(f"{terminal.paint(f'{label:<11}', DIM)} {value}", hang=12)
     terminal.line()
-    for line in found.intent.reasoning.splitlines() or [""]:
-        terminal.sentence(f"    {visible(line)}", hang=4)
+    _show_text(terminal, found.intent.reasoning)
     for call in () if found.kind.is_record else found.intent.tool_calls:
         terminal.sentence(f"    {terminal.paint('tool', DIM)} {visible(call_words(call))}")
+    _show_annotations(terminal, around.annotations, invocation.now)
+    if entries is not None:
+        _show_entries(terminal, entries)
 
 
-def _show_position(terminal: Terminal, found: Checkpoint, message: Message | None) -> None:
-    """Where in the conversation it was taken, and for which use of a tool."""
+def _facts(
+    invocation: Invocation, opened: Workspace, found: Checkpoint, message: Message | None
+) -> Iterator[tuple[str, str | None]]:
+    """Each with its label; one that the checkpoint does not have is empty."""
+    terminal, intent = invocation.terminal, found.intent
+    head = terminal.paint("  HEAD", BOLD, CYAN) if _is_head(opened, found) else ""
+    approved = terminal.paint("  approved", BOLD, GREEN) if _is_approved(opened, found) else ""
+    yield "checkpoint", terminal.paint(found.id, CYAN) + head + approved
+    yield "name", terminal.paint(visible(found.name or ""), BOLD)
+    when, past = iso(found.created_at), ago(found.created_at, invocation.now)
+    yield "when", f"{past} ({when})" if terminal.for_people else when
+    yield "kind", found.kind.value
+    session = opened.sessions.get(found.session_id)
+    known = f'  "{visible(session.title)}"' if session is not None and session.title else ""
+    yield "session", f"{visible(found.session_id)}{known}"
+    yield "round", str(found.round)
     if found.message_index is not None:
         said = ""
         if message is not None:
             words = shortened(first_line(message.content), _LONGEST_MESSAGE)
             said = f", {message.role.value}: {visible(words)}"
-        _fact(terminal, "message", f"{found.message_index + 1}{said}")
-    if found.tool_use_id is not None:
-        _fact(terminal, "tool use", visible(found.tool_use_id))
+        yield "message", f"{found.message_index + 1}{said}"
+    yield "tool use", visible(found.tool_use_id or "")
+    yield "parent", found.parent or "none"
+    yield "restores", found.restores_from
+    if (selected := selection_of(found)) is not None:
+        yield "selected", ", ".join(terminal.path(path) for path in selected.paths)
+    if (sure := given_confidence(found.kind, intent.confidence)) is not None:
+        yield "confidence", confidence_mark(terminal, sure)
+    yield "goal", visible(intent.goal_id or "")
+    yield "task", visible(intent.task_id or "")
+    yield "tags", ", ".join(visible(tag) for tag in intent.tags)
+    yield "content", f"{files_words(found)}, {size(found.size_bytes)}"
+    yield "changed", change_words(found.changed)
+    if found.partial:
+        yield "saved", terminal.paint("in part: something could not be read", YELLOW)
+    for name, line in opened.contents.component_lines(found):
+        yield name, visible(line)
+    yield "left out", left_out_words(opened.contents.skipped(found))
 
 
-def show_annotations(terminal: Terminal, notes: Sequence[Annotation], now: datetime) -> None:
+def _show_text(terminal: Terminal, text: str) -> None:
+    for line in text.splitlines() or [""]:
+        terminal.sentence(f"    {visible(line)}", hang=4)
+
+
+def _show_annotations(terminal: Terminal, notes: Sequence[Annotation], now: datetime) -> None:
     for note in notes:
         when = when_words(terminal, moment(note.at_ns), now)
         by = f" by {visible(note.author)}" if note.author else ""
         edited = f", revision {note.revision}" if note.revision > 1 else ""
         terminal.line()
         terminal.line(terminal.paint(f"annotation {note.number}{by}, {when}{edited}", DIM))
-        for line in note.text.splitlines() or [""]:
-            terminal.sentence(f"    {visible(line)}", hang=4)
+        _show_text(terminal, note.text)
 
 
-def show_entries(terminal: Terminal, entries: Iterable[tuple[bytes, Entry]]) -> None:
+def _show_entries(terminal: Terminal, entries: Iterable[tuple[bytes, Entry]]) -> None:
     terminal.line()
     for path, entry in entries:
         terminal.line(_entry(terminal, path, entry))
@@ -252,11 +233,7 @@ def _entry(terminal: Terminal, path: bytes, entry: Entry) -> str:
     return f"{entry.mode:04o} {entry.size:>12} {name}"
 
 
-def _fact(terminal: Terminal, label: str, value: str) -> None:
-    terminal.sentence(f"{terminal.paint(f'{label:<11}', DIM)} {value}", hang=12)
-
-
-def named_file(
+def _named_file(
     invocation: Invocation, opened: Workspace, word: str
 ) -> tuple[Checkpoint, bytes] | None:
     """The checkpoint and the path of `REF:PATH`; None where the word is no such thing."""
@@ -281,7 +258,7 @@ def _path(invocation: Invocation, opened: Workspace, found: Checkpoint, typed: s
     return path
 
 
-def show_old_file(
+def _show_old_file(
     invocation: Invocation, opened: Workspace, found: Checkpoint, path: bytes
 ) -> None:
     contents, terminal = opened.contents, invocation.terminal
@@ -297,22 +274,18 @@ def show_old_file(
         invocation.emit(_file_view(contents, found, path, entry))
     elif isinstance(entry, DirectoryEntry):
         with invocation.paged():
-            show_entries(terminal, contents.entries(found, path))
+            _show_entries(terminal, contents.entries(found, path))
     elif isinstance(entry, SymlinkEntry):
         terminal.line(visible_bytes(entry.target))
     elif isinstance(entry, FileEntry) and not terminal.for_people:
-        _write(terminal, contents, entry)
+        from holdfast.interfaces.cli.long_output import whole_output
+
+        with whole_output(terminal) as write:
+            for piece in contents.read(entry):
+                write(piece)
     elif isinstance(entry, FileEntry):
         with invocation.paged():
             _show_file(terminal, contents, path, entry)
-
-
-def _write(terminal: Terminal, contents: Contents, entry: FileEntry) -> None:
-    from holdfast.interfaces.cli.long_output import whole_output
-
-    with whole_output(terminal) as write:
-        for piece in contents.read(entry):
-            write(piece)
 
 
 def _show_file(terminal: Terminal, contents: Contents, path: bytes, entry: FileEntry) -> None:
