@@ -16,7 +16,7 @@ from holdfast.domain.errors import BudgetReached, BundleRefused
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.story import ActivityKind, NewActivity, Role, Rollback, Stretch
-from holdfast.engine.bundles.frames import TOLD
+from holdfast.engine.bundles.frames import STORY
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress
@@ -252,7 +252,7 @@ def test_a_bundle_whose_messages_do_not_fit_is_refused_whole(
         for number, part in enumerate([*parts, gap]):
             monkeypatch.setattr(exporting, "encode_story", lambda *_, part=part: [part])
             session.export(bundle, replace=True)
-            assert TOLD in bundle.read_bytes()
+            assert STORY in bundle.read_bytes()
             with pytest.raises(BundleRefused):
                 SessionCheckpointer.import_bundle(other, bundle, foreign=True)
             with open_workspace(other, create=True) as opened:

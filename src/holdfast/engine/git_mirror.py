@@ -111,16 +111,18 @@ def mirror_work(vault: Vault, how: str) -> tuple[str, ...]:
     """Bring the mirror up to date: `soon`, which takes a few seconds at most; `everything`, however
     long it takes; or `afresh`, without what was purged. What is worth saying about it."""
     if not vault.settings.mirror:
-        return _turned_off(vault)
+        return _former_mirrors(vault)
     repository, place = vault.open_repository(), mirror_place(vault)
     if how == "afresh":
         made = repository.remake_mirror(vault.workspace, place, History(vault))
-        return (*_told(made), _LEFTOVERS if made.complete else _STILL_THERE)
+        return (*_warnings(made), _LEFTOVERS if made.complete else _STILL_THERE)
     patience_ns = _PATIENCE_NS if how == "soon" else None
-    return _told(repository.mirror(vault.workspace, place, History(vault, patience_ns=patience_ns)))
+    return _warnings(
+        repository.mirror(vault.workspace, place, History(vault, patience_ns=patience_ns))
+    )
 
 
-def _turned_off(vault: Vault) -> tuple[str, ...]:
+def _former_mirrors(vault: Vault) -> tuple[str, ...]:
     """Turning the mirror off leaves its branch where it was."""
     try:
         repository = vault.open_repository()
@@ -130,7 +132,7 @@ def _turned_off(vault: Vault) -> tuple[str, ...]:
     return tuple(f"mirror: {text}" for text in left)
 
 
-def _told(outcome: MirrorOutcome) -> tuple[str, ...]:
+def _warnings(outcome: MirrorOutcome) -> tuple[str, ...]:
     said = outcome.warnings
     if not outcome.complete and not said:
         said = (_BEHIND,)

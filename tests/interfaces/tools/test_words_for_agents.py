@@ -182,7 +182,7 @@ def test_the_phrases_of_notices_are_those_that_the_engine_writes() -> None:
 
 def _notices() -> str:
     conversation = "engine/conversation"
-    files = (f"{conversation}/notices.py", f"{conversation}/notice_text.py", "domain/git/drift.py")
+    files = (f"{conversation}/notices.py", "domain/git/drift.py")
     return "\n".join((SOURCE / name).read_text() for name in files)
 
 

@@ -38,7 +38,7 @@ from holdfast.engine.bundles.frames import (
     OBJECT,
     ORIGIN,
     SESSION,
-    TOLD,
+    STORY,
     FrameWriter,
 )
 from holdfast.engine.bundles.objects import ObjectEncoder
@@ -145,7 +145,7 @@ def _write_story(vault: Vault, selection: Selection, writer: FrameWriter) -> tup
             if annotation.checkpoint_id in chosen
         ]
         for part in encode_story(messages, annotations):
-            writer.frame(TOLD, part)
+            writer.frame(STORY, part)
         counted[0] += vault.story.message_count(session.id) if selection.whole else 0
         counted[1] += len(annotations)
     return counted[0], counted[1]

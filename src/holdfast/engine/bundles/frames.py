@@ -25,7 +25,7 @@ from holdfast.ports.filesystem import Filesystem, write_all
 MAGIC = b"HFBUNDLE"
 VERSION = 1
 ORIGIN, SESSION, CHECKPOINT, OBJECT, DONE = b"BNDL", b"SESS", b"CKPT", b"OBJT", b"DONE"
-TOLD = b"told"
+STORY = b"told"
 """What was said around the checkpoints; readers from before it pass over it."""
 
 LARGEST_OBJECT_BYTES = 64 << 20
@@ -35,14 +35,14 @@ LARGEST_ROW_BYTES = 8 << 20
 LARGEST_MANIFEST_BYTES = 128 << 20
 """All frames before the objects together: they are kept in memory while a bundle is read."""
 
-_ORDER = (ORIGIN, SESSION, CHECKPOINT, OBJECT, TOLD, DONE)
+_ORDER = (ORIGIN, SESSION, CHECKPOINT, OBJECT, STORY, DONE)
 _OBJECT_OVERHEAD_BYTES = 1 << 10
 _LARGEST = {
     ORIGIN: 1 << 20,
     SESSION: LARGEST_ROW_BYTES,
     CHECKPOINT: LARGEST_ROW_BYTES,
     OBJECT: LARGEST_OBJECT_BYTES + _OBJECT_OVERHEAD_BYTES,
-    TOLD: 32 << 20,
+    STORY: 32 << 20,
     DONE: 32,
 }
 _HEADER = struct.Struct("<8sHH")
@@ -127,7 +127,7 @@ class FrameReader:
             if tag == DONE:
                 self._end(body, digest, position + length)
                 return
-            manifest_bytes += 0 if tag in (OBJECT, TOLD) else length
+            manifest_bytes += 0 if tag in (OBJECT, STORY) else length
             if manifest_bytes > LARGEST_MANIFEST_BYTES:
                 raise refused("it lists more checkpoints than can be taken in at once")
             digest.update(head)

@@ -77,8 +77,8 @@ def import_bundle(
     ) as bundle:
         with vault.lock.hold(looking=request.dry_run):
             plan = place(vault, bundle, request.as_session)
-            if bundle.told_bytes:
-                require_room(vault, bundle.told_bytes)
+            if bundle.story_bytes:
+                require_room(vault, bundle.story_bytes)
             stored_bytes = 0
             if plan.rows and not request.dry_run:
                 _forget_damaged(vault, bundle)

@@ -39,7 +39,7 @@ from holdfast.engine.bundles.frames import (
     CHECKPOINT,
     OBJECT,
     SESSION,
-    TOLD,
+    STORY,
     FrameReader,
     refused,
 )
@@ -64,7 +64,7 @@ class VerifiedBundle:
     origin: Origin
     sessions: tuple[Session, ...]
     rounds: Mapping[SessionId, tuple[Round, ...]]
-    told_bytes: int
+    story_bytes: int
 
     @property
     def file_bytes(self) -> int:
@@ -76,9 +76,9 @@ class VerifiedBundle:
 
     def story(self) -> Iterator[BundledStory]:
         """What was said around the checkpoints, part by part."""
-        if self.told_bytes:
+        if self.story_bytes:
             for frame in self._reader.frames():
-                if frame.tag == TOLD:
+                if frame.tag == STORY:
                     yield decode_story(frame.body)
 
     def digests(self) -> Iterator[Digest]:
@@ -147,7 +147,7 @@ def _verify(
     manifest = _Manifest(origin)
     inventory = Inventory()
     decoder = ObjectDecoder(reader, inventory.place_of, most_bytes=most_bytes)
-    content_bytes = told_bytes = 0
+    content_bytes = story_bytes = 0
     for frame in frames:
         if frame.tag == SESSION:
             session = _decoded(decode_session, frame.body)
@@ -162,8 +162,8 @@ def _verify(
                 raise refused("it holds more than it says")
             with _as_refusal():
                 inventory.add(role, record.digest, data, place=frame.offset)
-        elif frame.tag == TOLD:
-            told_bytes += len(frame.body)
+        elif frame.tag == STORY:
+            story_bytes += len(frame.body)
             manifest.require_fitting(_decoded(decode_story, frame.body))
     if (len(inventory), content_bytes) != (origin.objects, origin.content_bytes):
         raise refused("it holds less than it says")
@@ -184,7 +184,7 @@ def _verify(
         origin,
         tuple(manifest.sessions.values()),
         manifest.rounds,
-        told_bytes,
+        story_bytes,
     )
 
 

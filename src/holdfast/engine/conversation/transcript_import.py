@@ -73,7 +73,7 @@ def import_transcript(
             if recorded is None:
                 whole = begun is None or reading.restarted
                 recorded = _without_source(story, session_id) if whole else []
-            if _took(recorded, message):
+            if _was_recorded(recorded, message):
                 continue
             batch.append(_shortened(message, vault.clock.now_ns()))
             size += _size(batch[-1])
@@ -101,7 +101,7 @@ def _without_source(story: Story, session_id: SessionId) -> list[Message]:
     return [each for each in said if each.role is Role.USER and each.source_key is None]
 
 
-def _took(recorded: list[Message], message: TranscriptMessage) -> bool:
+def _was_recorded(recorded: list[Message], message: TranscriptMessage) -> bool:
     """Whether a message of the transcript is one of those, which is then not looked for again. A
     hook records it when the save before it is done, so somewhat later than the agent."""
     for number, known in enumerate(recorded):

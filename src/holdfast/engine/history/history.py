@@ -68,7 +68,7 @@ def head_checkpoint(vault: Vault, session_id: SessionId | None) -> Checkpoint | 
     return None if current is None else _of_session(vault, current)
 
 
-def stands_alone(record: Checkpoint) -> bool:
+def has_lost_target(record: Checkpoint) -> bool:
     """A restore record whose target was deleted is the only one left with that state. After a
     restore of some paths HEAD stays where it was, whatever became of the target."""
     gone = record.kind is Kind.RESTORE and record.restores_from is None
@@ -80,7 +80,7 @@ def _of_session(vault: Vault, session_id: SessionId) -> Checkpoint | None:
     if session is None or session.head is None:
         return None
     at = vault.catalog.checkpoint(session_id, session.head)
-    while at is not None and at.kind.is_record and not stands_alone(at):
+    while at is not None and at.kind.is_record and not has_lost_target(at):
         at = vault.catalog.checkpoint(session_id, at.parent)
     return at
 

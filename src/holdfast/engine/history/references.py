@@ -29,7 +29,7 @@ from holdfast.domain.references import (
     parse_reference,
 )
 from holdfast.domain.sessions import Session
-from holdfast.engine.history.history import head_checkpoint, stands_alone
+from holdfast.engine.history.history import has_lost_target, head_checkpoint
 from holdfast.engine.vault import Vault
 
 _MOST_CANDIDATES = 10
@@ -138,7 +138,7 @@ def _parent(vault: Vault, checkpoint: Checkpoint) -> Checkpoint | None:
     at: Checkpoint | None = checkpoint
     while at is not None and at.parent is not None:
         at = vault.catalog.checkpoint(at.session_id, at.parent)
-        if at is not None and (not at.kind.is_record or stands_alone(at)):
+        if at is not None and (not at.kind.is_record or has_lost_target(at)):
             return at
     return None
 

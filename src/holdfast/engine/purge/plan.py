@@ -26,7 +26,7 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.domain.wording import count_words
 from holdfast.engine.purge.contents import ComponentFiles, Contents, is_absolute
-from holdfast.engine.purge.holders import find_holders, purged_content
+from holdfast.engine.purge.proof import find_holders, purged_content
 from holdfast.engine.purge.story_texts import quoted_in, story_parts
 from holdfast.engine.restore.plan import read_report, require_paths
 from holdfast.engine.restore.records import described_by_id
@@ -301,9 +301,7 @@ class _Planner:
         self, removals: dict[CheckpointId, tuple[bytes, ...]], elsewhere: tuple[bytes, ...]
     ) -> tuple[list[str], str]:
         if elsewhere and not self.request.keep_shared:
-            return [
-                f"the same content also lies at {_some(elsewhere)}"
-            ], "remove it there too with --everywhere, or leave it there with --keep-shared"
+            return [f"the same content also lies at {_some(elsewhere)}"], _SHARED_HINT
         approved = [] if self.request.force else self._approved_with(removals)
         return approved, _APPROVED_HINT if approved else ""
 
@@ -379,6 +377,7 @@ class _Planner:
         )
 
 
+_SHARED_HINT = "remove it there too with --everywhere, or leave it there with --keep-shared"
 _FORCE_HINT = "insist with --force"
 _APPROVED_GONE_HINT = (
     "insist with --force: holdfast reset then goes back to what was approved before it, or to the "

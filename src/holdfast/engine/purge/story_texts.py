@@ -82,14 +82,14 @@ def _count(
     vault: Vault, is_there: Callable[[str], bool], without: Sequence[bytes] = ()
 ) -> Mapping[str, int]:
     found = Counter[str]()
-    for kind, texts in _said(vault, without):
+    for kind, texts in _texts(vault, without):
         found[kind] += any(map(is_there, texts))
     return +found
 
 
-def _said(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterable[str]]]:
+def _texts(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterable[str]]]:
     if vault.has_story():
-        yield from _told(vault, without)
+        yield from _story_texts(vault, without)
     for checkpoint in vault.catalog.roots():
         yield "checkpoints", list(_strings(checkpoint.intent.to_dict()))
     for session in vault.catalog.sessions():
@@ -98,7 +98,7 @@ def _said(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterabl
         yield "notes", [operation.note or ""]
 
 
-def _told(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterable[str]]]:
+def _story_texts(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterable[str]]]:
     for _, message in _paged(vault.story.messages_after, lambda row: row[0]):
         calls = _strings([c if isinstance(c, str) else dict(c) for c in message.tool_calls])
         yield "messages", [message.content, *calls]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection, Container
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 
 from holdfast.domain.checkpoints import (
@@ -79,6 +79,10 @@ class ContentFindings:
 def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
     """Called with the store's lock held; changes nothing."""
     unreadable = vault.objects.unreadable()
+
+    def unheld(digest: Digest) -> bool:
+        return digest in unreadable or not vault.objects.contains(digest)
+
     checkpoints = list(vault.catalog.roots())
     lost = set(unreadable)
     found: dict[Digest, bytes] | None = None
@@ -88,7 +92,7 @@ def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
         damaged = [d for c in checkpoints if (d := after.damage_of(c)) is not None]
         lost |= after.lost
         if found is None:
-            found = _in_workspace(vault, _Unheld(vault, unreadable)) if lost else {}
+            found = _in_workspace(vault, unheld) if lost else {}
         if len(present) == len(lost & found.keys()):
             break
         # A directory or a list of chunks that is there again names more that may be lost.
@@ -124,28 +128,18 @@ def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
         vault.journal.quarantine(occasion)
 
 
-class _Unheld:
-    """Every object that the store cannot give."""
-
-    def __init__(self, vault: Vault, unreadable: Collection[Digest]) -> None:
-        self._vault = vault
-        self._unreadable = unreadable
-
-    def __contains__(self, digest: object) -> bool:
-        assert isinstance(digest, bytes)
-        return digest in self._unreadable or not self._vault.objects.contains(Digest(digest))
-
-
 class _Collecting:
     """A writer that takes only what is wanted; into the store, or nowhere."""
 
-    def __init__(self, wanted: Container[Digest], writer: ObjectWriter | None = None) -> None:
+    def __init__(
+        self, wanted: Callable[[Digest], bool], writer: ObjectWriter | None = None
+    ) -> None:
         self._wanted = wanted
         self._writer = writer
         self.found: dict[Digest, bytes] = {}
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
-        if digest not in self._wanted:
+        if not self._wanted(digest):
             return False
         self.found[digest] = data if data.startswith((_TREE, _CHUNK_LIST)) else b""
         return self._writer.add(digest, data) if self._writer is not None else False
@@ -158,7 +152,7 @@ class _Collecting:
 
 
 def _in_workspace(
-    vault: Vault, lost: Container[Digest], writer: ObjectWriter | None = None
+    vault: Vault, lost: Callable[[Digest], bool], writer: ObjectWriter | None = None
 ) -> dict[Digest, bytes]:
     """Lost objects that a look at every file of the workspace finds again."""
     collecting = _Collecting(lost, writer)
@@ -179,7 +173,7 @@ def _heal(vault: Vault, found: ContentFindings) -> None:
     held = [digest for digest in found.healable if vault.objects.contains(digest)]
     vault.objects.forget(held)
     with object_batch(vault.objects) as writer:
-        _in_workspace(vault, found.healable, writer)
+        _in_workspace(vault, found.healable.__contains__, writer)
 
 
 def _unnamed(vault: Vault, named: set[Digest]) -> list[UnnamedState]:

@@ -124,7 +124,7 @@ def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
     What may not go any more, because its session is at work again for example, stays."""
     before = vault.space.size_bytes()
     agreed = {one.id for one in checkpoints}
-    groups = _that_may_go(vault, list(vault.catalog.roots()), chosen_too=True)
+    groups = _evictable(vault, list(vault.catalog.roots()), chosen_too=True)
     going = [one for group in groups for one in group if one.id in agreed]
     drop(vault, [Decision(one, keep=False, reason=REASON) for one in going])
     _collect(vault, 0)
@@ -134,7 +134,7 @@ def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
 def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> list[Checkpoint]:
     """The checkpoints that go to free so many bytes, or all that may if that is not enough."""
     checkpoints = list(vault.catalog.roots())
-    automatic, ended = _that_may_go(vault, checkpoints, chosen_too=chosen_too)
+    automatic, ended = _evictable(vault, checkpoints, chosen_too=chosen_too)
     going = {one.id for one in (*automatic, *ended)}
     if not going:
         return []
@@ -158,12 +158,12 @@ def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> lis
     return order
 
 
-def _that_may_go(
+def _evictable(
     vault: Vault, checkpoints: Sequence[Checkpoint], *, chosen_too: bool
 ) -> tuple[list[Checkpoint], list[Checkpoint]]:
     """Automatic checkpoints, and what else ended sessions hold, those in the order of going."""
     recent, ended = recent_sessions(vault, vault.clock.now_ns()), _ended(vault)
-    by_people, held = _only_by_a_person(vault), protection_reasons(vault)
+    by_people, held = _kept_for_people(vault), protection_reasons(vault)
     newest = max(checkpoints, key=lambda one: one.sequence, default=None)
     automatic: list[Checkpoint] = []
     last: list[Checkpoint] = []
@@ -198,7 +198,7 @@ def _ended(vault: Vault) -> dict[SessionId, int]:
     return found
 
 
-def _only_by_a_person(vault: Vault) -> set[CheckpointId]:
+def _kept_for_people(vault: Vault) -> set[CheckpointId]:
     """Approved and annotated states, and what an edit that has not ended goes back to."""
     kept = {*annotated(vault), *open_edits(vault)}
     for session in vault.catalog.sessions():

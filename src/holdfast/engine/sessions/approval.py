@@ -91,7 +91,7 @@ class ResetOutcome:
 def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
     """From what is recorded alone, which is quick; with a scan of the workspace, exactly."""
     session = _required(vault, session_id)
-    past = _rounds(vault, session)
+    past = rounds_in(vault, session_id)
     base = _base(vault, session)
     head = vault.catalog.checkpoint(session.id, session.head)
     merged = [r for r in past if r.approved is not None]
@@ -103,13 +103,11 @@ def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> A
         base.id if base else None,
         session.approved,
         merged[-1].ended_at_ns if merged else None,
-        None if scan is None else _is_unsaved(vault, head, scan),
+        # The workspace may be at a checkpoint of another session, which has all that is there.
+        None
+        if scan is None
+        else _differs(vault, head, scan) and _differs(vault, head_checkpoint(vault, None), scan),
     )
-
-
-def _is_unsaved(vault: Vault, head: Checkpoint | None, scan: Scan) -> bool:
-    """The workspace may be at a checkpoint of another session, which has all that is there."""
-    return _differs(vault, head, scan) and _differs(vault, head_checkpoint(vault, None), scan)
 
 
 def _differs(vault: Vault, checkpoint: Checkpoint | None, scan: Scan) -> bool:
@@ -126,15 +124,9 @@ def _differs(vault: Vault, checkpoint: Checkpoint | None, scan: Scan) -> bool:
 
 def rounds_in(vault: Vault, session_id: SessionId) -> list[Round]:
     """All rounds of a session, oldest first; the last one is active."""
-    return _rounds(vault, _required(vault, session_id))
-
-
-def _rounds(vault: Vault, session: Session) -> list[Round]:
-    return rounds_of(
-        session.created_at_ns,
-        session.round,
-        vault.catalog.operations(session.id, kinds=tuple(ENDED_BY)),
-    )
+    session = _required(vault, session_id)
+    endings = vault.catalog.operations(session.id, kinds=tuple(ENDED_BY))
+    return rounds_of(session.created_at_ns, session.round, endings)
 
 
 def approve(
