@@ -211,6 +211,10 @@ class BestEffortStory:
             self.trouble = error.message
             return ()
 
+    def generation(self) -> str:
+        """Another text when the story was made anew; empty without one."""
+        return "".join(self(lambda story: (story.generation(),)))
+
     def message(self, session_id: SessionId, index: int) -> Message | None:
         found = self(lambda story: story.messages(session_id, first=index, limit=1))
         return found[0] if found and found[0].index == index else None

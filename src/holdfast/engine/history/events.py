@@ -52,7 +52,7 @@ def record_events(vault: Vault) -> None:
     """Bring the stream up to date; `Busy` where somebody else does that and does not end."""
     for attempt in range(_TRIES):
         try:
-            while _take_in_some(vault):
+            while _record_batch(vault):
                 pass
         except EventsLost:
             if attempt == _TRIES - 1:
@@ -61,7 +61,7 @@ def record_events(vault: Vault) -> None:
             return
 
 
-def _take_in_some(vault: Vault) -> bool:
+def _record_batch(vault: Vault) -> bool:
     """Whether there may be more."""
     log = vault.events
     if _Batch(vault, log.cursors()).is_empty():
@@ -77,7 +77,7 @@ class _Batch:
 
     def __init__(self, vault: Vault, cursors: EventCursors) -> None:
         self._vault = vault
-        self._told = BestEffortStory(vault)
+        self._story = BestEffortStory(vault)
         self._known = cursors
         self._now_ns = vault.clock.now_ns()
         self.cursors = cursors
@@ -105,18 +105,18 @@ class _Batch:
         return [of_operation(operation) for operation in found]
 
     def _of_story(self) -> Iterator[list[NewEvent]]:
-        generation = "".join(self._told(lambda story: (story.generation(),)))
+        generation = self._story.generation()
         if generation != self._known.story:
             # Rows may have other numbers now; what was told is not repeated.
             self._known = replace(self._known, message=0, annotation=0, activity=0, open_edits=())
             self.cursors = replace(self.cursors, story=generation)
         known = self._known
-        messages = self._told(lambda story: story.messages_after(known.message, _AT_ONCE))
-        notes = self._told(lambda story: story.annotations_after(known.annotation, _AT_ONCE))
-        begun = self._told(lambda story: story.activities_after(known.activity, _AT_ONCE))
+        messages = self._story(lambda story: story.messages_after(known.message, _AT_ONCE))
+        notes = self._story(lambda story: story.annotations_after(known.annotation, _AT_ONCE))
+        begun = self._story(lambda story: story.activities_after(known.activity, _AT_ONCE))
         for found in (messages, notes, begun):
             self._reached(found)
-        opened_before = self._told(
+        opened_before = self._story(
             lambda story: [story.activity(number) for number in known.open_edits]
         )
         edits = [edit for edit in opened_before if edit is not None] + [*begun]

@@ -2,7 +2,7 @@
 
 Checkpoints and messages are read a chunk at a time while the page is made, so that it costs what
 stands on it; annotations, activities and restores, which are few, are read whole.
-A story that cannot be read costs what it would have told, and the page says so.
+When the story cannot be read, its events are missing, and the page says so.
 
     workspace: a page of each session → always the newest event of all → the first `limit` of them
     lanes: each session has its own, beside those of the sessions that stand above it
@@ -58,11 +58,11 @@ def timeline(
     session = vault.catalog.session(session_id)
     if session is None:
         return Timeline(())
-    told = BestEffortStory(vault)
+    story = BestEffortStory(vault)
     rounds = rounds_in(vault, session_id)
     restores = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
-    notes = told(lambda story: story.annotations(session_id))
-    done = told(lambda story: story.activities(session_id))
+    notes = story(lambda story: story.annotations(session_id))
+    done = story(lambda story: story.activities(session_id))
     sources = Sources(
         _outlines(vault, session_id, cursor.checkpoint, limit),
         [
@@ -70,7 +70,7 @@ def timeline(
             for one in reversed(rounds)
             if one.status is RoundStatus.MERGED and one.number < cursor.approval
         ],
-        _messages(told, session_id, cursor.message, limit) if messages else (),
+        _messages(story, session_id, cursor.message, limit) if messages else (),
         sorted(
             (note for note in notes if note.sequence < cursor.annotation),
             key=lambda note: -note.sequence,
@@ -87,9 +87,9 @@ def timeline(
         approved=session.approved,
         rounds=rounds,
     )
-    if told.trouble is None:
+    if story.trouble is None:
         return page
-    return replace(page, warnings=(f"messages and annotations are missing: {told.trouble}",))
+    return replace(page, warnings=(f"messages and annotations are missing: {story.trouble}",))
 
 
 def _outlines(vault: Vault, session_id: SessionId, before: int, limit: int) -> Iterator[Outline]:
@@ -103,16 +103,16 @@ def _outlines(vault: Vault, session_id: SessionId, before: int, limit: int) -> I
 
 
 def _messages(
-    told: BestEffortStory, session_id: SessionId, before: int, limit: int
+    story: BestEffortStory, session_id: SessionId, before: int, limit: int
 ) -> Iterator[Message]:
     """Newest first."""
-    counted = told(lambda story: (story.message_count(session_id),))
+    counted = story(lambda story: (story.message_count(session_id),))
     end = min(before, *counted) if counted else 0
     for size in _chunks(limit):
         first = max(end - size, 0)
         if first == end:
             return
-        found = told(partial(_stretch, session_id=session_id, first=first, limit=end - first))
+        found = story(partial(_stretch, session_id=session_id, first=first, limit=end - first))
         yield from reversed(found)
         end = first
 
@@ -132,7 +132,7 @@ def _chunks(limit: int) -> Iterator[int]:
 
 
 _NEWEST = ""
-"""The place of a session of which nothing was told yet."""
+"""The place of a session of which nothing was shown yet."""
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ def _goes_on(strand: _Strand) -> bool:
 
 
 def _next(vault: Vault, strand: _Strand, messages: bool) -> str | None:
-    """Where the session goes on; None when all of it was told."""
+    """Where the session goes on; None when all of it was shown."""
     if strand.taken == len(strand.page.events):
         return strand.page.next
     if not strand.taken:

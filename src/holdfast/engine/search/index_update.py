@@ -158,7 +158,7 @@ class _Indexer:
         self._messages_at_once = 4 * _FEWEST_MESSAGES
         self._taken = 0
         self._has_annotations = False
-        self._told = BestEffortStory(vault)
+        self._story = BestEffortStory(vault)
 
     def run(self) -> CatchUp:
         index = self._vault.search
@@ -166,7 +166,7 @@ class _Indexer:
             with index.exclusive():
                 batch = self._next_batch(self._valid(index.cursors()))
                 index.take_in(batch)
-            self._tell(batch)
+            self._report_progress(batch)
             if self._is_late():
                 return self._outcome(self._is_current(index.cursors()))
         return self._outcome(True)
@@ -181,9 +181,9 @@ class _Indexer:
         return deadline_ns is not None and self._vault.clock.monotonic_ns() >= deadline_ns
 
     def _outcome(self, complete: bool) -> CatchUp:
-        if self._told.trouble is None:
+        if self._story.trouble is None:
             return CatchUp(complete)
-        return CatchUp(False, (f"messages could not be searched: {self._told.trouble}",))
+        return CatchUp(False, (f"messages could not be searched: {self._story.trouble}",))
 
     def _is_current(self, cursors: Cursors) -> bool:
         newest = self._vault.catalog.newest_operation()
@@ -201,11 +201,13 @@ class _Indexer:
     def _same_story(self, cursors: Cursors) -> bool:
         """Whether numbers still mean what was read: a story made anew counts from one again."""
         untold = (cursors.message, cursors.annotation) == (0, 0)
-        return untold or self._generation() == cursors.story or self._told.trouble is not None
+        return (
+            untold or self._story.generation() == cursors.story or self._story.trouble is not None
+        )
 
     def _valid(self, cursors: Cursors) -> Cursors:
         """Where to read on; from the beginning if what was read is not what there is now."""
-        generation = self._generation()
+        generation = self._story.generation()
         fresh = cursors == Cursors()
         if not fresh and self._same_log(cursors):
             untold = (cursors.message, cursors.annotation) == (0, 0)
@@ -273,18 +275,15 @@ class _Indexer:
         ]
 
     def _notes(self, checkpoint: Checkpoint) -> Sequence[Annotation]:
-        return self._told.notes(checkpoint) if self._has_annotations else ()
+        return self._story.notes(checkpoint) if self._has_annotations else ()
 
     def _new_messages(self, cursors: Cursors, limit: int) -> Sequence[tuple[int, Message]]:
-        return self._told(lambda story: story.messages_after(cursors.message, limit))
+        return self._story(lambda story: story.messages_after(cursors.message, limit))
 
     def _new_annotations(self, cursors: Cursors, limit: int) -> Sequence[Annotation]:
-        found = self._told(lambda story: story.annotations_after(cursors.annotation, limit))
+        found = self._story(lambda story: story.annotations_after(cursors.annotation, limit))
         self._has_annotations |= bool(found) or cursors.annotation > 0
         return found
-
-    def _generation(self) -> str:
-        return "".join(self._told(lambda story: (story.generation(),)))
 
     def _adapt(self, messages: Sequence[tuple[int, Message]]) -> None:
         """Long messages are read a few at a time."""
@@ -293,6 +292,6 @@ class _Indexer:
             wanted = _BATCH_CHARACTERS // average
             self._messages_at_once = max(_FEWEST_MESSAGES, min(wanted, _MOST_MESSAGES))
 
-    def _tell(self, batch: IndexBatch) -> None:
+    def _report_progress(self, batch: IndexBatch) -> None:
         self._taken += len(batch.checkpoints) + len(batch.messages)
         self._vault.progress.advance("texts indexed", self._taken, None)

@@ -84,19 +84,19 @@ def _not_farther(back_to_ns: int) -> str:
 
 def _hits(vault: Vault, query: SearchQuery, found: Sequence[Found]) -> Iterator[Hit]:
     """One for each moment, in the order of its best match."""
-    told = BestEffortStory(vault)
+    story = BestEffortStory(vault)
     moments: dict[tuple[SessionId, CheckpointId | int | None], list[Found]] = {}
     for one in found:
         key = one.checkpoint_id or one.message_index
         moments.setdefault((one.session_id, key), []).append(one)
     for members in moments.values():
-        hit = _hit(vault, told, query, members)
+        hit = _hit(vault, story, query, members)
         if hit is not None:
             yield hit
 
 
 def _hit(
-    vault: Vault, told: BestEffortStory, query: SearchQuery, members: Sequence[Found]
+    vault: Vault, story: BestEffortStory, query: SearchQuery, members: Sequence[Found]
 ) -> Hit | None:
     best = members[0]
     checkpoint = vault.catalog.checkpoint(best.session_id, best.checkpoint_id)
@@ -104,12 +104,12 @@ def _hit(
     exists = False
     for one in members:
         if one.message_index is not None:
-            message = told.message(one.session_id, one.message_index)
+            message = story.message(one.session_id, one.message_index)
             exists |= message is not None
             matches += _in_message(message, query) if message is not None else []
         elif checkpoint is not None:
             exists = True
-            notes = told.notes(checkpoint)
+            notes = story.notes(checkpoint)
             matches += _in_checkpoint(vault, checkpoint, notes, query, one.fields)
     if not exists:
         return None

@@ -41,8 +41,6 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import dataclass
 
-_CERTAIN = 1.0
-
 
 @dataclass(frozen=True, slots=True)
 class ApprovalStatus:
@@ -138,7 +136,7 @@ def approve(
     session = require_open_session(vault, session_id) or _required(vault, session_id)
     this_round = round_name(session.round)
     title = round_title(this_round)
-    intent = make_intent(message or f"Approved {title}", confidence=_CERTAIN)
+    intent = make_intent(message or f"Approved {title}", confidence=1.0)
     saved = save_tree(vault, scanner)
     identifier = CheckpointId(vault.ids.new_id())
     head = vault.catalog.checkpoint(session.id, session.head)

@@ -41,10 +41,10 @@ _MOST_BETWEEN = 1_000
 class Causes:
     """Tells what was done; whatever it reads of log and story it reads once."""
 
-    def __init__(self, vault: Vault, session_id: SessionId, told: BestEffortStory) -> None:
+    def __init__(self, vault: Vault, session_id: SessionId, story: BestEffortStory) -> None:
         self._vault = vault
         self._session_id = session_id
-        self.told = told
+        self.story = story
         self._made_after: dict[CheckpointId, CheckpointId | None] | None = None
         self._activities: Sequence[Activity] | None = None
 
@@ -126,7 +126,7 @@ class Causes:
             return None
         end = first.message_index + 1
         begin = max(before.message_index or 0, end - _MOST_MESSAGES, 0)
-        between = self.told(
+        between = self.story(
             lambda story: story.messages(first.session_id, first=begin, limit=end - begin)
         )
         to_come = first.tool_use_id if _is_before_a_call(first) else None
@@ -146,7 +146,7 @@ class Causes:
     def _activity(self, before: Checkpoint, path: bytes) -> Activity | None:
         """The last attempt, or edit of this file, that was begun on a checkpoint."""
         if self._activities is None:
-            self._activities = self.told(lambda story: story.activities(self._session_id))
+            self._activities = self.story(lambda story: story.activities(self._session_id))
         begun = [one for one in self._activities if one.checkpoint == before.id]
         fitting = [one for one in begun if not one.paths or path in one.paths]
         return fitting[-1] if fitting else None
@@ -154,14 +154,14 @@ class Causes:
     def _message(self, checkpoint: Checkpoint) -> Message | None:
         if checkpoint.message_index is None:
             return None
-        return self.told.message(checkpoint.session_id, checkpoint.message_index)
+        return self.story.message(checkpoint.session_id, checkpoint.message_index)
 
     def _with_messages(self, origin: LineOrigin, message: Message | None) -> LineOrigin:
         """With the message, and with the last one of the person up to it."""
         prompt = message
         if message is not None and message.role is not Role.USER:
             begin = max(message.index - _EARLIER_MESSAGES, 0)
-            earlier = self.told(
+            earlier = self.story(
                 lambda story: story.messages(
                     message.session_id, first=begin, limit=message.index - begin
                 )

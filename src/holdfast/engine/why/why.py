@@ -226,7 +226,7 @@ class _Explained:
         self._session_id = session_id
         self._versions = versions
         self._found = found
-        self._told = BestEffortStory(vault)
+        self._story = BestEffortStory(vault)
         self._causes_of: dict[SessionId, Causes] = {}
         self._concurrent = ConcurrentCalls(vault)
         self._origins: dict[tuple[object, ...], LineOrigin] = {}
@@ -240,8 +240,8 @@ class _Explained:
         said = []
         if any(version.key in self._found.ended for version in self._found.origins.values()):
             said.append("some lines are older than what was looked at")
-        if self._told.trouble is not None:
-            said.append(f"messages are missing: {self._told.trouble}")
+        if self._story.trouble is not None:
+            said.append(f"messages are missing: {self._story.trouble}")
         return said
 
     def _origin(self, version: FileVersion) -> LineOrigin:
@@ -287,5 +287,5 @@ class _Explained:
 
     def _causes(self, session_id: SessionId) -> Causes:
         if session_id not in self._causes_of:
-            self._causes_of[session_id] = Causes(self._vault, session_id, self._told)
+            self._causes_of[session_id] = Causes(self._vault, session_id, self._story)
         return self._causes_of[session_id]
