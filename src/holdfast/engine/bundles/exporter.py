@@ -20,12 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.domain.bundles.inventory import Inventory
-from holdfast.domain.bundles.rows import (
-    Origin,
-    encode_checkpoint,
-    encode_origin,
-    encode_session,
-)
+from holdfast.domain.bundles.rows import Origin, encode_checkpoint, encode_origin, encode_session
 from holdfast.domain.bundles.story import encode_rounds, encode_story
 from holdfast.domain.errors import HoldfastError, NoSpace, Refused, StoreDamaged, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId

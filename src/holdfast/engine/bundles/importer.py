@@ -16,11 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.domain.bundles.rows import Origin
-from holdfast.domain.errors import (
-    BudgetReached,
-    ForeignBundle,
-    NoSpace,
-)
+from holdfast.domain.errors import BudgetReached, ForeignBundle, NoSpace
 from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Round, RoundStatus

@@ -27,12 +27,7 @@ from holdfast.domain.object_records import (
 )
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.bundles.frames import LARGEST_OBJECT_BYTES, FrameReader, refused
-from holdfast.values.compression import (
-    Codec,
-    compress,
-    compress_against,
-    decompress,
-)
+from holdfast.values.compression import Codec, compress, compress_against, decompress
 
 MOST_TIMES_THE_BUDGET = 64
 """A bundle may unpack to this many times the store's budget: far more than stays after

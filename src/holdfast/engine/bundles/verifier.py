@@ -35,14 +35,7 @@ from holdfast.domain.errors import BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.sessions import Round, Session
 from holdfast.domain.trees.objects import decode_chunk_list
-from holdfast.engine.bundles.frames import (
-    CHECKPOINT,
-    OBJECT,
-    SESSION,
-    STORY,
-    FrameReader,
-    refused,
-)
+from holdfast.engine.bundles.frames import CHECKPOINT, OBJECT, SESSION, STORY, FrameReader, refused
 from holdfast.engine.bundles.objects import ObjectDecoder, require_bounded
 from holdfast.engine.stored_objects import Item
 from holdfast.ports.filesystem import Filesystem

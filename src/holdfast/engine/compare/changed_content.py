@@ -12,16 +12,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import ContentChanged, ObjectDamaged, ObjectMissing
 from holdfast.domain.paths import basename, parent, to_text
-from holdfast.domain.trees.changes import (
-    Change,
-)
+from holdfast.domain.trees.changes import Change
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.engine.compare.content_diff import (
-    BytesContent,
-    Content,
-    ContentDiff,
-    compare_content,
-)
+from holdfast.engine.compare.content_diff import BytesContent, Content, ContentDiff, compare_content
 from holdfast.engine.compare.tree_diff import IgnoredContent
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.stored_objects import read_content

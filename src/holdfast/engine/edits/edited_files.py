@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.domain.paths import (
-    MARKER_DIRECTORY,
-    basename,
-    from_text,
-    is_within,
-    parent,
-    to_text,
-)
+from holdfast.domain.paths import MARKER_DIRECTORY, basename, from_text, is_within, parent, to_text
 from holdfast.domain.trees.entries import (
     MODE_MASK,
     DirectoryEntry,

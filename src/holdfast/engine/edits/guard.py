@@ -26,9 +26,7 @@ from holdfast.domain.errors import HoldfastError, NotFound, Refused
 from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.paths import (
-    to_text,
-)
+from holdfast.domain.paths import to_text
 from holdfast.domain.story import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.trees.entries import Entry
 from holdfast.engine.conversation.conversation import require_room

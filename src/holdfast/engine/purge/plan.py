@@ -10,7 +10,6 @@ another path is found and named; nothing is removed before the caller has said w
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.purges import Holder, Purged, count_in_words
 from holdfast.domain.retention import APPROVED
-from holdfast.domain.trees.changes import ChangeType, replace_entries, tree_changes, visible_changes
+from holdfast.domain.trees.changes import replace_entries
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.domain.wording import count_words
@@ -32,6 +31,8 @@ from holdfast.engine.restore.plan import read_report, require_paths
 from holdfast.engine.restore.records import described_by_id
 from holdfast.engine.retention.cleanup import mark
 from holdfast.engine.retention.protection import protection_reasons
+from holdfast.engine.save.save import count_tree_changes
+from holdfast.engine.save.workspace_tree import encode_report
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
@@ -280,9 +281,7 @@ class _Planner:
     def _report(self, checkpoint: Checkpoint, paths: list[bytes]) -> Digest:
         """What the checkpoint left out, with these paths; a restore then leaves them alone."""
         kept = [s for s in read_report(self.vault, checkpoint) if s.path not in paths]
-        rows = [*kept, *(Skipped(path, SkipReason.PURGED) for path in paths)]
-        listed = [[to_text(s.path), s.reason.name, s.detail] for s in rows]
-        data = json.dumps(listed, separators=(",", ":")).encode()
+        data = encode_report([*kept, *(Skipped(path, SkipReason.PURGED) for path in paths)])
         digest = digest_of(data)
         self.new_objects[digest] = data
         return digest
@@ -290,12 +289,7 @@ class _Planner:
     def _changes(self, parent: Checkpoint | None, row: Checkpoint) -> ChangeCounts:
         if parent is None:
             return ChangeCounts(added=row.files)
-        counts = dict.fromkeys(ChangeType, 0)
-        for change in visible_changes(tree_changes(self.load, parent.tree, row.tree)):
-            counts[change.type] += 1
-        return ChangeCounts(
-            counts[ChangeType.ADDED], counts[ChangeType.MODIFIED], counts[ChangeType.REMOVED]
-        )
+        return count_tree_changes(self.load, parent.tree, row.tree)
 
     def _refusals_of_paths(
         self, removals: dict[CheckpointId, tuple[bytes, ...]], elsewhere: tuple[bytes, ...]

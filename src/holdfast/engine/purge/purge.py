@@ -33,13 +33,7 @@ from holdfast.engine.purge.plan import (
     plan_purge,
     with_holders,
 )
-from holdfast.engine.purge.proof import (
-    Sought,
-    is_in_file_names,
-    paths_holding,
-    search,
-    sought_for,
-)
+from holdfast.engine.purge.proof import Sought, is_in_file_names, paths_holding, search, sought_for
 from holdfast.engine.purge.story_texts import count_in_story, replace_in_story
 from holdfast.engine.retention.cleanup import reachable
 from holdfast.engine.stored_objects import store_chained

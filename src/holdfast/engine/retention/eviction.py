@@ -24,13 +24,7 @@ from holdfast.domain.retention import Decision
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.domain.wording import Remark, count_words
-from holdfast.engine.retention.cleanup import (
-    confirmed_now_ns,
-    decisions,
-    drop,
-    mark,
-    reachable,
-)
+from holdfast.engine.retention.cleanup import confirmed_now_ns, decisions, drop, mark, reachable
 from holdfast.engine.retention.protection import (
     annotated,
     last_activity_ns,

@@ -23,7 +23,7 @@ from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
+from holdfast.domain.trees.changes import ChangeType, TreeLoader, tree_changes, visible_changes
 from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.save.workspace_tree import SavedTree, has_left_out, save_tree
 from holdfast.engine.scan.scanner import Scan, Scanner
@@ -253,13 +253,17 @@ def count_changes(vault: Vault, before: Digest | None, scan: Scan) -> ChangeCoun
         counted = count_state_changes(scan.previous, scan.root)
         if counted is not None:
             return counted
-    counts = dict.fromkeys(ChangeType, 0)
     try:
-        for change in visible_changes(tree_changes(vault.load_tree, before, scan.tree)):
-            counts[change.type] += 1
+        return count_tree_changes(vault.load_tree, before, scan.tree)
     except StoreDamaged:
         # The parent cannot be read, which is no reason not to save what is there now.
         return ChangeCounts(added=scan.files)
+
+
+def count_tree_changes(load: TreeLoader, old: Digest, new: Digest) -> ChangeCounts:
+    counts = dict.fromkeys(ChangeType, 0)
+    for change in visible_changes(tree_changes(load, old, new)):
+        counts[change.type] += 1
     return ChangeCounts(
         counts[ChangeType.ADDED], counts[ChangeType.MODIFIED], counts[ChangeType.REMOVED]
     )

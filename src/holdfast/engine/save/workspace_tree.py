@@ -195,10 +195,14 @@ def _plain_policy(settings: Settings, workspace: Path, own_data: bytes | None) -
     return CapturePolicy(settings, workspace, own_data=own_data)
 
 
+def encode_report(skipped: list[Skipped]) -> bytes:
+    rows = [[to_text(s.path), s.reason.name, s.detail] for s in skipped]
+    return json.dumps(rows, separators=(",", ":")).encode()
+
+
 def add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
     """What was left out is content too: equal reports are stored once."""
-    rows = [[to_text(s.path), s.reason.name, s.detail] for s in skipped]
-    data = json.dumps(rows, separators=(",", ":")).encode()
+    data = encode_report(skipped)
     digest = digest_of(data)
     writer.add(digest, data)
     return digest
