@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from holdfast.domain.story import Annotation, Message
     from holdfast.engine.conversation.transcript_import import TranscriptImport
 
+_LONGEST_ID = 128
+_LARGEST_STATE_BYTES = 16 << 20
+_MOST_AGENTS = 1_000
+
 
 class ConversationAround(NamedTuple):
     """What was said with a checkpoint, and about it."""
@@ -120,11 +124,6 @@ class Conversation:
         from holdfast.engine.conversation.notices import settle_claim
 
         settle_claim(self._vault, claim, told=delivered)
-
-
-_LONGEST_ID = 128
-_LARGEST_STATE_BYTES = 16 << 20
-_MOST_AGENTS = 1_000
 
 
 class AgentStates:

@@ -76,6 +76,8 @@ class EventFeed:
 
     def _followed(self, after: int, timeout_s: float | None) -> Iterator[Event]:
         self._listen()
+        with self._woken:  # until events that happened before have their numbers
+            self._woken.wait_for(partial(self._is_news, 0))
         while True:
             with self._woken:
                 seen = self._rounds

@@ -40,6 +40,10 @@ _LOST = (
     "Holdfast made a new store for {}, because its store is not there any more. Earlier "
     "checkpoints are out of reach."
 )
+TOKEN_FILE = "mcp-token"
+_TOKEN_BYTES = 32
+_LARGEST_FILE = 1000
+_OTHERS = 0o077
 
 
 def store_of(workspace: Path, environment: Mapping[str, str] | None = None) -> StoreLayout | None:
@@ -237,14 +241,12 @@ def _workspaces_with(session_id: SessionId) -> list[str]:
     return found
 
 
-TOKEN_FILE = "mcp-token"
-_TOKEN_BYTES = 32
-_LARGEST_FILE = 1000
-_OTHERS = 0o077
-
-
 def local_token(home: Path) -> tuple[str, Path]:
-    """The token and its file, which is created if there is none."""
+    """The access token of local servers, and its file, which is created if there is none.
+
+    The token stays the same, so that a client is configured once; deleting the file makes a new
+    one. Guarantee: a file that others can read, a symbolic link, or a file of another user is
+    refused."""
     path = home / TOKEN_FILE
     hint = f"remove it and start again: rm {path}"
     try:

@@ -23,6 +23,7 @@ import apsw
 from holdfast.testing.intercepted_filesystem import Call, Disk, InterceptedFilesystem
 
 T = TypeVar("T")
+_NAME = "holdfast-faulty"
 
 
 class Killed(BaseException):
@@ -114,9 +115,6 @@ class FaultyFilesystem(InterceptedFilesystem):
         """Close what the killed work left open, as the end of its process would have."""
         while self._open:
             self._inner.close(self._open.pop())
-
-
-_NAME = "holdfast-faulty"
 
 
 class SqliteFaults(apsw.VFS):

@@ -20,6 +20,11 @@ from holdfast.testing.samples import expect_error
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_WRITE = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+db.execute("UPDATE rows SET number = number + 1")
+"""
 
 
 class FilesystemContract:
@@ -148,13 +153,6 @@ class FilesystemContract:
             fs.close(fd)
             assert fs.free_bytes(os.fsencode(tmp_path)) > 0
             assert fs.mount_points_below(os.fsencode(tmp_path)) == []
-
-
-_WRITE = """
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
-db.execute("UPDATE rows SET number = number + 1")
-"""
 
 
 def make(path: Path, number: int, mode: str = "delete") -> None:

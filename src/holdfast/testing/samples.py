@@ -21,6 +21,9 @@ from holdfast.ports.catalog import (
 )
 from holdfast.ports.objects import ObjectStore
 
+ONE = SessionId("one")
+TWO = SessionId("two")
+
 
 class expect_error:  # noqa: N801
     """The block must raise `kind` or a kind of it; anything else passes through as it is."""
@@ -63,10 +66,6 @@ def store_objects(store: ObjectStore, contents: Iterable[bytes]) -> list[Digest]
         writer.add(digests[-1], data)
     writer.commit()
     return digests
-
-
-ONE = SessionId("one")
-TWO = SessionId("two")
 
 
 def checkpoint_id(number: int) -> CheckpointId:

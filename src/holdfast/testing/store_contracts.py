@@ -27,6 +27,8 @@ from holdfast.ports.store import (
 )
 from holdfast.testing.samples import compressible, expect_error, store_objects
 
+Store = TypeVar("Store", bound=ObjectStore)
+
 
 class WriterLockContract:
     """Subclass it, and say how the same store is opened, once or more often."""
@@ -234,9 +236,6 @@ class NestedRepositoriesContract:
         repositories.add([b"b/.git", b"a\xff/.git"])
         repositories.add([b"b/.git"])
         assert sorted(self.open_repositories(tmp_path).load()) == [b"a\xff/.git", b"b/.git"]
-
-
-Store = TypeVar("Store", bound=ObjectStore)
 
 
 class PackMaintenanceContract(Generic[Store]):

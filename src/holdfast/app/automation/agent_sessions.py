@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from holdfast.ports.system import Processes
 
 _KEPT = 150
+_QUICKLY_READ_BYTES = 256 << 10
+_TITLE = 60
+_WITHOUT_TEXT = "(the agent did not say what was typed)"
 
 
 def session_name(agent: str, given: str) -> SessionId:
@@ -103,7 +106,9 @@ def _candidates(event: AgentEvent) -> Iterator[SessionId]:
 
 
 class AgentProcesses:
-    """By workspace and session; of this daemon's life only."""
+    """The processes that sessions belong to, of this daemon's life only: an agent that is killed
+    reports no end. The process above a hook counts as the agent's once a second event has come from
+    it, because some agents start a helper process for each event."""
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
@@ -133,11 +138,6 @@ class AgentProcesses:
         with self._lock:
             for session in sessions:
                 self._known.pop((workspace, session), None)
-
-
-_QUICKLY_READ_BYTES = 256 << 10
-_TITLE = 60
-_WITHOUT_TEXT = "(the agent did not say what was typed)"
 
 
 class ConversationCapture:

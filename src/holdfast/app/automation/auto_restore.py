@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.sessions import Session
 
+FLAG = "check-commands"
+_TAIL_BYTES = 2_000
+_MOST_SHOWN = 200
+_PATIENCE_S = 5.0
+
 
 def restore_after_failure(
     opened: OpenWorkspace, event: AgentEvent, session: Session, dedupe: EventDedupe
@@ -81,12 +86,6 @@ def _not_restored(why: str) -> Reply:
         "was changed. Look at the files, or choose another checkpoint: holdfast log"
     )
     return Reply(context=(text,))
-
-
-FLAG = "check-commands"
-_TAIL_BYTES = 2_000
-_MOST_SHOWN = 200
-_PATIENCE_S = 5.0
 
 
 class CheckNotRun(Exception):

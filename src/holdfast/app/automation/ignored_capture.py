@@ -5,8 +5,14 @@
 A file that a tool is about to create counts as well, so that the next checkpoint holds it. Only
 files are captured, never a directory: a command may create one under a name, so that is reported
 once it exists. Files that built-in rules ignore (`node_modules` and the like) count only if the
-tool changes them, because programs in there are called all the time. Files that a command deletes
-without naming them: see `holdfast.app.automation.ignored_capture`.
+tool changes them, because programs in there are called all the time.
+
+Files that a command deletes without naming them (`rm -rf *`, `git clean -fdx`) count as well:
+
+    directories that the command empties → paths in them that git's rules leave out → their files
+
+Files that built-in rules or the user's own rules for Holdfast leave out do not count. Bounded: the
+smallest files come first, and the agent is told about those that do not fit.
 """
 
 from __future__ import annotations
@@ -35,6 +41,10 @@ if TYPE_CHECKING:
     from holdfast.domain.shell.risk import Assessment
 
 _SHOWN = 5
+MOST_FILES = 1_000
+MOST_BYTES = 64 << 20
+_MOST_LOOKED_AT = 20_000
+_PATTERN_LETTERS = frozenset("*?[{$`")
 
 
 class IgnoredCapture:
@@ -204,12 +214,6 @@ def _list(paths: Iterable[bytes]) -> str:
     shown = ["".join(c if c.isprintable() else "?" for c in to_text(path)) for path in paths]
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     return ", ".join(shown[:_SHOWN]) + more
-
-
-MOST_FILES = 1_000
-MOST_BYTES = 64 << 20
-_MOST_LOOKED_AT = 20_000
-_PATTERN_LETTERS = frozenset("*?[{$`")
 
 
 class EmptiedFiles(NamedTuple):

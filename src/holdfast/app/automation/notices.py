@@ -41,6 +41,9 @@ _BACK = "back"
 
 State: TypeAlias = dict[str, dict[str, Any]]
 """By session: whether protection is off, the codes given, the notices that wait, and since when."""
+_WORDS = {"edit": "edits", "shell": "commands"}
+# Each reason is told once in a session, so a file that follows would be missed in silence.
+_MORE = " Later files like this are not reported here. To list them: holdfast status --skipped"
 
 
 class SessionNotices:
@@ -167,11 +170,6 @@ def _checked(one: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("a notice that is cut off")
     told = [str(code) for code in one["told"]]
     return {"off": one["off"] is True, "told": told, "waiting": waiting, "at": int(one["at"])}
-
-
-_WORDS = {"edit": "edits", "shell": "commands"}
-# Each reason is told once in a session, so a file that follows would be missed in silence.
-_MORE = " Later files like this are not reported here. To list them: holdfast status --skipped"
 
 
 def trigger_off_notice(trigger: str) -> Notice:
