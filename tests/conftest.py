@@ -2,12 +2,19 @@
 
 No test can reach the data directory, the git configuration or the home of whoever runs it. Random
 tests print what repeats them: Hypothesis its blob, `make torture` its seed.
+
+Where the machine has room for it, tests below `_IN_MEMORY` and those marked `in_memory` work in
+memory: most of their time would else be waiting for a disk that they do not test. On the disk stay
+all others, campaigns, and those marked `on_disk`: they are about files and what saving them
+promises, or about places, and what is below /dev is the system's to hooks and to the doctor.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +28,9 @@ from tests.support.public_mcp_tools import PUBLIC_TOOLS
 from tests.torture.disks import memory_disk
 
 DEFAULT_SEED = 20_260_917
+
+_TESTS = Path(__file__).resolve().parent
+_IN_MEMORY = tuple(_TESTS / name for name in ("engine", "interfaces/cli"))
 
 # Bounded and the same on every run: a failure in continuous integration is a failure everywhere.
 settings.register_profile(
@@ -72,6 +82,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "in_memory: a process dies or a call fails, never the power: no disk is needed"
     )
+    config.addinivalue_line(
+        "markers", "on_disk: what this test is about is different for files in memory"
+    )
 
 
 def pytest_report_header() -> list[str]:
@@ -106,29 +119,62 @@ def hermetic_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
-@pytest.fixture
-def memory_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory in memory, if there is such a place: thousands of syncs cost nothing there."""
-    from tests.torture.scenes import remove_tree  # late: few tests need it
-
+@pytest.fixture(scope="session")
+def memory_of_the_run() -> Iterator[Path | None]:
+    """Where this worker's directories in memory are, if there is such a place."""
     memory = memory_disk()
     if memory is None:
-        yield tmp_path_factory.mktemp("memory")
+        yield None
         return
     directory = Path(tempfile.mkdtemp(dir=memory, prefix="holdfast-test-"))
     try:
         yield directory
     finally:
-        remove_tree(directory)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The test's own directory; in memory for those that say so."""
-    if request.node.get_closest_marker("in_memory") is None:
-        return tmp_path
+def memory_directory(
+    memory_of_the_run: Path | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A directory in memory, if there is such a place: thousands of syncs cost nothing there."""
+    if memory_of_the_run is None:
+        yield tmp_path_factory.mktemp("memory")
+        return
+    directory = Path(tempfile.mkdtemp(dir=memory_of_the_run, prefix=""))
+    try:
+        yield directory
+    finally:
+        _remove(directory)
+
+
+def _remove(directory: Path) -> None:
+    """As far as it goes: a process that the test has left may write there until it ends."""
+    for place, names, _ in os.walk(directory):
+        for name in names:
+            below = os.path.join(place, name)
+            if not os.path.islink(below):
+                with contextlib.suppress(OSError):
+                    os.chmod(below, 0o700)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _needs_no_disk(item: pytest.Item) -> bool:
+    if item.get_closest_marker("in_memory"):
+        return True
+    if any(item.get_closest_marker(name) for name in ("on_disk", "torture")):
+        return False
+    return any(item.path.is_relative_to(place) for place in _IN_MEMORY)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest) -> Path:
+    """The test's own directory, in memory or on the disk by the rule at the top of this file."""
+    if not _needs_no_disk(request.node):
+        on_disk: Path = request.getfixturevalue("tmp_path")
+        return on_disk
     place: Path = request.getfixturevalue("memory_directory") / "place"
-    place.mkdir()
+    place.mkdir(0o700)
     return place
 
 
@@ -139,11 +185,11 @@ def holdfast_home(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
     """An empty directory for stores, the test's own, already named by HOLDFAST_HOME."""
-    if request.node.get_closest_marker("in_memory") is None:
-        home = tmp_path_factory.mktemp("holdfast-home")
+    if _needs_no_disk(request.node):
+        home: Path = request.getfixturevalue("memory_directory") / "holdfast-home"
+        home.mkdir(0o700)
     else:
-        home = request.getfixturevalue("memory_directory") / "holdfast-home"
-        home.mkdir()
+        home = tmp_path_factory.mktemp("holdfast-home")
     monkeypatch.setenv("HOLDFAST_HOME", str(home))
     return home
 

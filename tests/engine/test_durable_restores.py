@@ -15,7 +15,7 @@ from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 from tests.support.wrecked_workspace import Story
 
-pytestmark = pytest.mark.requirement("RL-2")
+pytestmark = [pytest.mark.requirement("RL-2"), pytest.mark.on_disk]
 
 
 def test_a_mode_that_a_restore_set_is_synced(tmp_path: Path) -> None:

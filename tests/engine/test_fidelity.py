@@ -16,7 +16,7 @@ from holdfast import SessionCheckpointer
 from tests.support.hostile_trees import PIECES, prepare, wreck
 from tests.support.tree_hash import debris, describe, differences
 
-pytestmark = [pytest.mark.requirement("CP-11"), pytest.mark.both_stores]
+pytestmark = [pytest.mark.requirement("CP-11"), pytest.mark.both_stores, pytest.mark.on_disk]
 
 
 @pytest.fixture

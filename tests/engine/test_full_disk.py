@@ -23,6 +23,8 @@ from tests.support.tree_hash import describe, differences
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 from tests.support.wrecked_workspace import Story
 
+pytestmark = pytest.mark.on_disk
+
 
 @contextmanager
 def _no_file_larger_than(size: int) -> Iterator[None]:

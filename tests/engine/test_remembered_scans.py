@@ -17,7 +17,7 @@ from tests.support.composition import Composed, composed, configure, scan_from_n
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
-pytestmark = pytest.mark.requirement("RL-5")
+pytestmark = [pytest.mark.requirement("RL-5"), pytest.mark.on_disk]
 
 
 def _from_nothing(opened: Composed) -> tuple[bytes, set[tuple[bytes, str]]]:

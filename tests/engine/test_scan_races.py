@@ -24,7 +24,7 @@ from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 from tests.torture.scenes import remove_tree
 
-pytestmark = pytest.mark.requirement("RL-5")
+pytestmark = [pytest.mark.requirement("RL-5"), pytest.mark.on_disk]
 
 REWRITES = 250
 

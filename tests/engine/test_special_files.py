@@ -16,7 +16,7 @@ from tests.support.hostile_trees import descended, fill, remove_deep
 from tests.support.tree_hash import describe, differences
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
-pytestmark = pytest.mark.requirement("RL-6")
+pytestmark = [pytest.mark.requirement("RL-6"), pytest.mark.on_disk]
 
 
 @pytest.fixture

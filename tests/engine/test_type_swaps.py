@@ -14,7 +14,7 @@ from holdfast import SessionCheckpointer
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe, differences
 
-pytestmark = pytest.mark.requirement("CP-11")
+pytestmark = [pytest.mark.requirement("CP-11"), pytest.mark.on_disk]
 
 
 def _make_file(path: Path) -> None:

@@ -23,10 +23,11 @@ def kind_of(path: Path) -> str:
 
 
 def memory_disk() -> Path | None:
-    """A directory on a tmpfs, if this machine has one with room that can be written to. In a
-    container it often has next to none."""
+    """A directory on a tmpfs, if this machine has one with room, to write and to run programs in.
+    In a container it often has next to none."""
     if not _MEMORY.is_dir() or not os.access(_MEMORY, os.W_OK | os.X_OK):
         return None
     told = os.statvfs(_MEMORY)
     has_room = told.f_bavail * told.f_frsize >= _ROOM_BYTES
-    return _MEMORY if has_room and kind_of(_MEMORY) == "tmpfs" else None
+    runs_programs = not told.f_flag & os.ST_NOEXEC
+    return _MEMORY if has_room and runs_programs and kind_of(_MEMORY) == "tmpfs" else None

@@ -129,6 +129,7 @@ def test_a_cleanup_that_stops_at_damage_says_that_it_is_done_in_part(cli: Comman
 
 
 @pytest.mark.requirement("ST-3")
+@pytest.mark.on_disk  # the doctor warns of a store in memory
 def test_stores_of_workspaces_that_are_gone_are_listed_and_deleted_after_asking(
     cli: CommandLine, tmp_path: Path
 ) -> None:
