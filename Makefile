@@ -37,7 +37,7 @@ demo: $(READY) bytecode ## watch an agent wreck a project and Holdfast bring it 
 .PHONY: test
 test: $(READY) ## lint, types, import layers, then the whole test suite
 	@$(MAKE) --no-print-directory -j 2 lint public-tools $(COLLECTED)
-	$(BIN)/python -m pytest tests -m "not torture and not agents" -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest tests -m "not torture and not agents" -n $(WORKERS) --dist worksteal $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## formatting, lint, strict types, import layers
