@@ -30,7 +30,7 @@ from tests.torture.disks import memory_disk
 DEFAULT_SEED = 20_260_917
 
 _TESTS = Path(__file__).resolve().parent
-_IN_MEMORY = tuple(_TESTS / name for name in ("engine", "interfaces/cli"))
+_IN_MEMORY = tuple(_TESTS / name for name in ("components/git", "engine", "interfaces/cli"))
 
 # Bounded and the same on every run: a failure in continuous integration is a failure everywhere.
 settings.register_profile(
