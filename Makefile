@@ -31,7 +31,7 @@ help: ## this list
 		printf '  %-10s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
-demo: $(READY) bytecode ## watch an agent wreck a project and Holdfast bring it back
+demo: $(READY) bytecode ## watch an agent delete a project's code, and Holdfast bring it back
 	@$(BIN)/holdfast demo $(ARGS)
 
 .PHONY: test

@@ -19,6 +19,8 @@ ALLOWED = {
     ("domain/settings/schema.py", "claude-code"): "an example in the reference of settings",
     ("interfaces/agents/copilot.py", "claude-code"): "Copilot also runs the hooks of Claude Code",
     ("interfaces/agents/cursor.py", "claude-code"): "Cursor also runs the hooks of Claude Code",
+    ("interfaces/cli/commands/demo.py", "claude-code"): "the agent that the demo plays",
+    ("interfaces/cli/demonstration.py", "claude-code"): "the agent that the demo plays",
     ("interfaces/cli/commands/hook.py", "claude-code"): "an example in its help",
     ("interfaces/cli/commands/install.py", "claude-code"): "an example in its help",
     ("interfaces/cli/commands/install.py", "codex"): "an example in its help",

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
-from holdfast.api.views.changes import ChangeView
 from holdfast.api.views.checkpoints import CheckpointView, checkpoint_view
 
 if TYPE_CHECKING:
@@ -109,16 +108,22 @@ class CandidateView(TypedDict):
     description: str
 
 
+class DemoChangeView(TypedDict):
+    """A path that differs: `change` is added, removed or modified."""
+
+    path: str
+    change: str
+
+
 class DemoStepView(TypedDict, total=False):
-    """A step of the demo. A save names its checkpoint, a restore its tree and the one expected."""
+    """A step of the demo. An undo or redo has a hash of the project and of the copy."""
 
     title: str
     commands: list[str]
     elapsed_ms: float | None
     result: str
     verified: bool | None
-    changes: list[ChangeView]
-    checkpoint: str
+    changes: list[DemoChangeView]
     tree_hash: str
     expected_tree_hash: str
 

@@ -1,111 +1,92 @@
-"""The demonstration, step by step: each does one thing and proves it.
+"""The demonstration, step by step: an agent deletes `src`, and `holdfast undo` brings it back.
 
-    project → checkpoint → good work → checkpoint → ruin → diff → restore → undo → redo
+    project → install → good work → rm -rf → undo → redo → undo → a bad turn → undo --turn
 
-After each of the last three the tree is compared with what it was, by a hash of its own. The story
-plays in a temporary directory with a store of its own and leaves nothing behind, even when it is
-interrupted.
+No model takes part. The steps send the events that Claude Code sends, to `holdfast hook`, and do
+what it would have done. Every command is a process of its own, as a user runs it. After each undo
+and redo the project is compared with a plain copy that Holdfast never saw.
+
+Guarantees: everything is in a temporary directory, with its own home and store. Nothing is left
+behind, even if the demonstration is interrupted.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import stat
 import subprocess
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.api.views.changes import change_view
-from holdfast.api.views.setup import DemoStepView
-from holdfast.api.workspace import Workspace, open_workspace
-from holdfast.domain.ids import SessionId, short
-from holdfast.domain.intent import make_intent
-from holdfast.domain.trees.changes import Change
-from holdfast.interfaces.cli.checkpoint_view import change_words, files_words
-from holdfast.interfaces.cli.restore_view import summary
+from holdfast.api.views.setup import DemoChangeView, DemoStepView
 from holdfast.interfaces.cli.wording import count
 
-if TYPE_CHECKING:
-    from holdfast.api.restores import RestoreRequest
-
 _MARKER = b".holdfast"
-MODULES = ("cart", "catalogue", "invoice", "login", "search", "shipping", "stock", "tax")
+_AGENT = "claude-code"
+_SESSION = "demo"
+MODULES = ("auth", "cart", "mail", "stock")
 
-# What the agent runs when it goes wrong: the lines of one script, as given to a shell tool.
-RUIN = (
-    "rm -rf docs tests current && rmdir uploads",
-    'for file in src/*.py; do echo "# rewritten" > "$file"; done',
-    'chmod 644 run.sh && chmod 777 .env && echo "KEY=" > .env',
-    "mkdir -p tmp/debug && echo trace > tmp/debug/out.txt",
+DELETION = "rm -rf src .env"
+"""The command that goes wrong. Git could not bring `.env` back: it is ignored."""
+SHELL_DAMAGE = (
+    "chmod 777 run.sh && rm current && rmdir uploads",
+    "mkdir -p tmp/debug && echo trace > tmp/debug/out.txt && mv logo.png tmp/",
 )
+"""What else a shell can do to a project: modes, links, empty directories, new and moved files."""
 
 _MODULE = '''"""{title} of the shop."""
 
 
 def {name}(items):
-    total = 0
-    for item in items:
-        total += item.price * item.count
-    return total
+    return sum(item.price * item.count for item in items)
 '''
-Result = TypeVar("Result")
-_SESSION = SessionId("demo")
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONIOENCODING", "TMPDIR")
+
+Entry = tuple[int, bytes]
+"""The mode of a file, link or directory, and a hash of its content."""
 
 
 def make_project(root: Path) -> None:
-    for directory in ("src", "tests", "docs/guides", "uploads"):
+    for directory in ("src", "docs", "uploads"):
         (root / directory).mkdir(parents=True)
     for name in MODULES:
         module = _MODULE.format(title=name.capitalize(), name=name)
         (root / "src" / f"{name}.py").write_text(module)
-        (root / "tests" / f"test_{name}.py").write_text(f"from src.{name} import {name}\n")
-        (root / "docs" / "guides" / f"{name}.md").write_text(f"# {name.capitalize()}\n")
+    (root / "README.md").write_text("# The shop\n")
+    (root / "docs" / "guide.md").write_text("# Guide\n")
     (root / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 16)
     (root / "run.sh").write_text("#!/bin/sh\nexec python -m src\n")
     (root / "run.sh").chmod(0o755)
     (root / ".gitignore").write_text(".env\n")
     (root / ".env").write_text("KEY=correct-horse-battery-staple\n")
     (root / ".env").chmod(0o600)
-    (root / "current").symlink_to("docs/guides")
+    (root / "current").symlink_to("docs")
 
 
-def improve(root: Path) -> None:
-    """A step that went well."""
-    login = root / "src" / "login.py"
-    login.write_text(login.read_text() + "\n\ndef logout(session):\n    session.end()\n")
-    (root / "tests" / "test_logout.py").write_text("def test_logout():\n    assert True\n")
-
-
-def ruin(root: Path) -> None:
-    """A step that did not: a real shell, started with an argument vector."""
-    shell = shutil.which("bash") or "/bin/sh"
-    environment = {"PATH": os.environ.get("PATH", os.defpath)}
-    script = "set -e\n" + "\n".join(RUIN)
-    subprocess.run([shell, "-c", script], cwd=root, check=True, env=environment)
-
-
-def tree_hash(root: Path) -> str:
-    """The same for two trees exactly when they hold the same, the marker of Holdfast apart."""
+def contents(root: Path) -> dict[str, Entry]:
+    """Every path below `root`, except Holdfast's own marker directory."""
     top = os.fsencode(root)
-    whole = hashlib.sha256()
+    found: dict[str, Entry] = {}
     for directory, names, files in os.walk(top):
         if directory == top and _MARKER in names:
             names.remove(_MARKER)
-        names.sort()
-        for name in sorted([*names, *files]):
+        for name in [*names, *files]:
             path = os.path.join(directory, name)
             status = os.lstat(path)
-            described = (os.path.relpath(path, top), oct(status.st_mode), _content(path, status))
-            whole.update(repr(described).encode())
-    return whole.hexdigest()
+            found[os.fsdecode(os.path.relpath(path, top))] = (
+                status.st_mode,
+                _content(path, status),
+            )
+    return found
 
 
 def _content(path: bytes, status: os.stat_result) -> bytes:
@@ -117,131 +98,226 @@ def _content(path: bytes, status: os.stat_result) -> bytes:
         return hashlib.sha256(file.read()).digest()
 
 
+def tree_hash(root: Path) -> str:
+    """Equal for two trees exactly if `contents` is."""
+    return hashlib.sha256(repr(sorted(contents(root).items())).encode()).hexdigest()
+
+
+def differences(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> list[DemoChangeView]:
+    """The paths that were added, removed or modified, in order."""
+    changes: list[DemoChangeView] = []
+    for path in sorted(before.keys() | after.keys()):
+        if path not in after:
+            changes.append({"path": path, "change": "removed"})
+        elif path not in before:
+            changes.append({"path": path, "change": "added"})
+        elif before[path] != after[path]:
+            changes.append({"path": path, "change": "modified"})
+    return changes
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: what was done, how long it took, what came of it, and whether that was right."""
+    """What was run and what came of it. `verified` is None for a step that checks nothing."""
 
     title: str
     commands: tuple[str, ...]
-    elapsed_ms: float | None
-    said: str
+    elapsed_ms: float
+    result: tuple[str, ...]
+    by_agent: bool = False
     verified: bool | None = None
-    changes: tuple[Change, ...] = ()
-    facts: DemoStepView = field(default_factory=DemoStepView)
+    changes: tuple[DemoChangeView, ...] = ()
+    tree_hash: str = ""
+    expected_tree_hash: str = ""
 
     def view(self) -> DemoStepView:
-        return {
+        view: DemoStepView = {
             "title": self.title,
             "commands": list(self.commands),
-            "elapsed_ms": None if self.elapsed_ms is None else round(self.elapsed_ms, 3),
-            "result": self.said,
+            "elapsed_ms": round(self.elapsed_ms, 3),
+            "result": "\n".join(self.result),
             "verified": self.verified,
-            "changes": [change_view(change) for change in self.changes],
-            **self.facts,
+            "changes": list(self.changes),
         }
+        if self.tree_hash:
+            view["tree_hash"] = self.tree_hash
+            view["expected_tree_hash"] = self.expected_tree_hash
+        return view
 
 
-class Story:
-    """The steps, each given out when it is done."""
+class Demonstration:
+    """The steps, each given out as soon as it is done."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
         self._project = place / "shop"
-        self._good = ""
-        self._ruined = ""
+        self._calls = 0
+        self._environment = {
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            "HOME": str(place / "home"),
+            "HOLDFAST_HOME": str(place / "store"),
+            "HOLDFAST_DAEMON": "off",
+            "NO_COLOR": "1",
+        }
 
     def steps(self) -> Iterator[Step]:
         self._project.mkdir()
+        (self._place / "home").mkdir()
         make_project(self._project)
-        files = sum(path.is_symlink() or path.is_file() for path in self._project.rglob("*"))
-        said = f"{count(files, 'file')}; one is a link, one a .env with a key, ignored by git"
-        yield Step("A small project", (), None, said)
-        with self._opened() as opened:
-            ms, _ = _timed(lambda: opened.settings.set("include", [".env"]))
-            command = "holdfast config set include '[\".env\"]'"
-            said = "checkpoints keep .env as well, although git ignores it"
-            yield Step("Its secrets are worth keeping too", (command,), ms, said)
-        with self._opened() as opened:  # settings are read when a workspace is opened
-            yield from self._work(opened)
-            yield from self._way_back(opened)
+        yield self._install()
+        yield self._good_work()
+        good = self._copy("good")
+        yield self._deletion(good)
+        deleted = self._copy("deleted")
+        yield self._back("One command brings it back, .env included", "undo", good, whole=True)
+        yield self._back("You can go forward again …", "redo", deleted)
+        yield self._back("… and back", "undo", good)
+        yield self._bad_turn(good)
+        yield self._back("Undo the whole turn", "undo --turn", good)
 
-    def _work(self, opened: Workspace) -> Iterator[Step]:
-        yield _save(opened, "It is saved before the agent starts", "before")
-        improve(self._project)
-        yield _save(opened, "The agent adds a logout, and that is saved", "logout")
-        self._good = tree_hash(self._project)
-        ms, _ = _timed(lambda: ruin(self._project))
-        yield Step("Then it runs something that it should not", RUIN, ms, "no questions asked")
-        self._ruined = tree_hash(self._project)
+    def _install(self) -> Step:
+        ms, status, lines = self._holdfast("install", _AGENT)
+        title = "A small project. Claude Code's hooks protect it"
+        command = f"holdfast install {_AGENT}"
+        return Step(title, (command,), ms, _conclusions(lines), verified=status == 0)
 
-    def _way_back(self, opened: Workspace) -> Iterator[Step]:
-        head = opened.resolve(_SESSION, "HEAD")
-        ms, changes = _timed(lambda: opened.diffs.changes(head, None))
-        said = _changes_words(changes)
-        yield Step("What happened?", ("holdfast status",), ms, said, changes=tuple(changes))
-        back = opened.restores.request(_SESSION, "logout")
-        yield self._restore(opened, "Take it back", "restore logout", back, to_good=True)
-        undo = opened.restores.undo_request(_SESSION)
-        yield self._restore(
-            opened, "Undo the restore: the wreck again", "undo", undo, to_good=False
+    def _good_work(self) -> Step:
+        began = time.perf_counter()
+        self._event("SessionStart", source="startup")
+        self._prompt("Add a logout")
+        path = self._project / "src" / "auth.py"
+        self._write(path, path.read_text() + "\n\ndef logout(session):\n    session.end()\n")
+        ms = _ms_since(began)
+        _, _, saved = self._holdfast("log")
+        return Step(
+            "You ask the agent: add a logout",
+            ("Write src/auth.py",),
+            ms,
+            (f"✓ Its hooks saved before and after: {count(len(saved), 'checkpoint')}.",),
+            by_agent=True,
+            verified=any("Before Write" in line for line in saved),
         )
-        redo = opened.restores.redo_request(_SESSION)
-        yield self._restore(opened, "And redo it", "redo", redo, to_good=True)
 
-    def _restore(
-        self, opened: Workspace, title: str, command: str, request: RestoreRequest, *, to_good: bool
-    ) -> Step:
-        wanted = self._good if to_good else self._ruined
-        ms, outcome = _timed(lambda: opened.restores.restore(request))
-        found = tree_hash(self._project)
-        same = found == wanted
-        words = (
-            f"as {'before' if to_good else 'after'} the wreck" if same else "not as it should be"
+    def _deletion(self, good: Path) -> Step:
+        began = time.perf_counter()
+        self._prompt("Remove the build output")
+        self._shell(DELETION)
+        changes = differences(contents(good), contents(self._project))
+        return Step(
+            "You ask it to clean up, and it goes wrong",
+            (DELETION,),
+            _ms_since(began),
+            (f"✗ {_words(changes)}. Git ignores .env, so git cannot bring it back.",),
+            by_agent=True,
+            changes=tuple(changes),
         )
-        said = f"{summary(outcome.steps)}; tree hash {found[:10]}, {words}"
-        facts = DemoStepView(tree_hash=found, expected_tree_hash=wanted)
-        commands = (f"holdfast {command} --yes",)
-        return Step(title, commands, ms, said, same and outcome.verified, facts=facts)
 
-    def _opened(self) -> Workspace:
-        """Its own store and settings: nothing of the user is read or written."""
-        environment = {
-            "HOLDFAST_HOME": str(self._place / "home"),
-            "XDG_CONFIG_HOME": str(self._place / "config"),
+    def _bad_turn(self, good: Path) -> Step:
+        began = time.perf_counter()
+        self._prompt("Tidy up")
+        self._write(self._project / "README.md", "rewritten\n")
+        for command in SHELL_DAMAGE:
+            self._shell(command)
+        changes = differences(contents(good), contents(self._project))
+        return Step(
+            "One message, three bad calls: files, modes, links, directories",
+            ("Write README.md", *SHELL_DAMAGE),
+            _ms_since(began),
+            (f"✗ {_words(changes)}.",),
+            by_agent=True,
+            changes=tuple(changes),
+        )
+
+    def _back(self, title: str, command: str, wanted: Path, *, whole: bool = False) -> Step:
+        """Undo or redo, and compare with the copy. `whole`: every line of the output counts."""
+        ms, status, lines = self._holdfast(*command.split(), "--yes")
+        found, expected = tree_hash(self._project), tree_hash(wanted)
+        same = status == 0 and found == expected
+        files = count(len(contents(wanted)), "path")
+        verdict = (
+            f"✓ Identical to an independent copy: {files} compared."
+            if same
+            else "✗ Not identical to the independent copy."
+        )
+        return Step(
+            title,
+            (f"holdfast {command} --yes",),
+            ms,
+            (*(lines if whole else _conclusions(lines)), verdict),
+            verified=same,
+            tree_hash=found,
+            expected_tree_hash=expected,
+        )
+
+    def _copy(self, name: str) -> Path:
+        copy = self._place / name
+        ignore = shutil.ignore_patterns(os.fsdecode(_MARKER))
+        shutil.copytree(self._project, copy, symlinks=True, ignore=ignore)
+        return copy
+
+    def _prompt(self, text: str) -> None:
+        self._event("UserPromptSubmit", prompt=text)
+
+    def _write(self, path: Path, text: str) -> None:
+        with self._call("Write", {"file_path": str(path), "content": text}):
+            path.write_text(text)
+
+    def _shell(self, command: str) -> None:
+        with self._call("Bash", {"command": command}):
+            shell = shutil.which("bash") or "/bin/sh"
+            subprocess.run(
+                [shell, "-ec", command], cwd=self._project, check=True, env=self._environment
+            )
+
+    @contextmanager
+    def _call(self, tool: str, arguments: dict[str, str]) -> Iterator[None]:
+        """A tool call as the agent reports it: before it begins, and when it is done."""
+        self._calls += 1
+        call = {
+            "tool_name": tool,
+            "tool_input": arguments,
+            "tool_use_id": f"call-{self._calls}",
         }
-        return open_workspace(self._project, create=True, environment=environment)
+        self._event("PreToolUse", **call)
+        yield
+        self._event("PostToolUse", **call, tool_response={})
+
+    def _event(self, event: str, **fields: object) -> None:
+        fields |= {"hook_event_name": event, "session_id": _SESSION, "cwd": str(self._project)}
+        fields["transcript_path"] = str(self._place / "transcript.jsonl")
+        self._holdfast("hook", _AGENT, stdin=json.dumps(fields))
+
+    def _holdfast(self, *arguments: str, stdin: str = "") -> tuple[float, int, list[str]]:
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "holdfast", *arguments],
+            cwd=self._project,
+            env=self._environment,
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="surrogateescape",
+            check=False,
+        )
+        return _ms_since(began), done.returncode, done.stdout.splitlines()
 
 
 @contextmanager
-def story() -> Iterator[Story]:
-    """A place to tell the story in, gone afterwards, however it ends."""
+def demonstration() -> Iterator[Demonstration]:
     with TemporaryDirectory(prefix="holdfast-demo-") as place:
-        yield Story(Path(place).resolve())
+        yield Demonstration(Path(place).resolve())
 
 
-def _save(opened: Workspace, title: str, name: str) -> Step:
-    intent = make_intent(title, name=name, confidence=0.9)
-    ms, outcome = _timed(lambda: opened.save(_SESSION, intent))
-    made = outcome.checkpoint
-    said = f"saved {short(made.id)}: {files_words(made)}, {change_words(made.changed)}"
-    commands = (f'holdfast checkpoint "…" --name {name}',)
-    return Step(
-        title, commands, ms, said, not outcome.failures, facts=DemoStepView(checkpoint=made.id)
-    )
+def _conclusions(lines: list[str]) -> tuple[str, ...]:
+    """What a command says of its result; all of it if it says none, as an error does."""
+    return tuple(line for line in lines if line.startswith("✓")) or tuple(lines)
 
 
-def _changes_words(changes: Sequence[Change]) -> str:
-    """Counted as a restore counts: files, and directories apart."""
-    kinds = Counter(change.type.value for change in changes if not change.is_directory)
-    parts = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-    words = f"{count(kinds.total(), 'file')} ({parts})"
-    directories = len(changes) - kinds.total()
-    if directories:
-        words += f" and {count(directories, 'empty directory', 'empty directories')}"
-    return words
+def _words(changes: list[DemoChangeView]) -> str:
+    kinds = Counter(change["change"] for change in changes)
+    return ", ".join(f"{count(number, 'path')} {kind}" for kind, number in sorted(kinds.items()))
 
 
-def _timed(work: Callable[[], Result]) -> tuple[float, Result]:
-    begun = time.perf_counter()
-    result = work()
-    return (time.perf_counter() - begun) * 1000, result
+def _ms_since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000

@@ -171,7 +171,7 @@ _GROUPS: dict[str, dict[str, Verb]] = {
         "completion": Verb("let the shell complete commands, checkpoints and paths"),
     },
     "Try it": {
-        "demo": Verb("watch an agent wreck a project and Holdfast bring it back"),
+        "demo": Verb("watch an agent delete a project's code, and Holdfast bring it back"),
     },
 }
 
