@@ -37,7 +37,7 @@ class Conversation:
     """Topic of an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
-        self._vault = opened.engine.vault
+        self._engine, self._vault = opened.engine, opened.engine.vault
 
     def add_message(
         self,
@@ -53,13 +53,23 @@ class Conversation:
 
         return add_message(self._vault, session_id, role, content, tool_calls=tool_calls, at=at)
 
+    def user_message(self, session_id: SessionId, text: str) -> Message:
+        """Save the workspace, then record what the user says."""
+        from holdfast.engine.conversation.message_checkpoints import user_message
+        from holdfast.engine.edits.running import inside
+
+        return user_message(self._engine, session_id, text, inside=inside(self._vault))
+
     def messages(
         self, session_id: SessionId, *, first: int = 0, limit: int | None = None
     ) -> list[Message]:
-        """By index; `rolled_back_by` names the restore that took a message back."""
+        """By index; `rolled_back_by` names the restore that rolled a message back, and `checkpoint`
+        the one made before a user's message."""
         from holdfast.engine.conversation.conversation import messages
+        from holdfast.engine.conversation.message_checkpoints import with_checkpoints
 
-        return list(messages(self._vault, session_id, first=first, limit=limit))
+        found = messages(self._vault, session_id, first=first, limit=limit)
+        return with_checkpoints(self._vault, session_id, found)
 
     def around(self, checkpoint: Checkpoint) -> ConversationAround:
         """The message that a checkpoint belongs to, and its annotations. None and none where the

@@ -136,7 +136,7 @@ class Health:
         from holdfast.api.sessions import Sessions
         from holdfast.bootstrap.maintenance import ignored_by_far, protection_gaps
         from holdfast.engine.edits.attempts import interrupted_activities, paths_to_revert
-        from holdfast.engine.sessions.approval import rounds_in
+        from holdfast.engine.sessions.approval import counted_rounds
 
         engine, vault, sessions = self._engine, self._vault, Sessions(self._opened)
         scan, scope, head, changes = scanned
@@ -159,7 +159,7 @@ class Health:
             skipped=scan.skipped,
             files=scan.files,
             approval=engine.approval(at_work, scan) if at_work else None,
-            rounds=rounds_in(vault, at_work) if at_work else (),
+            rounds=counted_rounds(vault, at_work) if at_work else (),
             interrupted=interrupted,
             restorable={one.number: paths_to_revert(vault, scan, one) for one in interrupted},
             degraded=self.degraded(head),

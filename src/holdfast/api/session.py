@@ -323,6 +323,12 @@ class SessionCheckpointer:
 
     # Conversation
 
+    def user_message(self, text: str) -> Message:
+        """Save the workspace, then record what the user says. Call it before the agent reads the
+        message: `session.restore(message.checkpoint)` then undoes everything the agent did about
+        it. No limit on checkpoints applies."""
+        return self._topics.conversation.user_message(self._id, text)
+
     def add_message(
         self,
         role: str,
@@ -338,8 +344,8 @@ class SessionCheckpointer:
         )
 
     def messages(self, *, first: int = 0, limit: int | None = None) -> list[Message]:
-        """The conversation by index; `rolled_back_by` names the restore that took a message
-        back."""
+        """The conversation by index; `rolled_back_by` names the restore that rolled a message
+        back, and `checkpoint` the one made before a user's message."""
         return self._topics.conversation.messages(self._id, first=first, limit=limit)
 
     def import_transcript(self, path: Path, agent: str = "claude-code") -> TranscriptImport:
@@ -451,7 +457,8 @@ class SessionCheckpointer:
         return self._topics.rounds.status(self._id, look=flag("look", look))
 
     def rounds(self) -> list[Round]:
-        """Every round, oldest first: merged, abandoned, and the active one last."""
+        """Every round, oldest first: merged, abandoned, and the active one last; each with its
+        number of checkpoints."""
         return self._topics.rounds.all(self._id)
 
     # Bundles, git and removal for good
@@ -559,6 +566,16 @@ class SessionCheckpointer:
         return self._topics.bundles.export_git(place, sessions=sessions, replace=replace)
 
     # The session itself
+
+    @property
+    def title(self) -> str | None:
+        """What listings call the session; None if it has no title."""
+        session = self._topics.sessions.get(self._id)
+        return session.title if session else None
+
+    def rename(self, title: str) -> None:
+        """Give the session another title."""
+        self._topics.sessions.rename(self._id, arguments.prose("title", title))
 
     @property
     def status(self) -> str | None:

@@ -129,10 +129,10 @@ class Rounds:
         self._engine, self._vault = opened.engine, opened.engine.vault
 
     def all(self, session_id: SessionId) -> list[Round]:
-        """Oldest first."""
-        from holdfast.engine.sessions.approval import rounds_in
+        """Oldest first, each with its number of checkpoints."""
+        from holdfast.engine.sessions.approval import counted_rounds
 
-        return rounds_in(self._vault, session_id)
+        return counted_rounds(self._vault, session_id)
 
     def status(self, session_id: SessionId, *, look: bool = False) -> ApprovalStatus:
         """From the records alone; with `look`, unsaved work counts too."""

@@ -71,7 +71,8 @@ ENDED_BY: dict[OperationKind, RoundStatus] = {
 @dataclass(frozen=True, slots=True)
 class Round:
     """One stretch of work. `approved` is what an approval locked in, `message` what was said;
-    `head` is where an abandoned one stood, which is the way back to it."""
+    `head` is where an abandoned one stood, which is the way back to it. `checkpoints` counts those
+    that the round has, records of restores apart; None where nobody counted."""
 
     number: int
     status: RoundStatus
@@ -80,6 +81,7 @@ class Round:
     approved: CheckpointId | None = None
     message: str | None = None
     head: CheckpointId | None = None
+    checkpoints: int | None = None
 
     @property
     def name(self) -> str:

@@ -39,7 +39,8 @@ class Role(StrEnum):
 class Message:
     """One message; the first of a session has index 0. `source_key` is what the agent's transcript
     calls it, so that reading a transcript again adds nothing. `rolled_back_by` is the operation
-    that took the work back to before it."""
+    that took the work back to before it. `checkpoint` is the one made before a user's message; the
+    story does not store it, see `holdfast.engine.conversation.message_checkpoints`."""
 
     session_id: SessionId
     index: int
@@ -49,6 +50,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     source_key: str | None = None
     rolled_back_by: int | None = None
+    checkpoint: CheckpointId | None = None
 
 
 @dataclass(frozen=True, slots=True)

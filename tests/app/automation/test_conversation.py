@@ -195,3 +195,25 @@ def test_accepted_work_is_committed_with_what_the_person_asked_for(
     assert subject == asked
     assert "Before" not in planned["message"]
     assert "something else" not in body
+
+
+@pytest.mark.requirement("SE-2", "SE-3")
+@pytest.mark.parametrize("written", ["before the hook", "after the hook"])
+def test_a_message_of_a_transcript_has_the_checkpoint_that_its_hook_made(
+    project: Path, cli: CommandLine, tmp_path: Path, written: str
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_bytes(claude_line("u0", "hello"))
+    more = {"transcript_path": str(transcript)}
+    _send(project, {"hook_event_name": "SessionStart", "source": "startup"} | more)
+    line = claude_line("u1", "make it cheaper", timestamp=datetime.now(UTC).isoformat())
+    if written == "before the hook":
+        transcript.write_bytes(transcript.read_bytes() + line)
+    _send(project, {"hook_event_name": "UserPromptSubmit", "prompt": "make it cheaper"} | more)
+    made = cli.json("log", "--session", "s1")[0]
+    if written == "after the hook":
+        transcript.write_bytes(transcript.read_bytes() + line)
+    _send(project, _before_edit("t1", **more))
+    events = cli.json("log", "--messages", "--session", "s1")["events"]
+    said = {e["content"]: e.get("checkpoint_id") for e in events if e["type"] == "message"}
+    assert said == {"hello": None, "make it cheaper": made["id"]}

@@ -90,7 +90,9 @@ def test_status_tells_the_round_and_the_last_approval(cli: CommandLine) -> None:
     assert "round     round 1, 2 checkpoints, not approved yet" in cli("status").out
     approved = cli.json("approve")["approved_commit"]
     status = cli.json("status")
-    assert status["approval"]["session_ref"] == approved
+    assert status["approval"]["active_session"] is None
+    assert status["approval"]["session_ref"] is None
+    assert status["approval"]["approved"] == approved
     assert status["approval"]["has_unapproved"] is False
     assert [one["status"] for one in status["rounds"]] == ["merged", "active"]
     assert "round     round 2, 0 checkpoints, nothing to approve;" in cli("status").out

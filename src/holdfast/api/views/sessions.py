@@ -27,6 +27,8 @@ class SessionView(TypedDict):
     unapproved: int
     created_at: str
     last_activity: str
+    active_session: str | None
+    last_approved_at: str | None
     is_current: bool
     has_head: bool
 
@@ -50,6 +52,7 @@ class DeletedSessionView(TypedDict):
 
 
 def session_view(one: "SessionSummary") -> SessionView:
+    approved_at = one.last_approved_at_ns
     return {
         "id": one.session.id,
         "title": one.session.title,
@@ -59,6 +62,8 @@ def session_view(one: "SessionSummary") -> SessionView:
         "unapproved": one.unapproved,
         "created_at": iso_from_ns(one.session.created_at_ns),
         "last_activity": iso_from_ns(one.last_activity_ns),
+        "active_session": one.active_session,
+        "last_approved_at": None if approved_at is None else iso_from_ns(approved_at),
         "is_current": one.is_current,
         "has_head": one.has_head,
     }
@@ -88,13 +93,15 @@ class RoundView(TypedDict):
     approved: str | None
     message: str | None
     head: str | None
+    checkpoints: int | None
     session_id: NotRequired[str]
 
 
 class ApprovalView(TypedDict):
-    """The state of a session, in the words that dialog clients use."""
+    """The state of a session, in the words that dialog clients use; `active_session` and
+    `session_ref` are null when everything is approved."""
 
-    active_session: str
+    active_session: str | None
     session_ref: str | None
     has_unapproved: bool
     last_approved_at: str | None
@@ -126,6 +133,7 @@ def round_view(one: "Round", session_id: str | None = None) -> RoundView:
         "approved": one.approved,
         "message": one.message,
         "head": one.head,
+        "checkpoints": one.checkpoints,
     }
     if session_id is not None:
         view["session_id"] = session_id
@@ -135,8 +143,8 @@ def round_view(one: "Round", session_id: str | None = None) -> RoundView:
 def approval_view(status: "ApprovalStatus") -> ApprovalView:
     approved_at = status.last_approved_at_ns
     return {
-        "active_session": status.active.name,
-        "session_ref": status.base,
+        "active_session": status.active_session,
+        "session_ref": status.session_ref,
         "has_unapproved": status.has_unapproved,
         "last_approved_at": None if approved_at is None else iso_from_ns(approved_at),
         "approved": status.approved,

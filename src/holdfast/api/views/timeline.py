@@ -118,6 +118,8 @@ def event_view(event: "Event") -> TimelineEventView:
         view["role"] = event.message.role.value
         view["content"] = event.message.content
         view["rolled_back"] = event.message.rolled_back_by is not None
+        if event.message.checkpoint is not None:
+            view["checkpoint_id"] = event.message.checkpoint
     if event.annotation is not None:
         note = event.annotation
         view["checkpoint_id"] = note.checkpoint_id

@@ -47,7 +47,9 @@ def add_message(
     """Durable when it returns; its index is the next one of the session, which goes on with it if
     it had ended."""
     session = require_open_session(vault, session_id)
-    new = NewMessage(_role(role), _content(content), _nanoseconds(vault, at), _calls(tool_calls))
+    new = NewMessage(
+        _role(role), checked_content(content), _nanoseconds(vault, at), _calls(tool_calls)
+    )
     require_room(vault)
     if session is not None and session.status is SessionStatus.ENDED:
         resume(vault, session_id)
@@ -151,7 +153,8 @@ def _role(role: str) -> Role:
         raise UsageError(f"there is no role {role!r}", hint=f"roles are: {known}") from None
 
 
-def _content(content: str) -> str:
+def checked_content(content: str) -> str:
+    """As it can be stored; `UsageError` for anything else."""
     if not isinstance(content, str):
         raise UsageError("the content of a message is a text")
     content = storable(content)

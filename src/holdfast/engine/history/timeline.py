@@ -26,8 +26,9 @@ from holdfast.domain.story import Message
 from holdfast.domain.timeline.lanes import make_timeline
 from holdfast.domain.timeline.timeline import Cursor, Event, Outline, Sources, Timeline
 from holdfast.engine.conversation.conversation import BestEffortStory
+from holdfast.engine.conversation.message_checkpoints import with_checkpoints
 from holdfast.engine.history.history import head_checkpoint
-from holdfast.engine.sessions.approval import rounds_in
+from holdfast.engine.sessions.approval import counted_rounds
 from holdfast.engine.sessions.overview import listed_sessions
 from holdfast.engine.vault import Vault
 from holdfast.ports.story import StoryReader
@@ -59,7 +60,7 @@ def timeline(
     if session is None:
         return Timeline(())
     story = BestEffortStory(vault)
-    rounds = rounds_in(vault, session_id)
+    rounds = counted_rounds(vault, session_id)
     restores = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
     notes = story(lambda story: story.annotations(session_id))
     done = story(lambda story: story.activities(session_id))
@@ -87,9 +88,23 @@ def timeline(
         approved=session.approved,
         rounds=rounds,
     )
+    page = replace(page, events=_with_message_checkpoints(vault, session_id, page.events))
     if story.trouble is None:
         return page
     return replace(page, warnings=(f"messages and annotations are missing: {story.trouble}",))
+
+
+def _with_message_checkpoints(
+    vault: Vault, session_id: SessionId, events: tuple[Event, ...]
+) -> tuple[Event, ...]:
+    said = [event.message for event in events if event.message is not None]
+    if not said:
+        return events
+    known = {one.index: one for one in with_checkpoints(vault, session_id, said)}
+    return tuple(
+        event if event.message is None else event._replace(message=known[event.message.index])
+        for event in events
+    )
 
 
 def _outlines(vault: Vault, session_id: SessionId, before: int, limit: int) -> Iterator[Outline]:

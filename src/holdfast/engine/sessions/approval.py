@@ -39,7 +39,7 @@ from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.sessions.lifecycle import require_open_session
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
-from holdfast.values.classes import dataclass
+from holdfast.values.classes import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,17 @@ class ApprovalStatus:
     approved: CheckpointId | None
     last_approved_at_ns: int | None
     unsaved: bool | None = None
+
+    @property
+    def active_session(self) -> str | None:
+        """The name of the round with work to approve; None when everything is approved."""
+        is_approved = self.approved is not None and not self.has_unapproved
+        return None if is_approved else self.active.name
+
+    @property
+    def session_ref(self) -> CheckpointId | None:
+        """The checkpoint that this work began from; None when everything is approved."""
+        return None if self.active_session is None else self.base
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,14 @@ def rounds_in(vault: Vault, session_id: SessionId) -> list[Round]:
     session = _required(vault, session_id)
     endings = vault.catalog.operations(session.id, kinds=tuple(ENDED_BY))
     return rounds_of(session.created_at_ns, session.round, endings)
+
+
+def counted_rounds(vault: Vault, session_id: SessionId) -> list[Round]:
+    """The same, each with how many checkpoints it has."""
+    return [
+        replace(one, checkpoints=vault.catalog.count_in_round(session_id, one.number))
+        for one in rounds_in(vault, session_id)
+    ]
 
 
 def approve(

@@ -22,7 +22,8 @@ AGENT_PROCESS = "process of the agent"
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
     """One line of the list. `unapproved` counts checkpoints that nobody approved; `is_current`:
-    commands that add to a session use it; `has_head`: the workspace is at one of its states."""
+    commands that add to a session use it; `has_head`: the workspace is at one of its states.
+    `active_session` is the round with work to approve, None when everything is approved."""
 
     session: Session
     status: SessionStatus
@@ -31,6 +32,8 @@ class SessionSummary:
     last_activity_ns: int
     is_current: bool
     has_head: bool
+    active_session: str | None
+    last_approved_at_ns: int | None
 
 
 def sessions_overview(vault: Vault) -> list[SessionSummary]:
@@ -75,4 +78,6 @@ def _summary(
         max(session.created_at_ns, last_activity_ns(vault, session.id)),
         session.id == current,
         session.id == at_head,
+        where.active_session,
+        where.last_approved_at_ns,
     )

@@ -30,7 +30,7 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.text_layout import cell_width, cut
-from holdfast.interfaces.cli.wording import first_line, moment, percent, when_words
+from holdfast.interfaces.cli.wording import count, first_line, moment, percent, when_words
 
 _LANE_COLOURS = (CYAN, MAGENTA, BLUE, YELLOW, GREEN, RED)
 _SHARE_OF_WIDTH = 3
@@ -203,6 +203,8 @@ def show_rounds(terminal: Terminal, rounds: Sequence[Round], now: datetime, chos
             terminal.paint(one.status.word, _ROUND_COLOURS[one.status]),
             when if ended is not None else f"since {when}",
         ]
+        if one.checkpoints is not None:
+            parts.append(count(one.checkpoints, "checkpoint"))
         if one.head is not None:
             parts.append(terminal.paint(shown_id(terminal, one.head), CYAN))
         if one.message:
