@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import Digest
     from holdfast.domain.snapshots import Artifact, WorkspaceSnapshot
     from holdfast.domain.trees.entries import Entry
+    from holdfast.engine.components.databases import SavedDatabase as SavedDatabase
     from holdfast.engine.vault import Vault
 
 
@@ -98,6 +99,12 @@ class Contents:
         if "git" in lines and git is not None and (place := git_place(git, checkpoint)) is not None:
             lines["git"] = place
         return lines
+
+    def databases(self, checkpoint: Checkpoint) -> list[SavedDatabase]:
+        """SQLite files near the top of the workspace, and PostgreSQL databases."""
+        from holdfast.engine.components.databases import saved_databases
+
+        return saved_databases(self._vault, checkpoint)
 
     def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
         """The state of git in a checkpoint; None without one, and where it is damaged."""

@@ -108,6 +108,18 @@ class Restores:
             self._engine, self._engine.scan(() if target is None else (target.tree,))
         )
 
+    def generated_reason(self) -> str:
+        """A reason for a checkpoint that is made now, from what changed since the last one."""
+        from holdfast.domain.ids import short
+        from holdfast.domain.trees.changes import describe_changes
+        from holdfast.engine.history.history import head_checkpoint
+
+        head = head_checkpoint(self._vault, None)
+        if head is None:
+            return "First checkpoint"
+        changed = describe_changes(self.look().changes(head))
+        return changed or f"No changes since {short(head.id)}"
+
     def newest_operation_ns(self) -> int:
         """When the newest entry of the operation log was made; 0 in a new store."""
         newest = self._vault.catalog.newest_operation()

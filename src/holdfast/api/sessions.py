@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.domain.sessions import Round, Session, SessionStatus
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.retention.deletion import DeletedSession
+    from holdfast.engine.sessions.active_agents import ActiveAgent as ActiveAgent
     from holdfast.engine.sessions.approval import ApprovalStatus as ApprovalStatus
     from holdfast.engine.sessions.approval import ApproveOutcome as ApproveOutcome
     from holdfast.engine.sessions.approval import ResetOutcome as ResetOutcome
@@ -63,9 +64,15 @@ class Sessions:
 
     def status(self, session: Session) -> SessionStatus:
         """`ended` also for a session whose agent is gone."""
-        from holdfast.engine.sessions.overview import effective_status
+        from holdfast.engine.sessions.active_agents import effective_status
 
         return effective_status(self._vault, session)
+
+    def active_agents(self) -> list[ActiveAgent]:
+        """Agents whose sessions have not ended, oldest first."""
+        from holdfast.engine.sessions.active_agents import active_agents
+
+        return active_agents(self._vault)
 
     def last_checkpoint_by_agent(self) -> dict[str, datetime]:
         """When a checkpoint was last made for each agent."""

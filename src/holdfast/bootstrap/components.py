@@ -151,7 +151,8 @@ def stored_agent_states(store: OpenStore) -> AgentStates:
 
 
 def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:
-    from holdfast.engine.sessions.overview import effective_status, listed_sessions
+    from holdfast.engine.sessions.active_agents import effective_status
+    from holdfast.engine.sessions.overview import listed_sessions
 
     return [
         session.id if session.agent is None else f"{session.id} ({session.agent})"

@@ -15,7 +15,7 @@ from holdfast.bootstrap.settings import project_settings
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import StoreDamaged, UsageError
 from holdfast.domain.ids import SessionId
-from holdfast.engine.sessions.overview import AGENT_PROCESS
+from holdfast.engine.sessions.active_agents import AGENT_PROCESS
 from tests.behind_the_api import engine_of
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill

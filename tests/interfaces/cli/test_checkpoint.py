@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from holdfast.api.workspace import open_workspace
+from holdfast.domain.ids import SessionId
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hostile_trees import git
 
@@ -30,6 +34,9 @@ KEYS = [
     "partial",
     "degraded",
     "git",
+    "databases",
+    "agents",
+    "restore",
 ]
 
 
@@ -97,7 +104,6 @@ def test_a_reason_that_begins_with_a_dash_stands_behind_two(cli: CommandLine) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], "usage", "the reason is missing"),
         ([""], "invalid_intent", "the reasoning is empty"),
         ([" \n"], "invalid_intent", "the reasoning is empty"),
         (["two", "words"], "usage", "one reason is expected, and 2 words were given"),
@@ -229,3 +235,53 @@ def test_the_answer_names_what_was_saved_besides_files_and_the_way_back(cli: Com
     assert f"\n  come back: holdfast restore {made[:10]}\n" in out
     assert "git data" not in out
     assert "come back: holdfast restore before" in cli("save", "again", "--name", "before").out
+
+
+@pytest.mark.requirement("CL-8")
+def test_the_answer_lists_databases_and_the_command_that_restores(cli: CommandLine) -> None:
+    make_database(cli.workspace / "data/app.db")
+    (cli.workspace / "not-one.db").write_text("plain text\n")
+    made = cli.json("checkpoint", "with a database", "--name", "the good one")
+    size = (cli.workspace / "data/app.db").stat().st_size
+    sqlite = {"type": "sqlite", "name": "data/app.db", "bytes": size, "tables": None, "rows": None}
+    assert made["databases"] == [sqlite]
+    assert made["restore"] == "holdfast restore 'the good one'"
+    assert "\n  databases: data/app.db (SQLite, 8.2 kB)\n" in cli("checkpoint", "again").out
+
+
+@pytest.mark.requirement("CL-8", "AG-1")
+def test_the_answer_names_agents_whose_sessions_have_not_ended(cli: CommandLine) -> None:
+    with open_workspace(cli.workspace, create=True) as opened:
+        for agent in ("claude-code", "codex"):
+            opened.sessions.start(SessionId(f"{agent}-1"), agent=agent)
+        opened.sessions.end(SessionId("codex-1"))
+    made = cli.json("checkpoint", "now", "--session", "claude-code-1")
+    assert made["agents"] == [
+        {"session_id": "claude-code-1", "agent": "claude-code", "process": None}
+    ]
+    said = cli("checkpoint", "again", "--session", "claude-code-1").out
+    assert "\n  agents: 1 active: claude-code (claude-code-1)\n" in said
+
+
+@pytest.mark.requirement("CL-8")
+def test_without_a_reason_one_is_generated_from_what_changed(cli: CommandLine) -> None:
+    cli.json("checkpoint")
+    assert cli.json("show")["reasoning"] == "First checkpoint"
+    for name in ("a", "b", "c", "d"):
+        (cli.workspace / f"new-{name}.txt").write_text(name)
+    (cli.workspace / "README.md").write_text("changed\n")
+    (cli.workspace / "run.sh").unlink()
+    made = cli.json("checkpoint", "--name", "here")
+    assert cli.json("show")["reasoning"] == (
+        "Changed README.md; added new-a.txt, new-b.txt, new-c.txt and 1 more; removed run.sh"
+    )
+    assert made["name"] == "here"
+    cli.json("checkpoint")
+    assert cli.json("show")["reasoning"] == f"No changes since {made['id'][:10]}"
+
+
+def make_database(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("create table one (x)")
+        database.commit()

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.api.workspace import open_workspace
+from holdfast.domain.ids import SessionId
+from holdfast.domain.sqlite_files import HEADER
 from holdfast.interfaces.tools.maintenance import Statistics
 from holdfast.interfaces.tools.restore_result import Restored
 from holdfast.interfaces.tools.save import Created
@@ -25,6 +28,21 @@ def test_with_reuse_no_second_checkpoint_of_the_same_state_is_made(
     assert "Nothing has changed since checkpoint" in text
     _, third = done(tools, "checkpoint_create", Created, reasoning="three")
     assert not third.deduplicated
+
+
+@pytest.mark.requirement("CL-8", "MC-1")
+def test_a_saved_checkpoint_lists_databases_active_agents_and_how_to_restore_it(
+    tools: ToolHandlers, workspace: Path
+) -> None:
+    fill(workspace / "app.db", HEADER + bytes(84))
+    with open_workspace(workspace, create=True) as opened:
+        opened.sessions.start(SessionId("codex-1"), agent="codex")
+    text, made = done(tools, "checkpoint_create", Created, reasoning="one")
+    assert made.databases == ["app.db (SQLite, 100 B)"]
+    assert made.agents == ["codex (codex-1)"]
+    assert "Databases: app.db (SQLite, 100 B)." in text
+    assert "Active agents: codex (codex-1)." in text
+    assert f'checkpoint_restore {{"ref": "{made.checkpoint.id}"}}' in text
 
 
 @pytest.mark.requirement("RB-10")

@@ -8,6 +8,8 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.wording import iso, iso_from_ns, remarks_in
 
 if TYPE_CHECKING:
+    from holdfast.api.contents import SavedDatabase
+    from holdfast.api.sessions import ActiveAgent
     from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Skipped
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.outcomes import DeleteOutcome, SaveOutcome
@@ -80,6 +82,24 @@ class SkippedView(TypedDict):
     failed: NotRequired[bool]
 
 
+class DatabaseView(TypedDict):
+    """A database in a checkpoint: the size of a file, tables and rows of a server's database."""
+
+    type: str
+    name: str
+    bytes: int | None
+    tables: int | None
+    rows: int | None
+
+
+class ActiveAgentView(TypedDict):
+    """An agent with a session that has not ended; `process` if hooks recorded it."""
+
+    session_id: str
+    agent: str
+    process: int | None
+
+
 class SavedView(CheckpointView):
     """A checkpoint that is durable now."""
 
@@ -91,6 +111,9 @@ class SavedView(CheckpointView):
     partial: bool
     degraded: list[str]
     git: GitAtCheckpointView | None
+    databases: list[DatabaseView]
+    agents: list[ActiveAgentView]
+    restore: str
 
 
 class DaemonSaveView(TypedDict):
@@ -251,8 +274,16 @@ def logged_checkpoint_view(
 
 
 def saved_view(
-    outcome: "SaveOutcome", elapsed_ms: float, git: GitAtCheckpointView | None
+    outcome: "SaveOutcome",
+    elapsed_ms: float,
+    git: GitAtCheckpointView | None,
+    databases: "Sequence[SavedDatabase]",
+    agents: "Sequence[ActiveAgent]",
+    reference: str,
 ) -> SavedView:
+    """`reference` names the checkpoint in the command that restores it."""
+    from shlex import quote
+
     return {
         **checkpoint_view(outcome.checkpoint),
         "skipped": skipped_view(outcome.skipped),
@@ -263,7 +294,24 @@ def saved_view(
         "partial": outcome.checkpoint.partial,
         "degraded": list(outcome.degraded),
         "git": git,
+        "databases": [_database(one) for one in databases],
+        "agents": [active_agent_view(one) for one in agents],
+        "restore": f"holdfast restore {quote(reference)}",
     }
+
+
+def _database(one: "SavedDatabase") -> DatabaseView:
+    return {
+        "type": one.type,
+        "name": one.name,
+        "bytes": one.size_bytes,
+        "tables": one.tables,
+        "rows": one.rows,
+    }
+
+
+def active_agent_view(one: "ActiveAgent") -> ActiveAgentView:
+    return {"session_id": one.session_id, "agent": one.agent, "process": one.process_number}
 
 
 def daemon_save_view(outcome: "SaveOutcome") -> DaemonSaveView:

@@ -179,7 +179,7 @@ class ConversationCapture:
 
 def _note_title_and_process(opened: OpenWorkspace, event: AgentEvent, session: Session) -> None:
     from holdfast.domain.tool_calls import masked, one_line
-    from holdfast.engine.sessions.overview import AGENT_PROCESS
+    from holdfast.engine.sessions.active_agents import AGENT_PROCESS
 
     vault = opened.engine.vault
     if session.title is None and (title := one_line(masked(event.prompt), _TITLE)):

@@ -12,10 +12,11 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import basename, join
+from holdfast.domain.paths import basename, join, to_text
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import EMPTY_TREE, Tree, encode_tree
+from holdfast.domain.wording import printable
 from holdfast.values.classes import dataclass, replace
 
 TreeLoader: TypeAlias = Callable[[Digest], Tree]
@@ -116,6 +117,31 @@ def with_renames(changes: Iterable[Change]) -> list[Change]:
                 change.path, ChangeType.RENAMED, source.old, change.new, source.path
             )
     return [paired.get(c.path, c) for c in changes if c.path not in moved_away]
+
+
+_NAMED = 3
+
+
+def describe_changes(changes: Iterable[Change]) -> str:
+    """The files that differ, in one line: `Changed a.py; added b.py, c.py, d.py and 4 more`."""
+    verbs = {
+        ChangeType.MODIFIED: "changed",
+        ChangeType.ADDED: "added",
+        ChangeType.REMOVED: "removed",
+        ChangeType.RENAMED: "renamed",
+    }
+    files: dict[ChangeType, list[str]] = {kind: [] for kind in verbs}
+    for change in changes:
+        if not change.is_directory:
+            files[change.type].append(printable(to_text(change.path)))
+    parts = []
+    for kind, verb in verbs.items():
+        more = len(files[kind]) - _NAMED
+        rest = f" and {more:,} more" if more > 0 else ""
+        if files[kind]:
+            parts.append(f"{verb} {', '.join(files[kind][:_NAMED])}{rest}")
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:]
 
 
 def visible_changes(changes: Iterable[Change]) -> Iterator[Change]:

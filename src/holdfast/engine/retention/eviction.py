@@ -33,7 +33,7 @@ from holdfast.engine.retention.protection import (
     recent_sessions,
 )
 from holdfast.engine.save.space_limit import SpaceLimit
-from holdfast.engine.sessions.overview import effective_status
+from holdfast.engine.sessions.active_agents import effective_status
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
 

@@ -1,22 +1,18 @@
 """The sessions of a workspace as people see them in a list: what each is, and how far it got.
 
-A session whose agent's process is gone has ended, whether or not the agent could say so. A session
-without any checkpoint is not listed: it has nothing to go back to.
+A session without any checkpoint is not listed: it has nothing to go back to.
 """
 
 from __future__ import annotations
 
-from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.retention.protection import last_activity_ns
+from holdfast.engine.sessions.active_agents import effective_status
 from holdfast.engine.sessions.approval import approval
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
-
-AGENT_PROCESS = "process of the agent"
-"""What hooks note about a session: who would have to end for it to have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +45,6 @@ def listed_sessions(vault: Vault) -> list[Session]:
     """Those with checkpoints, oldest first. The row of a deleted session stays in the catalog,
     because the log names it, and nobody is shown it."""
     return [one for one in vault.catalog.sessions() if vault.catalog.counts(one.id).checkpoints]
-
-
-def effective_status(vault: Vault, session: Session) -> SessionStatus:
-    """`ended` also for one whose agent is gone."""
-    if session.status is not SessionStatus.ACTIVE or not vault.has_story():
-        return session.status
-    try:
-        process = vault.story.fact(session.id, AGENT_PROCESS)
-    except StoreDamaged:
-        return session.status
-    is_gone = process and not vault.processes.is_alive(process)
-    return SessionStatus.ENDED if is_gone else session.status
 
 
 def _summary(

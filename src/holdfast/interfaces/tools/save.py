@@ -46,6 +46,8 @@ class Created:
     remarks: list[str] = field(default_factory=list)
     """Those of the warnings that nobody has to act on."""
     git: GitNow | None = None
+    databases: list[str] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     )
     made = outcome.checkpoint
     place, git = _git(context, made)
+    databases = [one_line(str(one)) for one in context.workspace.contents.databases(made)]
+    agents = [one_line(str(one)) for one in context.workspace.sessions.active_agents()]
     problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)
     changed = made.changed
     size = f"{count_words(made.files, 'file')}, {size_words(made.size_bytes)}"
@@ -92,6 +96,8 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     lines = [
         same if outcome.deduplicated else saved,
         *([] if place is None else [f"Git: {one_line(place)}."]),
+        *([f"Databases: {'; '.join(databases)}."] if databases else []),
+        *([f"Active agents: {', '.join(agents)}."] if agents else []),
         *warning_lines(outcome.warnings),
         *noted("Not saved as it should be:", problems),
         f'To come back to this state: checkpoint_restore {{"ref": "{made.id}"}}.',
@@ -110,6 +116,8 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         outcome.deduplicated,
         remarks=remarks_in(map(said, outcome.warnings)),
         git=git,
+        databases=databases,
+        agents=agents,
     )
     return Answer("\n".join(lines), data)
 

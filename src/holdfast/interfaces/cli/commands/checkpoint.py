@@ -1,8 +1,8 @@
-"""`holdfast checkpoint REASON`: save the workspace with the reason."""
+"""`holdfast checkpoint [REASON]`: save the workspace with the reason."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import SkipReason
@@ -13,22 +13,26 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
+    from holdfast.api.contents import SavedDatabase
+    from holdfast.api.sessions import ActiveAgent
     from holdfast.api.views.git import GitAtCheckpointView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.outcomes import SaveOutcome
 
-_EXAMPLE = 'say why: holdfast checkpoint "before the refactor"'
+_MOST_AGENTS = 5
 
 
 def configure(parser: Parser) -> None:
     parser.usage = (
-        "holdfast checkpoint REASON [--name NAME] [--confidence C] [--goal ID]\n"
-        "                           [--task ID] [--tag TAG ...] [--reuse]"
+        "holdfast checkpoint [REASON] [--name NAME] [--confidence C] [--goal ID]\n"
+        "                             [--task ID] [--tag TAG ...] [--reuse]"
     )
     parser.description = """\
 Save every file of the workspace that no rule leaves out, byte for byte, with modes, links and empty
 directories. When the command returns, the checkpoint is on disk and survives a crash.
+
+Without a REASON, one is generated from what changed since the last checkpoint.
 
 In a git repository its state is saved with the files: branch, commit, index, and a merge or
 rebase that is under way. What could not be read is listed, and the exit status is then 3: saved in
@@ -41,7 +45,7 @@ examples:
         "words",
         nargs="*",
         metavar="REASON",
-        help="why this state is worth keeping; - reads it from standard input",
+        help="why this state is worth keeping (default: what changed); - reads standard input",
     )
     parser.add_argument("--name", help="a name to restore it by, unique in the session")
     parser.add_argument(
@@ -62,33 +66,45 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from functools import partial
+
     from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
 
     options = invocation.options
     confidence = DEFAULT_CONFIDENCE if options.confidence is None else _share(options.confidence)
-    intent = make_intent(
-        _reason(invocation.all_words),
+    words = invocation.all_words
+    intent_for = partial(
+        make_intent,
         goal_id=options.goal,
         task_id=options.task,
         confidence=confidence,
         name=options.name,
         tags=options.tag,
     )
+    # The other arguments are checked before a store is created.
+    intent = intent_for(_reason(words) if words else "generated")
     with invocation.open(create=True) as opened:
         session = invocation.session(opened, create=True)
+        if not words:
+            with invocation.busy("scanning", opened):
+                intent = intent_for(opened.restores.generated_reason())
         with invocation.busy("saving", opened):
             outcome = opened.save(session, intent, reuse=options.reuse)
+        made = outcome.checkpoint
+        databases = opened.contents.databases(made)
+        agents = opened.sessions.active_agents()
         others: dict[str, str] = {}
-        if not invocation.json and outcome.checkpoint.components is not None:
-            others = opened.contents.component_summary(outcome.checkpoint)
-        back = "" if invocation.json else _reference(opened, outcome.checkpoint)
+        if not invocation.json:
+            others = _other_parts(opened, made, databases, agents)
+        back = _reference(opened, made)
         git = _git(opened, outcome) if invocation.json else None
         if invocation.terminal.subdirectory:
             outcome = _with_directory_warning(invocation, opened, outcome)
     if invocation.json:
         from holdfast.api.views.checkpoints import saved_view
 
-        invocation.emit(saved_view(outcome, invocation.elapsed_ms, git))
+        took_ms = invocation.elapsed_ms
+        invocation.emit(saved_view(outcome, took_ms, git, databases, agents, back))
     else:
         _show(invocation, outcome, others, back)
     return PARTIAL if outcome.failures or outcome.degraded else 0
@@ -104,9 +120,30 @@ def _with_directory_warning(
     return outcome if told is None else replace(outcome, warnings=(*outcome.warnings, told))
 
 
+def _other_parts(
+    opened: Workspace,
+    made: Checkpoint,
+    databases: Sequence[SavedDatabase],
+    agents: Sequence[ActiveAgent],
+) -> dict[str, str]:
+    """What the checkpoint has besides files, a line each, and which agents are active."""
+    parts = {} if made.components is None else opened.contents.component_summary(made)
+    parts.pop("postgres", None)
+    if databases:
+        parts["databases"] = "; ".join(map(str, databases))
+    if agents:
+        memory = f"; memory: {parts['agents']}" if "agents" in parts else ""
+        parts["agents"] = f"{len(agents)} active: {_first(agents)}{memory}"
+    return parts
+
+
+def _first(agents: Sequence[ActiveAgent]) -> str:
+    named = ", ".join(map(str, agents[-_MOST_AGENTS:]))
+    more = len(agents) - _MOST_AGENTS
+    return f"{named} and {more:,} more" if more > 0 else named
+
+
 def _reason(words: list[str]) -> str:
-    if not words:
-        raise UsageError("the reason is missing", hint=_EXAMPLE)
     if len(words) > 1:
         from shlex import quote
 

@@ -1,0 +1,76 @@
+"""The databases in a checkpoint, for its summary: SQLite files and PostgreSQL databases.
+
+SQLite files are found by name, nearest to the top first, and confirmed by their first bytes. Only
+some directories are searched, so that the summary of a large workspace costs a few milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.paths import join, to_text
+from holdfast.domain.sqlite_files import HEADER
+from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
+from holdfast.domain.wording import count_words, printable, size_words
+from holdfast.engine.components.manifests import state_of
+from holdfast.engine.stored_objects import read_content
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import dataclass
+
+_SUFFIXES = (b".db", b".db3", b".sqlite", b".sqlite3")
+_MOST_DIRECTORIES = 200
+_MOST_FILES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SavedDatabase:
+    """`size_bytes` is known for a file, `tables` and `rows` for a server's database."""
+
+    type: str
+    name: str
+    size_bytes: int | None = None
+    tables: int | None = None
+    rows: int | None = None
+
+    def __str__(self) -> str:
+        if self.size_bytes is not None:
+            return f"{printable(self.name)} (SQLite, {size_words(self.size_bytes)})"
+        tables, rows = count_words(self.tables or 0, "table"), count_words(self.rows or 0, "row")
+        return f"{printable(self.name)} (PostgreSQL, {tables}, {rows})"
+
+
+def saved_databases(vault: Vault, checkpoint: Checkpoint) -> list[SavedDatabase]:
+    """Without those that cannot be read: the checkpoint itself is not checked here."""
+    try:
+        files = list(_sqlite_files(vault, checkpoint))
+        server = state_of(vault.objects, checkpoint, "postgres")
+    except StoreDamaged:
+        return []
+    return files + ([] if server is None else list(_server_databases(server)))
+
+
+def _sqlite_files(vault: Vault, checkpoint: Checkpoint) -> Iterator[SavedDatabase]:
+    waiting = deque([(b"", checkpoint.tree)])
+    directories = files = 0
+    while waiting and directories < _MOST_DIRECTORIES:
+        directories += 1
+        above, digest = waiting.popleft()
+        for name, entry in sorted(vault.load_tree(digest).by_name.items()):
+            path = join(above, name)
+            if isinstance(entry, DirectoryEntry):
+                waiting.append((path, entry.digest))
+            elif isinstance(entry, FileEntry) and name.endswith(_SUFFIXES) and files < _MOST_FILES:
+                files += 1
+                if next(read_content(vault.objects, entry), b"").startswith(HEADER):
+                    yield SavedDatabase("sqlite", to_text(path), size_bytes=entry.size)
+
+
+def _server_databases(state: ComponentState) -> Iterator[SavedDatabase]:
+    for row in state.facts.get("databases", ()):
+        yield SavedDatabase(
+            "postgres", str(row["database"]), tables=int(row["tables"]), rows=int(row["rows"])
+        )

@@ -1,0 +1,62 @@
+"""Agents whose sessions have not ended, and the processes that hooks recorded for them.
+
+A session whose agent's process is gone has ended, whether or not the agent could say so.
+"""
+
+from __future__ import annotations
+
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import SessionId
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.wording import printable
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import dataclass
+
+AGENT_PROCESS = "process of the agent"
+"""What hooks note about a session: who would have to end for it to have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveAgent:
+    """An agent with a session that has not ended. `process` is the identity of its process, None
+    if hooks have not recorded one."""
+
+    session_id: SessionId
+    agent: str
+    process: str | None = None
+
+    @property
+    def process_number(self) -> int | None:
+        return None if self.process is None else int(self.process.partition(" ")[0])
+
+    def __str__(self) -> str:
+        return f"{printable(self.agent)} ({self.session_id})"
+
+
+def active_agents(vault: Vault) -> list[ActiveAgent]:
+    """Oldest session first."""
+    return [
+        ActiveAgent(session.id, session.agent, _process(vault, session))
+        for session in vault.catalog.sessions()
+        if session.agent is not None
+        and session.status is SessionStatus.ACTIVE
+        and vault.catalog.counts(session.id).checkpoints
+        and effective_status(vault, session) is SessionStatus.ACTIVE
+    ]
+
+
+def effective_status(vault: Vault, session: Session) -> SessionStatus:
+    """`ended` also for one whose agent is gone."""
+    if session.status is not SessionStatus.ACTIVE:
+        return session.status
+    process = _process(vault, session)
+    is_gone = process and not vault.processes.is_alive(process)
+    return SessionStatus.ENDED if is_gone else session.status
+
+
+def _process(vault: Vault, session: Session) -> str | None:
+    """The identity of the agent's process, if hooks recorded it."""
+    try:
+        return vault.story.fact(session.id, AGENT_PROCESS) if vault.has_story() else None
+    except StoreDamaged:
+        return None
