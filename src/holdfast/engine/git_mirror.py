@@ -15,7 +15,7 @@ from pathlib import Path
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.git.branches import DEFAULT_MIRROR
-from holdfast.domain.git.mirror_commits import mirror_names
+from holdfast.domain.git.mirror_commits import Approvals, mirror_names
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.ignore.includes import IncludePatterns
 from holdfast.domain.paths import from_text, parent
@@ -82,6 +82,17 @@ class History:
             ((session, rounds_in(self._vault, session.id)) for session in chosen),
             None if latest is None else latest[1],
         )
+
+    def approvals(self, approved: CheckpointId) -> Approvals:
+        catalog = self._vault.catalog
+        found = catalog.checkpoint(None, approved)
+        if found is None:
+            return Approvals(None, ())
+        first = catalog.first_checkpoint(found.session_id)
+        rounds = [one for one in rounds_in(self._vault, found.session_id) if one.approved]
+        rows = [(one, catalog.checkpoint(found.session_id, one.approved)) for one in rounds]
+        merges = tuple((one, row) for one, row in rows if row is not None)
+        return Approvals(None if first is None else first.id, merges)
 
     def leaves_out(self, path: bytes) -> bool:
         """What is ignored is not for git, which may carry it elsewhere."""

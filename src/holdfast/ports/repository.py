@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.git.branches import MainBranches
     from holdfast.domain.git.commits import AcceptOutcome, AcceptPlan
+    from holdfast.domain.git.mirror_commits import Approvals
     from holdfast.domain.ids import CheckpointId, Digest
     from holdfast.domain.trees.tree import Tree
 
@@ -80,6 +81,9 @@ class MirroredHistory(Protocol):
 
     def names(self) -> Mapping[bytes, CheckpointId]:
         """Names of refs, without the place where they lie."""
+
+    def approvals(self, approved: CheckpointId) -> Approvals:
+        """Those of the session that this checkpoint was approved in, up to now."""
 
     def leaves_out(self, path: bytes) -> bool:
         """Whether a path is not for git."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import Refused
+from holdfast.domain.git.mirror_commits import Approvals
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.domain.trees.objects import digest_of
@@ -39,6 +40,9 @@ class EmptyHistory:
 
     def names(self) -> Mapping[bytes, CheckpointId]:
         return {}
+
+    def approvals(self, approved: CheckpointId) -> Approvals:
+        return Approvals(None, ())
 
     def leaves_out(self, path: bytes) -> bool:
         return False

@@ -101,6 +101,38 @@ def test_rounds_and_what_is_approved_have_names_that_git_can_compare(place: Path
         assert git(place, "diff", f"{BRANCH}/approved..{BRANCH}/session_3") == ""
 
 
+@pytest.mark.requirement("GT-4", "SE-5")
+def test_approvals_are_merge_commits(place: Path) -> None:
+    configure(place, mirror=True)
+    approved = f"{BRANCH}/approved"
+    merges = ("log", "--merges", "--first-parent", "--format=%s", approved)
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("How it began")
+        for word in ("three", "four"):
+            write(place / "code.txt", f"{word}\n")
+            session.checkpoint(word)
+            session.approve(f"{word} is good\n\nat last")
+        write(place / "code.txt", "five\n")
+        session.checkpoint("five")
+        assert git(place, *merges).splitlines() == ["four is good", "three is good"]
+        assert git(place, "show", f"{approved}:code.txt") == "four\n"
+        assert git(place, "show", f"{approved}~1:code.txt") == "three\n"
+        missing = ("log", "--format=%s", f"{approved}..{BRANCH}/session_3")
+        assert git(place, *missing).splitlines() == ["five"]
+        assert trailer(place, approved, "Holdfast-Approves") == ["session_2"]
+        tip = git(place, "rev-parse", approved)
+        for ref in git(place, "for-each-ref", "--format=%(refname)", f"refs/{BRANCH}").split():
+            git(place, "update-ref", "-d", ref)
+        git(place, "branch", "-D", BRANCH)
+        session.checkpoint("built again")
+        assert git(place, "rev-parse", approved) == tip
+        write(place / "code.txt", "six\n")
+        session.approve()
+        assert git(place, *merges).splitlines()[0] == "Approved round 3"
+        assert git(place, "rev-parse", f"{approved}^") == tip
+    assert git(place, "fsck", "--strict", "--full") == ""
+
+
 @pytest.mark.requirement("GT-4")
 def test_names_can_be_tags_so_that_they_are_short(place: Path) -> None:
     git(place, "tag", "session_1")

@@ -44,7 +44,7 @@ def _without_ignored(name: bytes) -> bytes:
     return _IGNORED_BY_HFS.sub("", text).encode("utf-8", "surrogateescape")
 
 
-_WHO = b"Holdfast <holdfast@localhost>"
+WHO = b"Holdfast <holdfast@localhost>"
 _END_S = 300.0
 _ERROR_BYTES = 64 << 10
 
@@ -83,7 +83,7 @@ class ImportStream:
 
     def commit(self, mark: int, time_s: int, message: bytes, parent: bytes | None) -> None:
         """`parent` is a commit or `:MARK`; without one the branch begins here."""
-        when = b"%b %d +0000\n" % (_WHO, max(time_s, 0))
+        when = b"%b %d +0000\n" % (WHO, max(time_s, 0))
         self._write(b"commit %b\nmark :%d\n" % (self._branch, mark))
         self._write(b"author %bcommitter %b" % (when, when))
         self._write(b"data %d\n%b\n" % (len(message), message))

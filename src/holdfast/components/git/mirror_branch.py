@@ -3,7 +3,7 @@ bundle.
 
     where the branch is: the checkpoint that its commit names → the next ones, each as a commit
     with what differs from the one before → names: `approved`, `session_1`, … moved in one
-    transaction
+    transaction; `approved` is at a merge commit for each approval, which `git log --merges` lists
 
 Guarantees: the branch only ever grows, and only if it is at a commit that was made for this store.
 HEAD, index, files and other branches are not touched. Commits depend on nothing but the
@@ -26,15 +26,21 @@ from dataclasses import dataclass, field
 
 from holdfast.components.files import blocks_of, write_all
 from holdfast.components.git.commands import NO_REFLOG, Git, GitFailed
-from holdfast.components.git.fast_import import ImportStream, git_takes
+from holdfast.components.git.fast_import import WHO, ImportStream, git_takes
 from holdfast.components.git.repository import Repository, opened
 from holdfast.components.git.scratch_index import GitWith
 from holdfast.components.git.status import checked_out
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.git.mirror_commits import MirrorPoint, mirror_message, read_point
+from holdfast.domain.git.mirror_commits import (
+    MirrorPoint,
+    approval_message,
+    mirror_message,
+    read_point,
+)
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.paths import to_text
+from holdfast.domain.sessions import Round
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.ports.repository import MirroredHistory, MirrorOutcome, MirrorPlace
@@ -50,6 +56,10 @@ class _Ref:
 
     commit: bytes
     point: MirrorPoint | None
+
+    @property
+    def is_merge(self) -> bool:
+        return self.point is not None and self.point.approves is not None
 
 
 @dataclass(slots=True)
@@ -222,9 +232,14 @@ class Mirror:
                 run.warnings.append(f"{to_text(ref)} is not of this mirror and is left alone")
                 continue
             stands_for = there.point.checkpoint if there is not None and there.point else None
-            if stands_for == checkpoint and checkpoint not in run.known:
+            is_approval = ref.endswith(b"/approved")
+            done = not is_approval or (there is not None and there.is_merge)
+            if stands_for == checkpoint and checkpoint not in run.known and done:
                 continue
-            commit = self._commit_of(checkpoint, run)
+            if is_approval:
+                commit = self._approval(checkpoint, there, run)
+            else:
+                commit = self._commit_of(checkpoint, run)
             if commit is None or (there is not None and there.commit == commit):
                 continue
             old = b"0" * len(commit) if there is None else there.commit
@@ -235,6 +250,45 @@ class Mirror:
             if found.point is not None and ref != self._place.branch and ref not in wanted
         ]
         self._update(gone + lines)
+
+    def _approval(self, checkpoint: CheckpointId, there: _Ref | None, run: _Run) -> bytes | None:
+        """The merge commit of the newest approval; those that are missing before it are made too.
+        None while the branch is not complete."""
+        if not run.complete:
+            return None
+        approvals = self._history.approvals(checkpoint)
+        left, tip = list(approvals.merges), None
+        if there is not None and there.point is not None and there.is_merge:
+            known = (there.point.approves, there.point.checkpoint)
+            places = [(one.name, row.id) for one, row in left]
+            # A branch that was built again has other commits: then all merges are made again too.
+            if known in places and there.point.checkpoint not in run.marks:
+                left, tip = left[places.index(known) + 1 :], there.commit
+        if tip is None and approvals.began is not None:
+            tip = self._commit_of(approvals.began, run)
+        made = None
+        for one, row in left:
+            commit = self._commit_of(row.id, run)
+            if commit is not None:
+                made = tip = self._merge(one, row, commit, tip)
+        return made
+
+    def _merge(
+        self, approval: Round, checkpoint: Checkpoint, commit: bytes, before: bytes | None
+    ) -> bytes:
+        tree = self._git.run("rev-parse", commit + b"^{tree}").strip()
+        parents = [one for one in (before, commit) if one is not None]
+        when = b"%b %d +0000" % (WHO, (approval.ended_at_ns or 0) // 1_000_000_000)
+        lines = [
+            b"tree " + tree,
+            *(b"parent " + parent for parent in dict.fromkeys(parents)),
+            b"author " + when,
+            b"committer " + when,
+            b"",
+            approval_message(approval, checkpoint, self._history.owner),
+        ]
+        content = b"\n".join(lines)
+        return self._git.run("hash-object", "-t", "commit", "-w", "--stdin", given=content).strip()
 
     def _commit_of(self, checkpoint: CheckpointId, run: _Run) -> bytes | None:
         """Of this run, or looked for once in all that the branch held before."""

@@ -3,6 +3,8 @@
     subject: the name or the first line of the reason
     trailers: Holdfast-Id, Holdfast-Session, …, Reasoning, Confidence, Goal, Task, Tool, Tag
 
+An approval is a merge commit: of what was approved before with the checkpoint that is approved now.
+
 The trailers are the last paragraph and nothing in them can begin a line of its own, so that what a
 reason holds is never taken for one. Equal checkpoints make equal messages: a mirror that is built
 again has the same commits.
@@ -18,7 +20,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.git.commits import clean_text, one_line
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import ToolCall
-from holdfast.domain.sessions import Round, Session, round_name
+from holdfast.domain.sessions import Round, Session, round_name, round_title
 
 _LONGEST_VALUE = 20_000
 _MOST_TOOLS = 50
@@ -28,17 +30,44 @@ _TREE = re.compile(r"[0-9a-f]{64}\Z")
 
 @dataclass(frozen=True, slots=True)
 class MirrorPoint:
-    """How far a mirror has come: the checkpoint of a commit, its place in the order, its tree."""
+    """How far a mirror has come: the checkpoint of a commit, its place in the order, its tree. Of a
+    merge commit, `approves` is the round."""
 
     checkpoint: CheckpointId
     sequence: int
     tree: Digest
+    approves: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """Those of a session, oldest first, each with its checkpoint; `began` is how it all began."""
+
+    began: CheckpointId | None
+    merges: tuple[tuple[Round, Checkpoint], ...]
 
 
 def mirror_message(checkpoint: Checkpoint, owner: str, left_out: int) -> bytes:
     intent = checkpoint.intent
     subject = one_line(clean_text(checkpoint.name or intent.reasoning))
     lines = [f"{key}: {_folded(value)}" for key, value in _trailers(checkpoint, owner, left_out)]
+    return f"{subject}\n\n{chr(10).join(lines)}\n".encode("utf-8", "replace")
+
+
+def approval_message(approval: Round, checkpoint: Checkpoint, owner: str) -> bytes:
+    """Of the merge commit that stands for an approval."""
+    said = approval.message or f"Approved {round_title(approval.name)}"
+    trailers = {
+        "Holdfast-Approves": approval.name,
+        "Holdfast-Id": checkpoint.id,
+        "Holdfast-Session": checkpoint.session_id,
+        "Reasoning": said,
+        "Holdfast-Sequence": str(checkpoint.sequence),
+        "Holdfast-Tree": checkpoint.tree.hex(),
+        "Holdfast-Store": owner,
+    }
+    lines = [f"{key}: {_folded(value)}" for key, value in trailers.items()]
+    subject = one_line(clean_text(said))
     return f"{subject}\n\n{chr(10).join(lines)}\n".encode("utf-8", "replace")
 
 
@@ -96,7 +125,8 @@ def read_point(message: bytes, owner: str) -> MirrorPoint | None:
     if not known or not (sequence.isascii() and sequence.isdigit()) or not _TREE.match(tree):
         return None
     number = int(sequence[:18])
-    return MirrorPoint(CheckpointId(values["Holdfast-Id"]), number, Digest(bytes.fromhex(tree)))
+    identifier, digest = CheckpointId(values["Holdfast-Id"]), Digest(bytes.fromhex(tree))
+    return MirrorPoint(identifier, number, digest, values.get("Holdfast-Approves"))
 
 
 def mirror_names(
