@@ -150,14 +150,16 @@ def _keyframes(number: int, begin: float, line: Line) -> str:
     return rule + frames + typing
 
 
-def picture() -> str:
-    """The picture of a demonstration that is run for it."""
-    with demonstration() as running:
-        steps = list(running.steps())
+def picture(steps: list[Step]) -> str:
     assert all(step.verified is not False for step in steps)
     return drawn(list(lines_of(steps[number] for number in SHOWN)))
 
 
+def steps_of_a_demonstration() -> list[Step]:
+    with demonstration() as running:
+        return list(running.steps())
+
+
 if __name__ == "__main__" and "--write" in sys.argv:
     PICTURE.parent.mkdir(exist_ok=True)
-    PICTURE.write_text(picture(), "utf-8")
+    PICTURE.write_text(picture(steps_of_a_demonstration()), "utf-8")

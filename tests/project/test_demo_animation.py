@@ -7,16 +7,41 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.project.demo_animation import LENGTH_S, PICTURE, Line, drawn, normalised, picture
+from holdfast.interfaces.cli.demonstration import Step
+from tests.project.demo_animation import (
+    LENGTH_S,
+    PICTURE,
+    Line,
+    drawn,
+    normalised,
+    picture,
+    steps_of_a_demonstration,
+)
 from tests.project.repository import ROOT
 
 _MOST_BYTES = 60_000
 
 
+@pytest.fixture(scope="module")
+def steps() -> list[Step]:
+    return steps_of_a_demonstration()
+
+
 @pytest.mark.requirement("CL-1")
-def test_the_animation_is_what_the_demo_prints() -> None:
+def test_the_animation_is_what_the_demo_prints(steps: list[Step]) -> None:
     remedy = "run: python -m tests.project.demo_animation --write"
-    assert PICTURE.read_text("utf-8") == picture(), remedy
+    assert PICTURE.read_text("utf-8") == picture(steps), remedy
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_readme_prints_what_undo_prints(steps: list[Step]) -> None:
+    undo = next(step for step in steps if "undo" in step.commands[0])
+    printed = "\n".join([f"$ {undo.commands[0]}", *undo.result[:-1]])
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (block,) = re.findall(
+        r"^```console\n(\$ holdfast undo.*?)\n```", readme, re.DOTALL | re.MULTILINE
+    )
+    assert normalised(block) == normalised(printed)
 
 
 def test_the_animation_is_small_has_no_script_and_loads_nothing() -> None:

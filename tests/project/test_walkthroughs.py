@@ -63,9 +63,15 @@ holdfast -C my-project checkpoint 'how it began'
 echo 2 > my-project/app.py && holdfast -C my-project checkpoint 'more'
 """
 
+DELETED = """\
+mkdir -p my-project/src && cd my-project && echo 1 > src/auth.py && echo 2 > src/cart.py
+holdfast checkpoint 'how it began'
+rm -rf src
+"""
+
 # The document; what has to be there before; what of it cannot be typed here, and why that is so.
 WALKS = {
-    "README.md": (BESIDE, ("pip install holdfast",)),  # it is what is tested
+    "README.md": (DELETED, ("uv tool install holdfast",)),  # it is what is tested
     "docs/tutorial.md": ("", ()),
     "docs/guides/agents.md": (BESIDE, ("holdfast restore HEAD~1 --external",)),  # no tool named any
     "docs/guides/what-is-captured.md": (ROUNDS, ()),
