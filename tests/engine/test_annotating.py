@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import NotFound, UsageError
+from tests.support.session_states import line_end
 
 pytestmark = [pytest.mark.requirement("SE-7"), pytest.mark.both_stores]
 
@@ -120,6 +121,6 @@ def test_members_of_enumerations_are_taken_as_the_texts_they_are(
 
 def test_of_another_session_nothing_can_be_annotated(session: SessionCheckpointer) -> None:
     with session, SessionCheckpointer(session.workspace, "t") as other:
-        head = str(session.head)
+        head = str(line_end(session))
         with pytest.raises(NotFound):
             other.annotate(head, "x")

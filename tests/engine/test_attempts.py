@@ -15,6 +15,7 @@ from holdfast.domain.errors import InvalidIntent, UsageError
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.story import ActivityStatus
 from tests.behind_the_api import engine_of
+from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("CP-9")
@@ -59,7 +60,7 @@ def test_an_attempt_that_works_is_kept(workspace: Path) -> None:
         with session.attempt("try it") as attempt:
             (workspace / "a.txt").write_text("1")
         assert (workspace / "a.txt").read_text() == "1"
-        assert session.get(attempt.checkpoint).intent.reasoning == "try it"
+        assert get_snapshot(session, attempt.checkpoint).intent.reasoning == "try it"
         assert [a.status for a in session.activities()] == [ActivityStatus.KEPT]
         assert notes(session) == []
 

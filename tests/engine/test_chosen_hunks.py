@@ -16,6 +16,7 @@ from tests.support.composition import SESSION, composed
 from tests.support.crash_server import BY_SOMEBODY_ELSE, CrashServer, Request
 from tests.support.hostile_trees import fill
 from tests.support.hunk_model import apply_hunks
+from tests.support.session_states import line_end
 from tests.support.strides import strides
 from tests.support.tree_hash import debris, describe
 from tests.support.watched_filesystem import WatchedFilesystem, once
@@ -247,7 +248,7 @@ def test_a_hunk_that_does_not_exist_is_named_with_those_that_do(
     with pytest.raises(NotFound, match=f"no hunk {hunk}: file has 3 hunks"):
         session.restore_checkpoint("initial", ["file"], hunks=[1, hunk])
     assert file.read_bytes() == NEW
-    assert session.summaries(records=True)[0].id == session.head
+    assert session.summaries(records=True)[0].id == line_end(session)
 
 
 @pytest.mark.parametrize("paths", [None, [], ["file", "other"]])

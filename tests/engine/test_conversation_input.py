@@ -64,7 +64,7 @@ def test_numbers_that_are_none_in_json_travel_as_texts(workspace: Path, tmp_path
     elsewhere.mkdir()
     SessionCheckpointer.import_bundle(elsewhere, tmp_path / "bundle", foreign=True)
     with SessionCheckpointer(elsewhere, "s") as session:
-        snapshot = session.get(str(session.head))
+        snapshot = session.get(str(session.head_id))
         assert snapshot is not None
         assert snapshot.intent.tool_calls == ({"to": ["nan", 1.5]},)
         first, second = session.messages()

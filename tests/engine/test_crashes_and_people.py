@@ -103,10 +103,10 @@ def test_a_restore_that_recovery_finished_can_be_undone(server: CrashServer, sto
             continue
         finished += 1
         with SessionCheckpointer(story.workspace, SESSION) as session:
-            assert session.standing_on == story.good, at
+            assert session.head_id == story.good, at
             session.undo()
             assert differences(describe(story.workspace), story.new) == [], at
-            assert session.standing_on == story.bad, at
+            assert session.head_id == story.bad, at
     assert finished > 3
 
 

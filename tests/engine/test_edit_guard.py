@@ -20,6 +20,7 @@ from holdfast.domain.story import ActivityStatus
 from holdfast.engine.scan.scanner import Scanner
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure
+from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("SE-6")
@@ -437,7 +438,7 @@ def test_a_checkpoint_waits_for_the_edit_of_somebody_else(workspace: Path) -> No
         (made,) = saved
         found = engine_of(other).resolve(other._id, made)
         assert not found.partial
-        assert other.get(made).artifact("src/a.py").read_bytes() == b"whole"
+        assert get_snapshot(other, made).artifact("src/a.py").read_bytes() == b"whole"
 
 
 @pytest.mark.requirement("SE-12")

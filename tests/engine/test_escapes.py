@@ -23,6 +23,7 @@ from holdfast.domain.trees.tree import Tree, encode_tree
 from holdfast.engine.restore.records import RestoreRequest
 from tests.support.composition import SESSION, Composed, composed
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("RL-7")
@@ -65,7 +66,7 @@ def test_a_directory_replaced_by_a_link_is_restored_without_following_it(
 def test_what_lies_behind_a_link_is_not_captured(workspace: Path, outside: Path) -> None:
     (workspace / "link").symlink_to(outside)
     with SessionCheckpointer(workspace, "s") as session:
-        assert session.get(session.checkpoint("why")).artifacts == ()
+        assert get_snapshot(session, session.checkpoint("why")).artifacts == ()
 
 
 class _Swapper:

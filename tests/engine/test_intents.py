@@ -10,6 +10,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import HoldfastError, InvalidIntent
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 
 REFUSED: dict[str, dict[str, Any]] = {
     "empty reasoning": {"reasoning": ""},
@@ -57,7 +58,7 @@ def test_a_refused_checkpoint_says_why_and_stores_nothing(tmp_path: Path, case: 
         assert refused.value.message
         assert isinstance(refused.value, ValueError)
         assert session.stats == before
-        assert session.head == first
+        assert session.head_id == first
 
 
 @pytest.mark.requirement("CP-2")
@@ -75,7 +76,7 @@ def test_everything_said_about_a_checkpoint_is_kept(tmp_path: Path) -> None:
             tags=("a", "b", "a"),
         )
     with SessionCheckpointer.load(tmp_path / "project", "s") as session:
-        intent = session.get(made).intent
+        intent = get_snapshot(session, made).intent
     assert intent.reasoning == "why: \x1b[31m control characters\0 and ünïcode"
     assert (intent.goal_id, intent.task_id, intent.confidence) == ("g", "t", 1.0)
     assert intent.tool_calls == calls
@@ -89,7 +90,7 @@ def test_both_ends_of_the_confidence_scale_are_allowed(tmp_path: Path, confidenc
     (tmp_path / "project").mkdir()
     with SessionCheckpointer(tmp_path / "project", "s") as session:
         made = session.checkpoint("why", confidence=confidence)
-        assert session.get(made).intent.confidence == confidence
+        assert get_snapshot(session, made).intent.confidence == confidence
 
 
 @pytest.mark.requirement("CP-2")
@@ -97,7 +98,7 @@ def test_reasoning_from_a_command_line_that_is_not_text_is_kept_readable(tmp_pat
     (tmp_path / "project").mkdir()
     with SessionCheckpointer(tmp_path / "project", "s") as session:
         made = session.checkpoint("caf\udce9")
-        assert session.get(made).intent.reasoning == "caf\\udce9"
+        assert get_snapshot(session, made).intent.reasoning == "caf\\udce9"
 
 
 @pytest.mark.requirement("CP-2")

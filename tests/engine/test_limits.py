@@ -237,7 +237,7 @@ def test_a_symlink_to_a_workspace_means_the_workspace(workspace: Path, tmp_path:
     with SessionCheckpointer(tmp_path / "alias", "s") as session:
         made = session.checkpoint("why")
     with SessionCheckpointer.load(workspace, "s") as session:
-        assert session.head == made
+        assert session.head_id == made
 
 
 @pytest.mark.requirement("CP-12", "HK-7")

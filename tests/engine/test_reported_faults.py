@@ -15,6 +15,7 @@ from holdfast.domain.ids import SessionId
 from tests.behind_the_api import engine_of
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 from tests.support.watched_filesystem import WatchedFilesystem, once
 
 
@@ -91,7 +92,7 @@ def test_undo_keeps_to_the_filter_of_the_session(workspace: Path) -> None:
         fill(workspace / "new.secret", b"made since")
         session.undo()
         third = session.checkpoint("third")
-        assert [path for path, _ in session.get(third).manifest] == ["a"]
+        assert [path for path, _ in get_snapshot(session, third).manifest] == ["a"]
     assert (workspace / "new.secret").read_bytes() == b"made since"
 
 
@@ -138,7 +139,7 @@ def test_a_write_through_a_mapping_is_not_missed(workspace: Path) -> None:
             session.checkpoint("first")
             mapped[0:4] = b"CCCC"  # the page is dirty already: no time moves
             second = session.checkpoint("second")
-            assert session.get(second).artifact("mapped").read_bytes()[:4] == b"CCCC"
+            assert get_snapshot(session, second).artifact("mapped").read_bytes()[:4] == b"CCCC"
 
 
 @pytest.mark.requirement("CP-11")

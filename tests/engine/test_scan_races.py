@@ -21,6 +21,7 @@ from holdfast.engine.scan.stable_read import read_stably, read_whole
 from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import SteppedClock, composed, configure
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 from tests.torture.scenes import remove_tree
 
@@ -37,7 +38,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def _content(session: SessionCheckpointer, checkpoint: str, path: str = "file") -> bytes:
-    return session.get(checkpoint).artifact(path).read_bytes()
+    return get_snapshot(session, checkpoint).artifact(path).read_bytes()
 
 
 def test_a_rewrite_of_the_same_size_right_after_a_save_is_never_missed(workspace: Path) -> None:
@@ -217,7 +218,7 @@ def test_a_directory_that_becomes_a_file_during_the_scan_is_taken_as_one_of_them
     with composed(workspace, fs=fs.as_port()) as opened:
         made = opened.save()
     with SessionCheckpointer(workspace, "s") as session:
-        assert ("thing" in dict(session.get(made.id).manifest)) or made.partial
+        assert ("thing" in dict(get_snapshot(session, made.id).manifest)) or made.partial
 
 
 @pytest.mark.parametrize("keeps_changing", [False, True])

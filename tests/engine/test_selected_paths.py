@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 
 pytestmark = pytest.mark.both_stores
 
@@ -46,10 +47,10 @@ def test_a_path_of_an_older_checkpoint_is_unsaved_work_until_the_next_checkpoint
         fill(workspace / "a", b"newer")
         newer = session.checkpoint("newer")
         session.restore_checkpoint(old, [chosen])
-        assert session.get("HEAD").id == newer
+        assert get_snapshot(session, "HEAD").id == newer
         session.checkpoint("with the older path")
-        assert session.get("HEAD").artifact("dir/c").read_bytes() == b"c"
-        assert session.get("HEAD").artifact("a").read_bytes() == b"newer"
+        assert get_snapshot(session, "HEAD").artifact("dir/c").read_bytes() == b"c"
+        assert get_snapshot(session, "HEAD").artifact("a").read_bytes() == b"newer"
         assert session.plan_restore("HEAD").steps == ()
 
 
@@ -63,7 +64,7 @@ def test_a_chosen_path_that_the_target_lacks_is_gone_from_the_next_checkpoint(
         session.checkpoint("newer")
         session.restore_checkpoint(old, ["made"])
         session.checkpoint("without it")
-        assert "made/by/agent" not in dict(session.get("HEAD").manifest)
+        assert "made/by/agent" not in dict(get_snapshot(session, "HEAD").manifest)
         assert session.plan_restore("HEAD").steps == ()
     assert not (workspace / "made").exists()
 

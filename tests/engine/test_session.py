@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from holdfast import CheckpointSummary, SessionCheckpointer, SnapshotIntent, WorkspaceSnapshot
-from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
+from holdfast.domain.errors import Refused, UsageError
 from tests.support.hostile_trees import fill, noise
+from tests.support.session_states import get_snapshot, line_end
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.both_stores
@@ -33,7 +34,7 @@ def test_a_directory_and_a_session_name_are_all_it_takes(workspace: Path) -> Non
         made = session.checkpoint("why")
         assert isinstance(made, str)
         assert isinstance(session.get(made), WorkspaceSnapshot)
-        assert isinstance(session.get(made).intent, SnapshotIntent)
+        assert isinstance(get_snapshot(session, made).intent, SnapshotIntent)
         assert isinstance(session.summaries()[0], CheckpointSummary)
         assert (session.session_id, session.workspace) == ("s", workspace)
 
@@ -96,7 +97,7 @@ def test_history_is_newest_first_bounded_and_without_records_unless_asked(
         assert [s.id for s in session.history(None)] == made[::-1]
         records = session.history(None, records=True)
         assert len(records) == 27
-        assert records[0].id == session.head
+        assert records[0].id == line_end(session)
         assert records[0].intent.reasoning.startswith("Restored to")
         assert [s.kind for s in session.summaries(2, records=True)] == ["restore", "safety"]
         assert session.checkpoint_count == 25
@@ -133,7 +134,7 @@ def test_lookups_by_name_find_or_say_none(workspace: Path) -> None:
         assert found is not None
         assert found.id == made
         assert session.get_by_name("bad") is None
-        assert session.head == made
+        assert session.head_id == made
 
 
 @pytest.mark.requirement("CP-5")
@@ -142,7 +143,7 @@ def test_values_are_frozen_and_survive_plain_data(workspace: Path) -> None:
         made = session.checkpoint(
             "x" * 200, name="n", tags=("t",), tool_calls=({"name": "Bash"}, "ls"), goal_id="g"
         )
-        snapshot, summary = session.get(made), session.summaries()[0]
+        snapshot, summary = get_snapshot(session, made), session.summaries()[0]
     for value in (snapshot, summary, snapshot.intent, snapshot.artifacts[0]):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(value, dataclasses.fields(value)[0].name, "other")
@@ -163,7 +164,7 @@ def test_a_snapshot_does_not_hold_the_bytes_of_its_files(workspace: Path) -> Non
     with SessionCheckpointer(workspace, "s") as session:
         tracemalloc.start()
         try:
-            artifact = session.get(made).artifact("large")
+            artifact = get_snapshot(session, made).artifact("large")
             held = tracemalloc.get_traced_memory()[1]
             digest = [len(chunk) for chunk in artifact.chunks()]
             streamed = tracemalloc.get_traced_memory()[1]
@@ -183,8 +184,8 @@ def test_the_same_state_saved_twice_is_two_checkpoints_of_one_content(workspace:
         outcome = session.save_checkpoint("why")
         second = outcome.checkpoint.id
         assert first != second
-        assert session.get(second).parent == first
-        assert session.get(second).manifest == session.get(first).manifest
+        assert get_snapshot(session, second).parent == first
+        assert get_snapshot(session, second).manifest == get_snapshot(session, first).manifest
         assert session.stats["content_blobs"] == blobs
         assert outcome.bytes_stored == 0
 
@@ -195,24 +196,20 @@ def test_a_checkpoint_needs_no_flush_and_is_loaded_again_by_name(workspace: Path
     first = session.checkpoint("why")
     # Not closed: what was acknowledged is there for everybody.
     with SessionCheckpointer.load(workspace, "s") as loaded:
-        assert loaded.head == first
+        assert loaded.head_id == first
         assert loaded.save() == session.save()
         assert loaded.save().is_dir()
     session.close()
-    with pytest.raises(NotFound, match="other"):
-        SessionCheckpointer.load(workspace, "other")
-    assert issubclass(NotFound, ValueError)
 
 
 @pytest.mark.requirement("CP-7")
-def test_loading_from_a_directory_without_a_store_makes_none(
-    tmp_path: Path, holdfast_home: Path
-) -> None:
-    (tmp_path / "fresh").mkdir()
-    with pytest.raises(NotFound):
-        SessionCheckpointer.load(tmp_path / "fresh", "s")
-    assert list((tmp_path / "fresh").iterdir()) == []
-    assert list(holdfast_home.iterdir()) == []
+def test_loading_a_session_that_does_not_exist_gives_an_empty_one(workspace: Path) -> None:
+    for _ in range(2):
+        with SessionCheckpointer.load(workspace, "other") as session:
+            assert (session.checkpoint_count, session.head, session.history()) == (0, None, [])
+            assert session.diff() == {}
+    with SessionCheckpointer(workspace, "s") as session:
+        assert list(session.opened.sessions.all()) == []
 
 
 @pytest.mark.requirement("CP-7")
@@ -246,8 +243,8 @@ def test_a_moved_workspace_keeps_its_checkpoints_and_a_copy_gets_its_own(
     with SessionCheckpointer.load(tmp_path / "moved", "s") as session:
         session.restore(first)
     assert (tmp_path / "moved/file").read_bytes() == b"1"
-    with pytest.raises(HoldfastError):
-        SessionCheckpointer.load(tmp_path / "copy", "s")
+    with SessionCheckpointer.load(tmp_path / "copy", "s") as session:
+        assert session.history() == []
 
 
 @pytest.mark.requirement("CP-7")
@@ -270,7 +267,7 @@ def test_statistics_say_what_equal_content_did_not_cost_again(tmp_path: Path) ->
             session.checkpoint(f"number {number}")
         stats = session.stats
     assert 30_000 < stats["bytes_stored"] < 32_000
-    assert 58_000 < stats["bytes_deduped"] < 60_000
+    assert stats["bytes_deduped"] == 60_000
 
 
 @pytest.mark.requirement("CP-4")
@@ -297,7 +294,7 @@ def test_a_closed_session_says_that_it_is_closed(workspace: Path) -> None:
     for ask in (
         lambda: session.checkpoint("late"),
         lambda: session.restore(made),
-        lambda: session.head,
+        lambda: session.head_id,
         session.history,
         session.undo,
         session.archive,
@@ -308,7 +305,7 @@ def test_a_closed_session_says_that_it_is_closed(workspace: Path) -> None:
         assert refused.value.hint
     assert session.workspace == workspace
     with SessionCheckpointer.load(workspace, "s") as again:
-        assert again.head == made
+        assert again.head_id == made
 
 
 @pytest.mark.requirement("RB-7")

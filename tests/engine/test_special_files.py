@@ -13,6 +13,7 @@ from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.errors import HoldfastError
 from tests.support.composition import composed
 from tests.support.hostile_trees import descended, fill, remove_deep
+from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe, differences
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
@@ -201,7 +202,7 @@ def test_a_workspace_that_may_not_be_written_can_be_saved(workspace: Path) -> No
         with SessionCheckpointer(workspace, "s") as session:
             first = session.checkpoint("read-only")
         with SessionCheckpointer.load(workspace, "s") as session:
-            assert [path for path, _ in session.get(first).manifest] == ["plain"]
+            assert [path for path, _ in get_snapshot(session, first).manifest] == ["plain"]
     finally:
         workspace.chmod(0o755)
 

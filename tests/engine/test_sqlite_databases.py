@@ -23,6 +23,7 @@ from holdfast.testing.intercepted_filesystem import Disk, InterceptedFilesystem
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.database_writer import OBEDIENT, hammering, make_database, state_of, tell
+from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe, differences
 
 pytestmark = pytest.mark.requirement("DB-1")
@@ -41,7 +42,7 @@ def _materialised(session: SessionCheckpointer, checkpoint: str, place: Path) ->
     """The database of a checkpoint, written somewhere else with everything that belongs to it."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    for artifact in session.get(checkpoint).artifacts:
+    for artifact in get_snapshot(session, checkpoint).artifacts:
         if artifact.path.startswith("app.db") and not artifact.path.endswith("-shm"):
             (place / artifact.path).write_bytes(artifact.read_bytes())
     return place / "app.db"
@@ -343,7 +344,7 @@ def test_a_log_brings_its_database_with_it_where_rules_leave_that_out(
         os.utime(workspace / "app.db")
         second = session.checkpoint("the database was touched")
         for saved in (first, second):
-            names = {artifact.path for artifact in session.get(saved).artifacts}
+            names = {artifact.path for artifact in get_snapshot(session, saved).artifacts}
             assert {"app.db", "app.db-wal"} <= names
 
 
@@ -364,7 +365,7 @@ def test_a_log_above_the_size_cap_stays_with_its_database(workspace: Path, tmp_p
         (workspace / "other").touch()
         second = session.checkpoint("beside it, something changed")
         for saved in (first, second):
-            names = {artifact.path for artifact in session.get(saved).artifacts}
+            names = {artifact.path for artifact in get_snapshot(session, saved).artifacts}
             assert {"app.db", "app.db-wal"} <= names
 
 

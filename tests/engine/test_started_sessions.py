@@ -43,7 +43,7 @@ def test_a_session_that_is_started_has_a_first_checkpoint_a_title_and_an_agent(
             SessionStatus.ACTIVE,
         )
         assert engine_of(session).resolve(S, "initial").kind is Kind.INITIAL
-        assert session.head == first.id
+        assert session.head_id == first.id
         assert session.end().status is SessionStatus.ENDED
     with start_session(workspace, "s") as session:
         assert session.checkpoint_count == 1
@@ -87,12 +87,13 @@ def test_a_session_of_another_workspace_is_named(workspace: Path, tmp_path: Path
     other = tmp_path / "other"
     other.mkdir()
     start_session(other, "theirs").close()
-    start_session(workspace, "ours").close()
-    with pytest.raises(NotFound, match=str(other)):
-        SessionCheckpointer.load(workspace, "theirs")
-    with pytest.raises(NotFound, match="no session 'nobodys'") as told:
-        SessionCheckpointer.load(workspace, "nobodys")
-    assert "ours" in str(told.value.hint)
+    with start_session(workspace, "ours") as session:
+        sessions = session.opened.sessions
+        with pytest.raises(NotFound, match=str(other)):
+            sessions.require(SessionId("theirs"))
+        with pytest.raises(NotFound, match="no session 'nobodys'") as told:
+            sessions.require(SessionId("nobodys"))
+        assert "ours" in str(told.value.hint)
 
 
 @pytest.mark.requirement("SE-1")

@@ -193,7 +193,7 @@ def test_a_session_travels_with_its_conversation_and_annotations(
             ("first words", 1, "ada"),
             ("better words", 2, "ada"),
         ]
-        assert {a.checkpoint_id for a in notes} == {session.head}
+        assert {a.checkpoint_id for a in notes} == {session.head_id}
     assert problems(other) == []
 
 

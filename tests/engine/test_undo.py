@@ -13,6 +13,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.restore.plan import StepType
 from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot, line_end
 from tests.support.tree_hash import debris, describe, differences
 
 pytestmark = pytest.mark.both_stores
@@ -96,11 +97,11 @@ def test_history_is_never_rewritten(workspace: Path) -> None:
             assert len(after) == len(before) + 2
             seen.append(after[0])
         outcome = session.restore_checkpoint(first)
-        record = session.get(outcome.record)
+        record = get_snapshot(session, outcome.record)
         assert record.parent == first
-        assert record.manifest == session.get(first).manifest
-        assert session.head == outcome.record
-        safety = session.get(outcome.safety)
+        assert record.manifest == get_snapshot(session, first).manifest
+        assert line_end(session) == outcome.record
+        safety = get_snapshot(session, outcome.safety)
         assert safety.artifact("file").read_bytes() == b"1"
 
 
@@ -149,7 +150,7 @@ def test_a_plan_from_a_saved_state_has_nothing_to_warn_about(workspace: Path) ->
         fill(workspace / "file", b"1")
         session.checkpoint("second")
         assert session.plan_restore(first).warnings == ()
-        assert session.plan_restore(session.head).steps == ()
+        assert session.plan_restore(line_end(session)).steps == ()
 
 
 @pytest.mark.requirement("RB-7")
@@ -173,8 +174,8 @@ def test_only_selected_paths_come_back(workspace: Path) -> None:
         expected[b"file"] = wrecked[b"file"]
         assert differences(describe(workspace), expected) == []
         assert outcome.restored_to == first
-        assert session.standing_on == second
-        assert session.get("HEAD").manifest != session.get(first).manifest
+        assert session.head_id == second
+        assert get_snapshot(session, "HEAD").manifest != get_snapshot(session, first).manifest
         session.undo()
         assert differences(describe(workspace), wrecked) == []
         session.restore_checkpoint(first, ["dir/sub/b"])
@@ -246,8 +247,8 @@ def test_a_restore_with_nothing_to_do_is_what_the_next_undo_undoes(workspace: Pa
         for reference, paths in ((first, None), ("HEAD", None), (first, ["file"])):
             outcome = session.restore_checkpoint(reference, paths)
             assert (outcome.recorded, outcome.steps, outcome.verified) == (True, (), True)
-            assert outcome.record == session.head
-            assert session.standing_on == first
+            assert outcome.record == line_end(session)
+            assert session.head_id == first
         assert session.restore(first) == 0
         assert [s.id for s in session.history(None)] == [first]
         for _ in range(4):
@@ -275,6 +276,6 @@ def test_a_restore_that_only_moves_head_is_recorded(workspace: Path) -> None:
         second = session.checkpoint("the same files")
         outcome = session.restore_checkpoint(first)
         assert (outcome.recorded, outcome.steps) == (True, ())
-        assert session.standing_on == first
+        assert session.head_id == first
         session.undo()
-        assert session.standing_on == second
+        assert session.head_id == second

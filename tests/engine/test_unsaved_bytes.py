@@ -11,6 +11,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.errors import RestoreConflict, StoreDamaged
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill, git, noise
+from tests.support.session_states import get_snapshot, line_end
 from tests.support.tree_hash import debris, describe, differences
 
 pytestmark = pytest.mark.requirement("RB-4")
@@ -175,11 +176,11 @@ def test_a_file_cannot_replace_a_directory_with_uncaptured_content(workspace: Pa
         fill(workspace / "thing/agent.py", b"new")
         fill(workspace / "code", b"2")
         wrecked = describe(workspace)
-        head = session.head
+        head = line_end(session)
         with pytest.raises(RestoreConflict, match="thing"):
             session.restore(first)
         assert describe(workspace) == wrecked
-        assert session.head == head
+        assert line_end(session) == head
         outcome = session.restore_checkpoint(first, best_effort=True)
         assert [problem.path for problem in outcome.skipped] == [b"thing"]
         assert (workspace / "code").read_bytes() == b"1"
@@ -251,7 +252,7 @@ def test_files_left_out_by_a_filter_are_not_touched_by_restore_and_undo(workspac
 
     with SessionCheckpointer(workspace, "s", only_python) as session:
         first = session.checkpoint("before")
-        assert [path for path, _ in session.get(first).manifest] == ["code.py"]
+        assert [path for path, _ in get_snapshot(session, first).manifest] == ["code.py"]
         fill(workspace / "code.py", b"2")
         fill(workspace / "data.csv", b"2")
         fill(workspace / "late.csv", b"2")

@@ -10,6 +10,7 @@ import pytest
 from holdfast import SessionCheckpointer, start_session
 from holdfast.domain.errors import UsageError
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 
 pytestmark = pytest.mark.both_stores
 
@@ -29,7 +30,7 @@ def test_a_user_message_saves_first_and_names_its_checkpoint(session: SessionChe
     session.add_message("assistant", "done")
     second = session.user_message("Add tests")
     assert said.checkpoint is not None
-    made = session.get(said.checkpoint)
+    made = get_snapshot(session, said.checkpoint)
     assert made.intent.reasoning == "Before user message: Create a to-do app with 3 files"
     assert [m.checkpoint for m in session.messages()] == [said.checkpoint, None, second.checkpoint]
     assert session.messages(first=2)[0].checkpoint == second.checkpoint

@@ -13,6 +13,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import HoldfastError, NotFound, UsageError
+from tests.support.session_states import line_end
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("CP-1", "CP-4", "SE-6")
@@ -166,10 +167,10 @@ def test_every_argument_is_taken_or_refused_by_the_family(
 def test_what_is_of_the_wrong_kind_is_named(
     session: SessionCheckpointer, call: Callable[[Any], object], named: str
 ) -> None:
-    before, head = describe(session.workspace), session.head
+    before, head = describe(session.workspace), line_end(session)
     with pytest.raises(UsageError, match=named):
         call(session)
-    assert (describe(session.workspace), session.head) == (before, head)
+    assert (describe(session.workspace), line_end(session)) == (before, head)
     assert session.activities() == []
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Busy, NothingToUndo, RestoreConflict, RestoreFailed
+from tests.support.session_states import get_snapshot
 
 _EXPECTED = (Busy, NothingToUndo, RestoreConflict, RestoreFailed)
 
@@ -57,7 +58,7 @@ def _one_turn(
         if choice < 0.55:
             file.write_text(label)
             made = session.checkpoint(label, name=label)
-            manifest = session.get(made).manifest
+            manifest = get_snapshot(session, made).manifest
             with said:
                 print(json.dumps({"session": session.session_id, "id": made, "files": manifest}))
                 sys.stdout.flush()
@@ -70,7 +71,7 @@ def _one_turn(
         else:
             session.history(3)
             session.stats.values()
-            session.diff() if session.head else None
+            session.diff() if session.head_id else None
     except _EXPECTED:
         return
     except FileNotFoundError as error:

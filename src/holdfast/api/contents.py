@@ -142,6 +142,7 @@ def snapshots_of(vault: Vault, checkpoints: Iterable[Checkpoint]) -> list[Worksp
             parent=checkpoint.parent,
             intent=checkpoint.intent,
             artifacts=listing.of(checkpoint.tree, b""),
+            kind=checkpoint.kind.value,
         )
         for checkpoint in checkpoints
     ]

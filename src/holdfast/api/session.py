@@ -22,7 +22,7 @@ from holdfast.api import arguments
 from holdfast.api.arguments import flag, optional
 from holdfast.api.workspace import NoProgress, Workspace, open_workspace
 from holdfast.bootstrap.workspace import new_session_id
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import UnknownReference, UsageError
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
@@ -79,12 +79,8 @@ class SessionCheckpointer:
 
     @classmethod
     def load(cls, workspace: Path, session_id: str) -> SessionCheckpointer:
-        """Open a session that exists; `NotFound` (a ValueError) when it does not."""
-        directory = Path(arguments.path("workspace", workspace))
-        wanted = valid_session_id(session_id)
-        with open_workspace(directory, create=False) as opened:
-            opened.sessions.require(wanted)
-        return cls(directory, session_id)
+        """Open a session, with everything that was saved in it; an empty one if it is new."""
+        return cls(workspace, session_id)
 
     @classmethod
     def start(
@@ -242,14 +238,15 @@ class SessionCheckpointer:
     # History
 
     @property
-    def head(self) -> str | None:
-        """The id of the newest state in this session's line, or None before the first."""
-        session = self._topics.sessions.get(self._id)
-        return session.head if session else None
+    def head(self) -> WorkspaceSnapshot | None:
+        """The checkpoint that the session is at: the newest, or the one restored last."""
+        topics = self._topics
+        found = topics.head(self._id)
+        return topics.history.snapshots([found])[0] if found else None
 
     @property
-    def standing_on(self) -> str | None:
-        """The checkpoint whose state HEAD has, with records of restores looked through."""
+    def head_id(self) -> str | None:
+        """The id of `head`, without reading its list of files."""
         found = self._topics.head(self._id)
         return found.id if found else None
 
@@ -276,9 +273,13 @@ class SessionCheckpointer:
         found = self._topics.history.checkpoints(self._id, limit=limit, records=records)
         return [CheckpointSummary.of(checkpoint) for checkpoint in found]
 
-    def get(self, reference: str) -> WorkspaceSnapshot:
+    def get(self, reference: str) -> WorkspaceSnapshot | None:
+        """The checkpoint that a reference means; None for an unknown one."""
         topics = self._topics
-        found = topics.resolve(self._id, arguments.text("reference", reference))
+        try:
+            found = topics.resolve(self._id, arguments.text("reference", reference))
+        except UnknownReference:
+            return None
         return topics.history.snapshots([found])[0]
 
     def get_by_name(self, name: str) -> WorkspaceSnapshot | None:
@@ -287,10 +288,13 @@ class SessionCheckpointer:
         return None if found is None else history.snapshots([found])[0]
 
     def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
-        """Changed paths between two checkpoints (default: the first one and HEAD)."""
+        """Changed paths between two checkpoints (default: the first one and HEAD). Nothing differs
+        in a session without checkpoints."""
         from_id = optional(arguments.text, "from_id", from_id)
         to_id = optional(arguments.text, "to_id", to_id)
         topics = self._topics
+        if from_id is None and to_id is None and not self.checkpoint_count:
+            return {}
         old = topics.resolve(self._id, from_id or "initial")
         new = topics.resolve(self._id, to_id or "HEAD")
         changes = topics.diffs.changes(old, new, renames=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ class Artifact:
     """One file of a snapshot; its content is read from the store when asked for, and checked."""
 
     path: str
-    digest: str
+    content_hash: str
     size: int
     mode: int
     _chunks: Callable[[], Iterator[bytes]] | None = field(default=None, compare=False, repr=False)
@@ -31,12 +31,31 @@ class Artifact:
     def read_bytes(self) -> bytes:
         return b"".join(self.chunks())
 
+    @property
+    def content(self) -> str:
+        """The text of the file. Bytes that are not UTF-8 become lone surrogates, as in paths, so
+        that `read_bytes` can be had from it again."""
+        return self.read_bytes().decode("utf-8", "surrogateescape")
+
     def to_dict(self) -> dict[str, Any]:
-        return {"path": self.path, "digest": self.digest, "size": self.size, "mode": self.mode}
+        return {
+            "path": self.path,
+            "content_hash": self.content_hash,
+            "size": self.size,
+            "mode": self.mode,
+        }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Artifact:
-        return cls(data["path"], data["digest"], data["size"], data["mode"])
+    def from_dict(
+        cls, data: Mapping[str, Any], contents: Mapping[str, str | bytes] | None = None
+    ) -> Artifact:
+        """`contents` has files by their content hash; without it, there is nothing to read."""
+        made = cls(data["path"], data["content_hash"], data["size"], data["mode"])
+        given = (contents or {}).get(made.content_hash)
+        if given is None:
+            return made
+        content = given.encode("utf-8", "surrogateescape") if isinstance(given, str) else given
+        return replace(made, _chunks=lambda: iter((content,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +67,12 @@ class WorkspaceSnapshot:
     parent: str | None
     intent: SnapshotIntent
     artifacts: tuple[Artifact, ...]
+    kind: str = "manual"
 
     @property
     def manifest(self) -> tuple[tuple[str, str], ...]:
-        return tuple((artifact.path, artifact.digest) for artifact in self.artifacts)
+        """Each path with its content hash."""
+        return tuple((artifact.path, artifact.content_hash) for artifact in self.artifacts)
 
     def artifact(self, path: str) -> Artifact:
         for artifact in self.artifacts:
@@ -65,18 +86,23 @@ class WorkspaceSnapshot:
             "timestamp": self.timestamp.isoformat(),
             "parent": self.parent,
             "intent": self.intent.to_dict(),
+            "kind": self.kind,
             "artifacts": [artifact.to_dict() for artifact in self.artifacts],
             "manifest": [list(row) for row in self.manifest],
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> WorkspaceSnapshot:
+    def from_dict(
+        cls, data: Mapping[str, Any], contents: Mapping[str, str | bytes] | None = None
+    ) -> WorkspaceSnapshot:
+        """`contents` gives the artifacts their content, by content hash."""
         return cls(
             id=data["id"],
             timestamp=datetime.fromisoformat(data["timestamp"]),
-            parent=data["parent"],
+            parent=data.get("parent"),
             intent=SnapshotIntent.from_dict(data["intent"]),
-            artifacts=tuple(Artifact.from_dict(row) for row in data["artifacts"]),
+            artifacts=tuple(Artifact.from_dict(row, contents) for row in data["artifacts"]),
+            kind=data.get("kind", "manual"),
         )
 
 
@@ -88,7 +114,7 @@ class CheckpointSummary:
     timestamp: datetime
     parent: str | None
     kind: str
-    name: str | None
+    checkpoint_name: str | None
     confidence: float
     tags: tuple[str, ...]
     reasoning_preview: str
@@ -101,11 +127,26 @@ class CheckpointSummary:
             timestamp=checkpoint.created_at,
             parent=checkpoint.parent,
             kind=checkpoint.kind.value,
-            name=checkpoint.name,
+            checkpoint_name=checkpoint.name,
             confidence=checkpoint.intent.confidence,
             tags=checkpoint.intent.tags,
             reasoning_preview=checkpoint.intent.reasoning[:PREVIEW_LENGTH],
             file_count=checkpoint.files,
+        )
+
+    @classmethod
+    def from_snapshot(cls, snapshot: WorkspaceSnapshot) -> CheckpointSummary:
+        intent = snapshot.intent
+        return cls(
+            id=snapshot.id,
+            timestamp=snapshot.timestamp,
+            parent=snapshot.parent,
+            kind=snapshot.kind,
+            checkpoint_name=intent.checkpoint_name,
+            confidence=intent.confidence,
+            tags=intent.tags,
+            reasoning_preview=intent.reasoning[:PREVIEW_LENGTH],
+            file_count=len(snapshot.artifacts),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +155,7 @@ class CheckpointSummary:
             "timestamp": self.timestamp.isoformat(),
             "parent": self.parent,
             "kind": self.kind,
-            "name": self.name,
+            "checkpoint_name": self.checkpoint_name,
             "confidence": self.confidence,
             "tags": list(self.tags),
             "reasoning_preview": self.reasoning_preview,

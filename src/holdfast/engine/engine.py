@@ -486,18 +486,9 @@ class Engine:
 
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store of the workspace does."""
-        vault = self.vault
-        counts = vault.catalog.counts(session_id)
-        stored_bytes = vault.objects.size_bytes()
-        held_bytes = sum(checkpoint.size_bytes for checkpoint in vault.catalog.roots())
-        return {
-            "checkpoints": counts.checkpoints,
-            "restores": counts.restores,
-            "bytes_stored": stored_bytes,
-            "bytes_deduped": max(held_bytes - stored_bytes, 0),
-            "snapshots": counts.checkpoints + counts.records,
-            "content_blobs": vault.objects.count(),
-        }
+        from holdfast.engine.statistics import session_statistics
+
+        return session_statistics(self.vault, session_id)
 
     def set_setting(self, key: str, value: Any) -> None:
         """Store a setting of this workspace; None takes it away again. A dot leads to one entry of

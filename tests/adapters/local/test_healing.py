@@ -11,6 +11,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused, StoreDamaged
 from tests.behind_the_api import local_store
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("RL-4")
@@ -55,7 +56,7 @@ def test_a_damaged_index_is_made_again_by_whoever_opens_the_store(
 def test_a_process_that_has_the_old_index_open_goes_on_with_the_new_one(workspace: Path) -> None:
     save(workspace, "a")
     with SessionCheckpointer(workspace, "s") as old:
-        assert old.get("a").id == old.head
+        assert get_snapshot(old, "a").id == old.head_id
         with open_workspace(workspace, create=False) as opened, opened.store.hold():
             local_store(opened).objects.rebuild_index()
         fill(workspace / "file", b"later")

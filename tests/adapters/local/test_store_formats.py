@@ -30,6 +30,7 @@ from tests.adapters.local.tree_pictures import picture
 from tests.behind_the_api import local_store
 from tests.fixtures.make_store import SESSION, describe
 from tests.interfaces.cli.command_line import run
+from tests.support.session_states import get_snapshot
 
 pytestmark = pytest.mark.requirement("ST-8")
 
@@ -88,11 +89,11 @@ def test_every_checkpoint_restores_byte_for_byte(workspace: Path, golden: Path) 
 def test_the_story_of_every_checkpoint_is_still_told(workspace: Path) -> None:
     with SessionCheckpointer.load(workspace, SESSION) as session:
         third, second, first = session.summaries()
-        assert [s.name for s in (first, second, third)] == ["first", "second", "third"]
-        assert session.get("initial").id == first.id
+        assert [s.checkpoint_name for s in (first, second, third)] == ["first", "second", "third"]
+        assert get_snapshot(session, "initial").id == first.id
         assert (first.tags, first.confidence) == (("golden",), 0.25)
         assert second.parent == first.id
-        intent = session.get("second").intent
+        intent = get_snapshot(session, "second").intent
         assert intent.tool_calls == ("Bash(make)", {"name": "Edit", "path": "src/module.txt"})
         assert (intent.goal_id, intent.task_id) == ("goal", "task")
         records = [s.kind for s in session.summaries(records=True)]
@@ -108,7 +109,7 @@ def test_a_store_goes_on_being_used(workspace: Path) -> None:
         session.restore("first")
         session.restore("later")
         assert (workspace / "new").read_bytes() == b"new"
-        assert session.get("later").id == saved
+        assert get_snapshot(session, "later").id == saved
         assert session.undo().restored_to
 
 

@@ -20,6 +20,7 @@ from tests.components.git.repositories import (
     write,
 )
 from tests.support.composition import configure
+from tests.support.session_states import get_snapshot
 
 
 @pytest.mark.requirement("GT-4")
@@ -224,7 +225,9 @@ def test_what_git_ignores_and_only_a_setting_protects_stays_out(place: Path) -> 
     write(place / "private/deep/key", "SECRET=2\n")
     with SessionCheckpointer(place, "s") as session:
         made = session.checkpoint("with secrets")
-        assert {".env", "private/deep/key"} <= {a.path for a in session.get(made).artifacts}
+        assert {".env", "private/deep/key"} <= {
+            a.path for a in get_snapshot(session, made).artifacts
+        }
     assert git(place, "log", "--all", "-S", "SECRET", "--format=%H") == ""
     assert trailer(place, BRANCH, "Holdfast-Left-Out") == ["2"]
 
@@ -239,7 +242,7 @@ def test_an_ignored_file_that_a_tool_named_stays_out(place: Path) -> None:
         with store.hold():
             store.set_named_paths([b".env"])
         made = session.checkpoint("with a secret")
-        assert ".env" in {a.path for a in session.get(made).artifacts}
+        assert ".env" in {a.path for a in get_snapshot(session, made).artifacts}
     assert git(place, "log", "--all", "-S", "SECRET", "--format=%H") == ""
 
 

@@ -14,6 +14,7 @@ from tests.components.git.repositories import commit, git, with_history, write
 from tests.components.worktrees.scenes import with_worktrees, worktree_files, worktrees_picture
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import configure
+from tests.support.session_states import get_snapshot
 
 WITH = {"worktrees": "exact"}
 
@@ -308,7 +309,7 @@ def test_what_is_kept_alive_goes_with_the_checkpoint(place: Path) -> None:
         made = session.checkpoint("second")
         kept = git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split()
         assert any("-worktrees/" in ref for ref in kept)
-        first = session.get("initial").id
+        first = get_snapshot(session, "initial").id
         session.purge(first, made, force=True)
     left = git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split()
     assert [ref for ref in left if "-worktrees/" in ref] == []

@@ -14,6 +14,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.engine.bundles.frames import VERSION
 from tests.fixtures.make_store import SESSION, describe
+from tests.support.session_states import get_snapshot
 
 pytestmark = pytest.mark.requirement("ST-7", "ST-8")
 
@@ -39,7 +40,7 @@ def test_a_stored_bundle_is_taken_in_and_restores_byte_for_byte(
         for name in ("first", "second", "third", "first"):
             session.restore(name)
             assert describe(workspace) == EXPECTED[name], name
-        first = session.get("first")
+        first = get_snapshot(session, "first")
         assert (first.intent.tags, first.intent.confidence) == (("golden",), 0.25)
-        calls = session.get("second").intent.tool_calls
+        calls = get_snapshot(session, "second").intent.tool_calls
         assert calls == ("Bash(make)", {"name": "Edit", "path": "src/module.txt"})

@@ -20,6 +20,7 @@ from holdfast.ports.progress import NoProgress
 from tests.behind_the_api import engine_of, store_of
 from tests.support.hostile_trees import fill, noise
 from tests.support.raw_search import places_of, unpacked
+from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("ST-5")
@@ -103,9 +104,9 @@ def test_an_ignored_file_that_was_purged_is_not_captured_again(workspace: Path) 
 
 def test_the_checkpoints_stay_and_say_what_is_missing(workspace: Path, history: list[str]) -> None:
     with SessionCheckpointer(workspace, "one") as session:
-        before = session.get("state-1")
+        before = get_snapshot(session, "state-1")
         session.purge_paths("config/.env")
-        after = session.get("state-1")
+        after = get_snapshot(session, "state-1")
         assert {a.path for a in before.artifacts} - {a.path for a in after.artifacts} == {
             "config/.env"
         }
@@ -163,7 +164,7 @@ def test_a_whole_directory_can_be_purged_with_links_and_large_files(
     assert places_of(store, needles) == []
     _require_sound(workspace)
     with SessionCheckpointer(workspace, "one") as session:
-        assert [a.path for a in session.get("HEAD").artifacts] == ["src/main.py"]
+        assert [a.path for a in get_snapshot(session, "HEAD").artifacts] == ["src/main.py"]
 
 
 def test_versions_of_checkpoints_that_were_deleted_before_go_too(
@@ -206,7 +207,7 @@ def test_shared_content_can_be_left_where_it_also_lies(workspace: Path, history:
         session.checkpoint("a copy")
         store = session.save()
         outcome = session.purge_paths("config/.env", keep_shared=True)
-        paths = {a.path for a in session.get("HEAD").artifacts}
+        paths = {a.path for a in get_snapshot(session, "HEAD").artifacts}
         assert paths == {"src/main.py", "backup/env.bak"}
         assert places_of(store, [b"hunter2-and-more", *_digests(SECRETS[1:])]) == []
         (workspace / "backup/env.bak").unlink()
@@ -237,7 +238,7 @@ def test_empty_files_are_nobodys_secret(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "one") as session:
         session.checkpoint("empty ones")
         session.purge_paths("pkg")
-        assert "other/__init__.py" in {a.path for a in session.get("HEAD").artifacts}
+        assert "other/__init__.py" in {a.path for a in get_snapshot(session, "HEAD").artifacts}
 
 
 def test_a_secret_quoted_in_a_reason_is_reported_as_a_trace(workspace: Path) -> None:

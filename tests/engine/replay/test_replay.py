@@ -23,6 +23,7 @@ from holdfast.ports.story import NewMessage
 from tests.behind_the_api import engine_of
 from tests.support.composition import SESSION, composed
 from tests.support.hostile_trees import fill, git
+from tests.support.session_states import get_snapshot, line_end
 from tests.support.tree_hash import debris, describe
 
 pytestmark = pytest.mark.requirement("SE-10")
@@ -62,7 +63,7 @@ def test_steps_are_the_recorded_actions_in_order(session: SessionCheckpointer) -
             ("restore", None),
         ]
         assert replay.position == 3
-        assert replay.step.checkpoint.id == session.head
+        assert replay.step.checkpoint.id == line_end(session)
         assert [step.index for step in replay.steps] == [0, 1, 2, 3]
 
 
@@ -280,7 +281,7 @@ def test_opening_a_replay_reads_no_step_but_the_one_it_stands_on(
 
     for number in range(10):
         session.checkpoint(f"more {number}")
-    start = session.get("HEAD~4")
+    start = get_snapshot(session, "HEAD~4")
     with session.replay("HEAD~4") as replay:
         monkeypatch.setattr(catalog, "checkpoint", noted)
         assert replay.step.checkpoint.id == start.id
@@ -328,10 +329,9 @@ def test_whatever_was_done_each_step_reads_as_it_was_then(tmp_path: Path, seed: 
                 fill(workspace / name, dice.randbytes(dice.randrange(200)))
             if number > 3 and dice.random() < 0.3:
                 session.restore(dice.choice(list(states)))
-                taken = session.head
+                taken = str(line_end(session))
             else:
                 taken = session.checkpoint(f"step {number}")
-            assert taken is not None
             states[taken] = _contents(workspace)
         with session.replay("initial") as replay:
             assert [step.checkpoint.id for step in replay.steps] == list(states)

@@ -332,7 +332,7 @@ def test_a_search_that_is_cut_off_tells_so_and_the_next_one_goes_on(
     st.text(alphabet=st.sampled_from('ab"*:()- \x00\udcffékind:tag:after:2h/^{}[]+'), max_size=40)
 )
 def test_no_query_is_an_error_or_costs_the_index(session: SessionCheckpointer, query: str) -> None:
-    if session.head is None:
+    if session.head_id is None:
         session.checkpoint("a b", tags=("ab",))
         session.search("a")
     index = _engine(session).vault.search

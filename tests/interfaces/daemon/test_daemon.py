@@ -27,6 +27,7 @@ from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here, kill_daemon, wait_for
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 
 pytestmark = pytest.mark.requirement("AU-6")
 
@@ -44,7 +45,7 @@ def save(workspace: Path, reasoning: str = "why", **more: Any) -> dict[str, Any]
 
 def tree_of(workspace: Path, identifier: str) -> dict[str, bytes]:
     with SessionCheckpointer(workspace, "s") as session:
-        return {a.path: a.read_bytes() for a in session.get(identifier).artifacts}
+        return {a.path: a.read_bytes() for a in get_snapshot(session, identifier).artifacts}
 
 
 def on_disk(workspace: Path) -> dict[str, bytes]:

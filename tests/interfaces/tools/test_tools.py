@@ -18,6 +18,7 @@ from holdfast.tools import ToolHandlers
 from tests.interfaces.tools.calls import done
 from tests.support.clocks import pass_days
 from tests.support.hostile_trees import fill
+from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("CP-10")
@@ -37,9 +38,9 @@ def test_a_checkpoint_is_made_and_the_way_back_is_told(
         goal_id="g",
         task_id="t",
     )
-    assert data.checkpoint.id == session.head
-    assert f'checkpoint_restore {{"ref": "{session.head}"}}' in text
-    snapshot = session.get("before")
+    assert data.checkpoint.id == session.head_id
+    assert f'checkpoint_restore {{"ref": "{session.head_id}"}}' in text
+    snapshot = get_snapshot(session, "before")
     assert (snapshot.intent.confidence, snapshot.intent.tags) == (0.5, ("auth",))
     assert (snapshot.intent.goal_id, snapshot.intent.task_id) == ("g", "t")
 
@@ -207,7 +208,7 @@ def test_a_restore_is_previewed_then_done_then_undone(
     assert "read them again" in text
     assert (workspace / "src" / "app.py").read_bytes() == b"print(1)\n"
     assert not (workspace / "junk").exists()
-    assert session.get(str(restored.safety_checkpoint)).id == restored.safety_checkpoint
+    assert get_snapshot(session, str(restored.safety_checkpoint)).id == restored.safety_checkpoint
     text, _ = done(tools, "checkpoint_undo", Restored, dry_run=True)
     assert "Nothing has been changed" in text
     done(tools, "checkpoint_undo", Restored)
@@ -291,7 +292,7 @@ def test_statistics_are_told(tools: ToolHandlers, session: SessionCheckpointer) 
     session.checkpoint("good")
     text, data = done(tools, "checkpoint_stats", Statistics)
     assert data.checkpoints == 1
-    assert data.head == session.head
+    assert data.head == session.head_id
     assert "1 checkpoint," in text
 
 

@@ -86,7 +86,7 @@ class Shown:
 
 def list_checkpoints(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     found, following = _within_an_answer(_matching(context, arguments), arguments["limit"])
-    head = context.session.head
+    head = context.session.head_id
     rows = [checkpoint_info(checkpoint, head=head) for checkpoint in found]
     cursor = None if following is None else str(found[-1].sequence)
     if not rows:
@@ -137,7 +137,7 @@ def _cursor(text: str | None) -> int | None:
 
 
 def history(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    head = context.session.head
+    head = context.session.head_id
     if arguments["ref"] is None and head is None:
         return Answer(NOTHING_SAVED, LineOfWork([], True))
     ancestry = context.workspace.history.ancestry(context.resolve(arguments["ref"] or "HEAD"))
@@ -155,7 +155,7 @@ def history(context: ToolContext, arguments: dict[str, Any]) -> Answer:
 
 def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     found = context.resolve(arguments["ref"] or "HEAD")
-    one = checkpoint_info(found, head=context.session.head)
+    one = checkpoint_info(found, head=context.session.head_id)
     contents = context.workspace.contents
     skipped = [s for s in contents.skipped(found) if s.reason is not SkipReason.OWN_DATA]
     left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])

@@ -90,7 +90,7 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     )
     workspace = one_line(str(session.workspace))
     parts = _degraded(context)
-    status = session.approval(look=True) if session.head is not None else None
+    status = session.approval(look=True) if session.head_id is not None else None
     if status is not None:
         text += (
             f"\n{status.active.name} is the round at work; "
@@ -105,7 +105,7 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     data = Statistics(
         workspace=workspace,
         session_id=session.session_id,
-        head=session.head,
+        head=session.head_id,
         degraded=parts,
         active_round=status.active.name if status is not None else None,
         has_unapproved=status.has_unapproved if status is not None else None,
@@ -116,7 +116,7 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
 
 
 def _degraded(context: ToolContext) -> list[DegradedPart]:
-    head = context.session.head
+    head = context.session.head_id
     if head is None:
         return []
     found = context.workspace.health.degraded(context.resolve(head))

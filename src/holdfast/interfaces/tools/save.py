@@ -148,7 +148,7 @@ def annotate(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         f'{{"ref": "{found.id}", "number": {note.number}, "text": "…"}}.'
     )
     data = Annotated(
-        checkpoint_info(found, head=context.session.head), note.number, note.revision, note.text
+        checkpoint_info(found, head=context.session.head_id), note.number, note.revision, note.text
     )
     return Answer(text, data)
 
@@ -162,7 +162,7 @@ def approve(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         'back to here, and so does checkpoint_restore {"ref": "approved"}.'
     )
     data = Approved(
-        checkpoint_info(approved, head=context.session.head),
+        checkpoint_info(approved, head=context.session.head_id),
         outcome.merged,
         outcome.new_round,
         outcome.count,

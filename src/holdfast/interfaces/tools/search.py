@@ -59,7 +59,7 @@ class Found:
 
 def search(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     result = context.session.search(arguments["query"], limit=arguments["limit"])
-    head = context.session.head
+    head = context.session.head_id
     hits = [_hit(hit, head) for hit in result.hits]
     warnings = [said(warning) for warning in result.warnings]
     lines: list[str] = []
@@ -176,7 +176,7 @@ def why(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         context.session_id, paths[0], line=arguments["line"], reference=ref
     )
     spans = list(found.spans())
-    head = context.session.head
+    head = context.session.head_id
     told = [_span(span, head) for span in spans[:_MOST_SPANS]]
     warnings = [said(warning) for warning in found.warnings]
     name = path_text(found.path)
