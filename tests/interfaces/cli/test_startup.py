@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -23,12 +24,31 @@ HEAVY = {"apsw", "blake3", "pygments", "rich", "pyfastcdc", "backports.zstd"}
 
 
 @pytest.mark.requirement("CL-1")
-def test_the_overview_names_every_command_and_every_command_has_a_file() -> None:
-    page = run("--help")
-    assert page.status == 0
+def test_help_all_names_every_command_and_every_command_has_a_file() -> None:
+    page = run("help", "all")
+    assert (page.status, page.err) == (0, "")
     assert VERBS.keys() == commands().keys()
     for verb in VERBS:
         assert f"\n  {verb} " in page.out
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_first_page_shows_about_a_dozen_commands_in_groups_and_no_plumbing() -> None:
+    page = run("--help").out
+    shown = re.findall(r"^  ([a-z]+) {2,}\S", page, re.MULTILINE)
+    assert 10 <= len(shown) == len(set(shown)) <= 14
+    assert set(shown) < VERBS.keys()
+    assert shown[0] == "undo"
+    assert not {"hook", "serve", "mcp", "key", "completion"} & set(shown)
+    assert len(re.findall(r"^[A-Z].*:$", page, re.MULTILINE)) >= 4
+    assert len(page.splitlines()) <= 40
+    assert "holdfast help all" in page
+
+
+def test_help_all_has_the_options_of_every_command_and_the_aliases() -> None:
+    page = run("help", "all").out
+    for text in ("-C DIR", "--session ID", "--json", "--quiet", "save = checkpoint", *TOPICS):
+        assert text in page
 
 
 @pytest.mark.requirement("CL-1")

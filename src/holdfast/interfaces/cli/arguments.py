@@ -20,7 +20,7 @@ WITH_VALUE = {"-C": "DIR", "--session": "ID", "--color": "WHEN"}
 COLOURS = ("auto", "always", "never")
 _GLOBAL_FLAGS = ("--json", "-q", "--quiet", "--force", "-h", "--help", "--version")
 _NOT_ALLOWED_WITH = "not allowed with argument "
-_ALL_COMMANDS = "see all commands: holdfast --help"
+_ALL_COMMANDS = "all commands: holdfast help all"
 _NEVER_GUESSED = ("-y", "--yes", "--force")
 """Typed in place of something else, they would skip a question or a refusal."""
 

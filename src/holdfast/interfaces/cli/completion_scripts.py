@@ -260,7 +260,7 @@ def _fish_words(verb: Verb, kind: Kind) -> Iterator[str]:
     elif kind in (Kind.SHELL, Kind.AGENT):
         yield f"-a '{' '.join(SHELLS if kind is Kind.SHELL else AGENTS)}'"
     elif kind is Kind.VERB:
-        yield "-a '(holdfast --help | string match -rg \"^  ([a-z]+) {2,}\")'"
+        yield "-a '(holdfast help all | string match -rg \"^  ([a-z]+) {2,}\")'"
 
 
 def _fish_text(said: str) -> str:

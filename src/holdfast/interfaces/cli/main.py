@@ -25,7 +25,7 @@ from holdfast.interfaces.cli.failures import (
     wants_traceback,
 )
 from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
-from holdfast.interfaces.cli.verbs import TOPICS, overview
+from holdfast.interfaces.cli.verbs import TOPICS, full_overview, overview
 
 if TYPE_CHECKING:
     from holdfast.interfaces.cli.invocation import Invocation
@@ -95,8 +95,8 @@ def _dispatch(tokens: list[str], terminal: Terminal) -> int:
     if verb == "help":
         verb, _ = split_verb(rest)
         rest = ["--help"]
-        if verb in TOPICS:
-            terminal.write(TOPICS[verb])
+        if verb in TOPICS or verb == "all":
+            terminal.write(full_overview() if verb == "all" else TOPICS[verb])
             return 0
     if verb is not None and verb != "help":
         return _run_verb(require_verb(verb, tokens), rest, terminal)

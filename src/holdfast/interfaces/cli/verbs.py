@@ -175,6 +175,14 @@ _GROUPS: dict[str, dict[str, Verb]] = {
     },
 }
 
+_COMMON = {
+    "Go back": ("undo", "redo", "restore"),
+    "See what happened": ("status", "log", "diff", "search", "why"),
+    "Save, keep or discard": ("checkpoint", "approve", "reset"),
+    "Set up": ("install", "demo"),
+}
+"""The commands on the first page: those that people use every day."""
+
 VERBS: dict[str, Verb] = {name: verb for group in _GROUPS.values() for name, verb in group.items()}
 
 
@@ -184,27 +192,48 @@ def verbs_known_as(word: str) -> list[str]:
 
 
 def overview() -> str:
-    """The page behind `holdfast --help`."""
-
-    parts = [
-        f"holdfast {__version__}: save games for AI coding agents.",
-        "",
-        "usage: holdfast [-C DIR] [--session ID] [--json] COMMAND ...",
-    ]
-    for title, group in _GROUPS.items():
-        parts += ["", f"{title}:"]
-        parts += [f"  {name:<12} {verb.summary}" for name, verb in group.items()]
+    """The page behind `holdfast --help`: the common commands."""
+    parts = _heading()
+    for title, names in _COMMON.items():
+        parts += _group(title, {name: VERBS[name] for name in names})
     parts += [
-        "",
-        GLOBAL_OPTIONS.rstrip(),
         "",
         "Examples:",
         "  holdfast undo",
         "  holdfast restore HEAD --dry-run",
         '  holdfast checkpoint "before the refactor"',
         "",
+        "More: holdfast help COMMAND",
+        "      holdfast help all          every command and the options they share",
+        f"      holdfast help {' | '.join(TOPICS)}",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def full_overview() -> str:
+    """The page behind `holdfast help all`."""
+    parts = _heading()
+    for title, group in _GROUPS.items():
+        parts += _group(title, group)
+    parts += [
+        "",
+        GLOBAL_OPTIONS.rstrip(),
+        "",
         "Aliases: " + ", ".join(f"{alias} = {name}" for alias, name in ALIASES.items()),
         "More: holdfast help COMMAND",
         f"      holdfast help {' | '.join(TOPICS)}",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _heading() -> list[str]:
+    return [
+        f"holdfast {__version__}: undo for AI coding agents.",
+        "",
+        "usage: holdfast [-C DIR] [--session ID] [--json] COMMAND ...",
+    ]
+
+
+def _group(title: str, group: dict[str, Verb]) -> list[str]:
+    lines = [f"  {name:<12} {verb.summary}" for name, verb in group.items()]
+    return ["", f"{title}:", *lines]
