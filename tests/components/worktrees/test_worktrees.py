@@ -303,6 +303,27 @@ def test_the_command_line_lists_worktrees_and_brings_them_back(tmp_path: Path) -
 
 
 @pytest.mark.requirement("GT-5")
+def test_a_preview_names_every_worktree_that_is_gone_or_changed(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    gone, changed, same = (tmp_path / name for name in ("gone", "changed", "same"))
+    for there in (gone, changed, same):
+        git(place, "worktree", "add", "-q", "--detach", str(there))
+    cli = CommandLine(place)
+    saved = cli.save("with worktrees")
+    shutil.rmtree(gone)
+    write(changed / "code.txt", "somebody works here\n")
+    answer = cli("restore", saved, "--dry-run")
+    assert "would change no files of the workspace, but this:\n" in answer.out
+    assert "would change nothing" not in answer.out
+    assert f"bring the worktree {gone} back" in answer.out
+    assert f"the worktree {changed} has changed since then and stays as it is" in answer.out
+    assert str(same) not in answer.out
+    exact = cli("restore", saved, "--dry-run", "--with", "worktrees")
+    assert f"bring the files of the worktree {changed} back" in exact.out
+    assert "stays as it is" not in exact.out
+
+
+@pytest.mark.requirement("GT-5")
 def test_what_is_kept_alive_goes_with_the_checkpoint(place: Path) -> None:
     with SessionCheckpointer(place, "s") as session:
         session.checkpoint("first")

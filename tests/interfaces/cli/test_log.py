@@ -132,10 +132,10 @@ def test_the_log_says_when_there_is_more(cli: CommandLine) -> None:
         cli.save(f"number {number}")
     answer = cli("log", "-n", "2")
     assert len(answer.out.splitlines()) == 2
-    assert answer.err == "… 3 more: holdfast log -n 0\n"
+    assert answer.err == "… 3 more of 5: holdfast log -n 0\n"
     # The whole log would be another answer than the rest of this one.
-    assert cli("log", "-n", "2", "--since", "1h").err == "… 3 more: the same with -n 0\n"
-    assert "… 3 more: holdfast log -n 0" in cli("log", "-n", "2", "--color", "always").out
+    assert cli("log", "-n", "2", "--since", "1h").err == "… 3 more of 5: the same with -n 0\n"
+    assert "… 3 more of 5: holdfast log -n 0" in cli("log", "-n", "2", "--color", "always").out
     assert "… 4 more" in cli("log", "-n", "1", "--since", "1h").err
     for everything in (("-n", "0"), ("-n", "5"), ()):
         assert cli("log", *everything).err == ""
@@ -166,3 +166,17 @@ def test_a_word_that_is_no_known_path_says_what_it_was_taken_for(
 ) -> None:
     cli.save()
     assert said in cli("log", typed).err
+
+
+@pytest.mark.requirement("GT-1")
+def test_in_a_pipe_each_checkpoint_names_branch_commit_and_dirty_files(cli: CommandLine) -> None:
+    git(cli.workspace, "init", "-q", "-b", "trunk")
+    git(cli.workspace, "add", "README.md")
+    git(cli.workspace, "commit", "-qm", "x")
+    commit = (cli.workspace / ".git/refs/heads/trunk").read_text()[:7]
+    cli.save("clean")
+    (cli.workspace / "README.md").write_text("dirty\n")
+    cli.save("dirty")
+    newest, oldest = cli("log").out.splitlines()
+    assert f"(HEAD) (trunk@{commit}, 1 dirty) dirty" in newest
+    assert f" (trunk@{commit}) clean" in oldest

@@ -173,7 +173,9 @@ def test_on_a_terminal_the_log_is_a_table_with_colours_and_relative_times(cli: C
         shown = screen.finish()
     assert screen.status == 0
     lines = screen.plain(shown)
-    assert lines[0].split() == ["id", "when", "kind", "sure", "files", "changes", "reason"]
+    columns, _, total = lines[0].partition(" (")
+    assert columns.split() == ["id", "when", "kind", "sure", "files", "changes", "reason"]
+    assert total.strip() == "2 in total)"
     assert lines[1].startswith("▶  ")
     assert "● 30 %" in lines[1]
     assert lines[2].split()[-4:] == ["first", "the", "first", "one"]

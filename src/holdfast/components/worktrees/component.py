@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.components.git.repository import find_repository, require_repository
 from holdfast.domain.component_states import EXACT, ComponentState
-from holdfast.domain.wording import printable
+from holdfast.domain.paths import to_text
+from holdfast.domain.wording import Remark, printable
 from holdfast.ports.component import (
     Captured,
     CaptureRequest,
@@ -73,9 +74,17 @@ class WorktreesComponent:
         return lines or ["no other worktree"]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        steps = self._restoring(request).steps()
+        restore = self._restoring(request)
+        steps = restore.steps()
         bare = _not_captured(request.target) if steps.make or steps.link else []
-        warnings = (*steps.warnings, *bare)
+        left = [
+            Remark(
+                f"the worktree {printable(to_text(path))[:300]} has changed since then and stays "
+                "as it is; --with worktrees restores its files"
+            )
+            for path in restore.left_alone()
+        ]
+        warnings = (*steps.warnings, *bare, *left)
         return ComponentPreview(tuple(steps.actions()), warnings, tuple(steps.blocked))
 
     def concerns(

@@ -105,6 +105,17 @@ class WorktreesRestore:
                 steps.warnings.append(f"{to_text(path)} is left: somebody has worked in it")
         return steps
 
+    def left_alone(self) -> Iterator[bytes]:
+        """Worktrees that are there and not as they were, which only an exact restore changes."""
+        linked = {one.path: one for one in linked_worktrees(self._repository)}
+        for one in self._target.worktrees if self._gone_only else ():
+            there = linked.get(one.path)
+            if there is None or not there.is_there:
+                continue
+            moved = (there.ref, there.commit) != (one.ref, one.commit)
+            if moved or (one.files is not None and self._differs(one, there)):
+                yield one.path
+
     def _moved(self, one: Worktree, linked: Mapping[bytes, Linked]) -> Linked | None:
         """The same worktree at another place, if git knows it there and nothing speaks against it:
         it is there, and no other one that was saved is."""

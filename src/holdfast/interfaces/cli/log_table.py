@@ -50,9 +50,10 @@ def show_table(
     now: datetime,
     sessions: Mapping[SessionId, Session],
     places: Mapping[str, str],
+    total: int,
 ) -> None:
     """With `sessions`, each row is marked with the one that it belongs to; `places` tells where
-    git was at each checkpoint."""
+    git was at each checkpoint; `total` counts those that are not listed too."""
     rows = [_row(one, one.id == head, now, sessions) for one in found]
     _add_places(rows, found, places)
     if not any(row["sure"] for row in rows):
@@ -69,7 +70,7 @@ def show_table(
             names.remove(name)
     left = _taken(widths)
     heading = _GAP.join(padded(name, widths[name], right=name in _RIGHT) for name in names)
-    terminal.line(terminal.paint(f"{heading}{_GAP}reason", DIM))
+    terminal.line(terminal.paint(f"{heading}{_GAP}reason ({total:,} in total)", DIM))
     above: SessionId | None = None
     for one, row in zip(found, rows, strict=True):
         if sessions and "session" not in names and one.session_id != above:

@@ -103,6 +103,8 @@ def show_plan(
         show_steps(terminal, plan.steps, whole=not terminal.for_people)
         written = f", {size(plan.bytes_to_write)} to write" if plan.bytes_to_write else ""
         terminal.sentence(terminal.paint(summary(plan.steps), BOLD) + written)
+    elif any(step.actions for step in plan.components):
+        terminal.sentence(f"{begin} would change no files of the workspace, but this:")
     else:
         terminal.sentence(f"{begin} would change nothing in the workspace.")
     show_components_plan(terminal, plan.components)

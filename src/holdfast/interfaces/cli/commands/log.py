@@ -96,8 +96,8 @@ def run(invocation: Invocation) -> int:
         found, more = opened.history.filtered(wanted, most)
         head = opened.head(scope)
         sessions = {one.id: one for one in opened.sessions.all()}
-        shown = invocation.json or invocation.terminal.for_people
-        states = opened.contents.git_states(found) if shown else {}
+        states = opened.contents.git_states(found)
+    total = len(found) + more
     if not wanted.is_narrow:
         _include_head(found, head, most)
     here = None if head is None else head.id
@@ -107,15 +107,15 @@ def run(invocation: Invocation) -> int:
     elif not found:
         invocation.terminal.note(_nothing(invocation, scope, wanted))
     else:
+        places = _places(found, states)
         with invocation.paged():
             if invocation.terminal.for_people:
                 from holdfast.interfaces.cli.log_table import show_table
 
-                places = _places(found, states)
-                show_table(invocation.terminal, found, here, invocation.now, marks, places)
+                show_table(invocation.terminal, found, here, invocation.now, marks, places, total)
             else:
-                _plain(invocation, found, here, marks)
-            _show_how_many_more(invocation, more, whole=not wanted.is_narrow)
+                _plain(invocation, found, here, marks, places)
+            _show_how_many_more(invocation, total, more, whole=not wanted.is_narrow)
     return 0
 
 
@@ -167,13 +167,13 @@ def _nothing(invocation: Invocation, scope: SessionId | None, wanted: HistoryFil
     return f'{where} has no checkpoint yet; make one: holdfast checkpoint "why"'
 
 
-def _show_how_many_more(invocation: Invocation, more: int, *, whole: bool) -> None:
+def _show_how_many_more(invocation: Invocation, total: int, more: int, *, whole: bool) -> None:
     """On standard error in a pipe, where every line is a checkpoint. Not `whole`: only some were
     asked for."""
     if not more:
         return
     how = "holdfast log -n 0" if whole else "the same with -n 0"
-    words = f"… {more:,} more: {how}"
+    words = f"… {more:,} more of {total:,}: {how}"
     terminal = invocation.terminal
     if terminal.for_people:
         terminal.line(terminal.paint(words, DIM))
@@ -329,12 +329,14 @@ def _plain(
     found: Sequence[Checkpoint],
     here: str | None,
     marks: Mapping[SessionId, Session],
+    places: Mapping[str, str],
 ) -> None:
     for one in found:
         name = f"[{visible(one.name)}] " if one.name else ""
         head = "(HEAD) " if one.id == here else ""
+        place = f"({visible(places[one.id])}) " if one.id in places else ""
         session = f"{{{visible(one.session_id)}}} " if marks else ""
         invocation.terminal.line(
             f"{one.id} {iso(one.created_at)} {one.kind.value} {confidence_word(one)} "
-            f"{one.files} {change_marks(one.changed)} {head}{session}{name}{title(one)}"
+            f"{one.files} {change_marks(one.changed)} {head}{place}{session}{name}{title(one)}"
         )
