@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.engine.purge.plan import PurgeRequest as PurgeRequest
     from holdfast.engine.purge.plan import TextPurgePlan as TextPurgePlan
     from holdfast.engine.retention.cleanup import CleanupOutcome, CleanupPlan
+    from holdfast.engine.statistics import Usage as Usage
     from holdfast.ports.progress import Progress
 
 
@@ -45,6 +46,12 @@ class Upkeep:
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store does."""
         return self._engine.statistics(session_id)
+
+    def usage(self) -> Usage:
+        """How the checkpoints of the workspace are used; counted here, never sent anywhere."""
+        from holdfast.engine.statistics import workspace_usage
+
+        return workspace_usage(self._engine.vault)
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now."""

@@ -1,16 +1,41 @@
-"""How much a session holds, and how much the store of its workspace does.
+"""How much a session holds, how much the store of its workspace does, and how both are used.
 
 Deduplication is counted by whole files, in the order in which states were saved: a file whose
 content any earlier state had, in any session, was in the store already. Subtrees that an earlier
 state had are not read again.
+
+Usage is counted from the log of operations when somebody asks. Nothing is recorded for it, and
+nothing leaves the machine.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
+from holdfast.engine.sessions.overview import listed_sessions
 from holdfast.engine.vault import Vault
+from holdfast.values.classes import dataclass
+
+_PAGE = 500
+_MOST_SAVED_NS = 3600 * 10**9
+"""By one restore: work is rarely done again from memory for longer than an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How the checkpoints of a workspace are used. `restores` counts restores, resets, undos and
+    redos. `saved_ns` estimates the time that they saved: for each but a redo, the time since the
+    state that came back was saved, and at most one hour."""
+
+    sessions: int
+    sessions_with_restores: int
+    sessions_with_manual_checkpoints: int
+    restores: dict[OperationKind, int]
+    saved_ns: int
 
 
 def session_statistics(vault: Vault, session_id: SessionId) -> dict[str, int]:
@@ -59,3 +84,40 @@ def _new_bytes(vault: Vault, tree: Digest, known: set[Digest]) -> int:
             new += file.size
     known.add(tree)
     return new
+
+
+def workspace_usage(vault: Vault) -> Usage:
+    catalog = vault.catalog
+    sessions = [one.id for one in listed_sessions(vault)]
+    counted = dict.fromkeys(RESTORING_KINDS, 0)
+    restoring: set[SessionId] = set()
+    saved_ns = 0
+    for operation in _restores(vault):
+        counted[operation.kind] += 1
+        restoring.add(operation.session_id)
+        if operation.kind is not OperationKind.REDO:
+            saved_ns += _saved_ns(vault, operation)
+    return Usage(
+        sessions=len(sessions),
+        sessions_with_restores=len(restoring & set(sessions)),
+        sessions_with_manual_checkpoints=sum(
+            bool(catalog.count(one, (Kind.MANUAL,))) for one in sessions
+        ),
+        restores=counted,
+        saved_ns=saved_ns,
+    )
+
+
+def _restores(vault: Vault) -> Iterator[Operation]:
+    before: int | None = None
+    while page := vault.catalog.operations_before(before, _PAGE, kinds=RESTORING_KINDS):
+        yield from page
+        before = page[-1].sequence
+
+
+def _saved_ns(vault: Vault, operation: Operation) -> int:
+    record = vault.catalog.checkpoint(None, operation.checkpoint)
+    target = vault.catalog.checkpoint(None, record.restores_from) if record else None
+    if target is None:
+        return 0
+    return min(max(operation.at_ns - target.created_at_ns, 0), _MOST_SAVED_NS)

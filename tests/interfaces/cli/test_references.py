@@ -125,6 +125,20 @@ def test_checkpoints_of_two_sessions_are_compared_with_both_reasons(
     assert patch.startswith("diff --git ")
 
 
+@pytest.mark.requirement("BX-8")
+def test_two_checkpoints_of_one_session_are_compared_with_both_reasons(cli: CommandLine) -> None:
+    first = cli.save("callbacks", "--name", "callbacks")
+    (cli.workspace / "README.md").write_text("async")
+    second = cli.save("async and await")
+    compared = cli.json("diff", first, second)
+    assert compared["reasons"] == {"from": "callbacks", "to": "async and await"}
+    assert cli("diff", first, second).out.splitlines()[:2] == [
+        f"from {first} callbacks callbacks",
+        f"to   {second} async and await",
+    ]
+    assert "reasons" not in cli.json("diff", first)
+
+
 def test_what_is_noted_about_a_checkpoint_of_another_session_is_found_with_it(
     cli: CommandLine, two: tuple[str, str]
 ) -> None:

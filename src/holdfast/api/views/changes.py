@@ -59,14 +59,14 @@ class ChangeView(TypedDict):
 DifferenceView = TypedDict(  # not a class: `from` is a keyword
     "DifferenceView", {"from": str | None, "to": str, "reasons": NotRequired[dict[str, str]]}
 )
-"""The two ends of a difference; `reasons` where they are of different sessions."""
+"""The two ends of a difference; `reasons` where both are checkpoints."""
 
 
 def difference_view(found: "Difference") -> DifferenceView:
     view: DifferenceView = {"from": found.old.id if found.old else None, "to": found.new_label}
-    if found.is_across_sessions:
+    if found.old is not None and found.new is not None:
         ends = {"from": found.old, "to": found.new}
-        view["reasons"] = {end: one.intent.reasoning for end, one in ends.items() if one}
+        view["reasons"] = {end: one.intent.reasoning for end, one in ends.items()}
     return view
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.api.automation import WatchStatus
     from holdfast.api.health import Degraded, LastAction, LastCleanup, WorkspaceStatus
     from holdfast.api.stores import StoreWithoutWorkspace
+    from holdfast.api.upkeep import Usage
     from holdfast.domain.repair_plan import Problem, Symptom
 
 
@@ -63,6 +64,16 @@ class SymptomsView(TypedDict):
     findings: list[SymptomView]
 
 
+class UsageView(TypedDict):
+    """How checkpoints are used: `restores` by kind, and an estimate of the time they saved."""
+
+    sessions: int
+    sessions_with_restores: int
+    sessions_with_manual_checkpoints: int
+    restores: dict[str, int]
+    time_saved_seconds: float
+
+
 class StatisticsView(TypedDict):
     """A session, the store of its workspace, and the stores whose workspace is gone."""
 
@@ -78,6 +89,7 @@ class StatisticsView(TypedDict):
     budget_bytes: int
     lost_stores: int
     lost_stores_bytes: int
+    usage: NotRequired[UsageView]
 
 
 class HookProblemView(TypedDict):
@@ -239,6 +251,16 @@ def statistics_view(
         "budget_bytes": budget_bytes,
         "lost_stores": len(lost),
         "lost_stores_bytes": sum(one.size_bytes for one in lost),
+    }
+
+
+def usage_view(found: "Usage") -> UsageView:
+    return {
+        "sessions": found.sessions,
+        "sessions_with_restores": found.sessions_with_restores,
+        "sessions_with_manual_checkpoints": found.sessions_with_manual_checkpoints,
+        "restores": {kind.value: count for kind, count in found.restores.items()},
+        "time_saved_seconds": round(found.saved_ns / 1e9, 1),
     }
 
 

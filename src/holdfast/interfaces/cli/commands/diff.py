@@ -176,7 +176,7 @@ def _require_path(
 def _render(invocation: Invocation, difference: Difference) -> None:
     options, terminal = invocation.options, invocation.terminal
     if not difference.changes and terminal.for_people and not invocation.json:
-        _show_sessions(terminal, difference)
+        _show_ends(terminal, difference)
         terminal.note("no differences")
         return
     if invocation.json:
@@ -187,10 +187,10 @@ def _render(invocation: Invocation, difference: Difference) -> None:
         for change in difference.changes:
             terminal.line(terminal.path(change.path))
     elif options.stat:
-        _show_sessions(terminal, difference)
+        _show_ends(terminal, difference)
         _show_stat(terminal, difference)
     elif options.side_by_side:
-        _show_sessions(terminal, difference)
+        _show_ends(terminal, difference)
         from holdfast.interfaces.cli.side_by_side import show_side_by_side
 
         show_side_by_side(terminal, difference)
@@ -199,18 +199,17 @@ def _render(invocation: Invocation, difference: Difference) -> None:
 
         write_patch(terminal, difference)
     else:
-        _show_sessions(terminal, difference)
+        _show_ends(terminal, difference)
         show_difference(terminal, difference)
 
 
-def _show_sessions(terminal: Terminal, difference: Difference) -> None:
-    """Of two sessions, what is compared: checkpoint, session and reason of each."""
-    if not difference.is_across_sessions:
+def _show_ends(terminal: Terminal, difference: Difference) -> None:
+    """Which two checkpoints are compared, with their reasons; of two sessions, also which."""
+    if difference.old is None or difference.new is None:
         return
     for label, one in (("from", difference.old), ("to", difference.new)):
-        if one is not None:
-            session = visible(one.session_id)
-            terminal.line(f"{label:<4} {identifier(terminal, one)} {{{session}}} {title(one)}")
+        session = f" {{{visible(one.session_id)}}}" if difference.is_across_sessions else ""
+        terminal.line(f"{label:<4} {identifier(terminal, one)}{session} {title(one)}")
 
 
 class _LineCounts(NamedTuple):

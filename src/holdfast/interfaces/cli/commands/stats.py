@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from holdfast.domain.wording import count_words
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
 from holdfast.interfaces.cli.wording import percent, size
 
+if TYPE_CHECKING:
+    from holdfast.api.upkeep import Usage
+
 ANSWERS = True
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast stats"
+    parser.usage = "holdfast stats [--usage]"
     parser.description = """\
 Count the checkpoints and restores of the session, and what the store of the workspace holds: how
 many bytes are stored, how many need not be because equal content is stored once, and how much of
-the disk budget is used."""
+the disk budget is used. With --usage, also how often checkpoints are restored, and an estimate of
+the time that saved. The numbers come from the local store and are never sent anywhere."""
     parser.epilog = """\
-example:
+examples:
+  $ holdfast stats --usage
   $ holdfast stats --json | jq .bytes_deduped"""
+    parser.add_argument(
+        "--usage", action="store_true", help="also count restores by kind and the time saved"
+    )
 
 
 def run(invocation: Invocation) -> int:
@@ -29,10 +40,11 @@ def run(invocation: Invocation) -> int:
         counted = opened.upkeep.statistics(session)
         used_bytes, budget_bytes = opened.upkeep.size_bytes(), opened.upkeep.budget_bytes
         sessions = len(opened.sessions.listed())
+        usage = opened.upkeep.usage() if invocation.options.usage else None
     lost = lost_stores()
     lost_bytes = sum(one.size_bytes for one in lost)
     if invocation.json:
-        from holdfast.api.views.health import statistics_view
+        from holdfast.api.views.health import statistics_view, usage_view
 
         view = statistics_view(
             session,
@@ -42,9 +54,11 @@ def run(invocation: Invocation) -> int:
             budget_bytes=budget_bytes,
             lost=lost,
         )
+        if usage is not None:
+            view["usage"] = usage_view(usage)
         invocation.emit(view)
         return 0
-    for label, value in (
+    facts = [
         ("session", visible(session)),
         ("checkpoints", f"{counted['checkpoints']:,}"),
         ("restores", f"{counted['restores']:,}"),
@@ -57,10 +71,28 @@ def run(invocation: Invocation) -> int:
             "on disk",
             f"{size(used_bytes)} of {size(budget_bytes)} ({percent(used_bytes / budget_bytes)})",
         ),
-    ):
-        invocation.terminal.line(f"{invocation.terminal.paint(f'{label:<17}', DIM)} {value}")
+    ]
     if lost:
         words = f"{len(lost):,} ({size(lost_bytes)}); see: holdfast cleanup --stores"
-        label = invocation.terminal.paint(f"{'without workspace':<17}", DIM)
-        invocation.terminal.line(f"{label} {words}")
+        facts.append(("without workspace", words))
+    if usage is not None:
+        facts += _usage_facts(usage)
+    for label, value in facts:
+        invocation.terminal.line(f"{invocation.terminal.paint(f'{label:<17}', DIM)} {value}")
     return 0
+
+
+def _usage_facts(usage: Usage) -> list[tuple[str, str]]:
+    counts = ", ".join(f"{count:,} {kind.value}" for kind, count in usage.restores.items())
+    of_all = f"of {count_words(usage.sessions, 'session')}"
+    return [
+        ("restores by kind", f"{counts}; all sessions"),
+        ("restored in", f"{usage.sessions_with_restores:,} {of_all}"),
+        ("saved by hand in", f"{usage.sessions_with_manual_checkpoints:,} {of_all}"),
+        ("time saved", f"about {_minutes(usage.saved_ns)}, at most an hour counted per restore"),
+    ]
+
+
+def _minutes(duration_ns: int) -> str:
+    minutes = round(duration_ns / 60e9)
+    return f"{minutes // 60:,} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
