@@ -46,7 +46,7 @@ class Diffs:
 
     def compare(
         self,
-        old: Checkpoint,
+        old: Checkpoint | None,
         new: Checkpoint | None,
         *,
         paths: Sequence[bytes] = (),
@@ -65,7 +65,7 @@ class Diffs:
             require_known_paths(engine.vault, paths, old, new, scan, hint=path_hint)
         left_out = left_out_changes(
             changes,
-            lambda: engine.skipped(old),
+            lambda: engine.skipped(old) if old else (),
             lambda: scan.skipped if scan else engine.skipped(new) if new else (),
         )
         return Difference(engine.vault, old, new, changes, context, left_out)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.bootstrap.maintenance import RepairOutcome as RepairOutcome
-    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.checkpoints import Checkpoint, Kind
     from holdfast.domain.ids import SessionId
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.retention import Decision
@@ -27,6 +30,14 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     from holdfast.bootstrap.maintenance import repair_workspace
 
     return repair_workspace(workspace, act=act)
+
+
+class Totals(NamedTuple):
+    """Checkpoints of a workspace by kind, the sessions that have some, the newest one's time."""
+
+    by_kind: Mapping[Kind, int]
+    sessions: int
+    latest: datetime | None
 
 
 class Upkeep:
@@ -52,6 +63,18 @@ class Upkeep:
         from holdfast.engine.statistics import workspace_usage
 
         return workspace_usage(self._engine.vault)
+
+    def totals(self) -> Totals:
+        """Checkpoints of all sessions by kind, without records of restores."""
+        catalog = self._engine.vault.catalog
+        by_kind: Counter[Kind] = Counter()
+        sessions = 0
+        for session in catalog.sessions():
+            found = [one.kind for one in catalog.milestones(session.id) if not one.kind.is_record]
+            by_kind.update(found)
+            sessions += bool(found)
+        newest = next(iter(catalog.history(None, limit=1)), None)
+        return Totals(by_kind, sessions, None if newest is None else newest.created_at)
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now."""

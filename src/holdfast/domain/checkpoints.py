@@ -42,6 +42,14 @@ AUTOMATIC_KINDS = (
 )
 """Made by a trigger, not by a person; the first checkpoint of a session is neither."""
 
+KINDS_OF_TYPE = {
+    "manual": (Kind.MANUAL,),
+    "auto": tuple(kind for kind in AUTOMATIC_KINDS if kind is not Kind.RISKY),
+    "session": (Kind.INITIAL, *RECORD_KINDS),
+    "risky": (Kind.RISKY,),
+}
+"""Kinds grouped into the four types that the tools of agents offer as filters."""
+
 
 SETUP_TAG = "holdfast-setup"
 """Of a checkpoint made around `install` or `uninstall`: files that these remove are not lost."""

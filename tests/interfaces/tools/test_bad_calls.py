@@ -30,10 +30,10 @@ pytestmark = pytest.mark.requirement("CP-10")
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("checkpoint_create", {}, "needs reasoning"),
-        ("checkpoint_create", None, "needs reasoning"),
-        ("checkpoint_create", "", "needs reasoning"),
-        ("checkpoint_create", {"reasoning": "   "}, "reasoning of checkpoint_create is empty"),
+        ("checkpoint_why", {}, "needs path"),
+        ("checkpoint_why", None, "needs path"),
+        ("checkpoint_why", "", "needs path"),
+        ("checkpoint_annotate", {"text": "   "}, "text of checkpoint_annotate is empty"),
         ("checkpoint_create", {"reasoning": 5}, "reasoning of checkpoint_create is a number"),
         ("checkpoint_create", {"reasoning": ["a"]}, "is a list, not a text"),
         ("checkpoint_create", {"reasoning": "x" * 100_001}, "at most 100,000 fit"),
@@ -58,7 +58,7 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_list", {"limit": 10**9}, "at most 1000"),
         ("checkpoint_list", {"cursor": "../x"}, "not one that it gave out"),
         ("checkpoint_list", {"cursor": "9" * 30}, "not one that it gave out"),
-        ("checkpoint_list", {"kind": "purple"}, "kinds are: manual"),
+        ("checkpoint_list", {"kind": "purple"}, "types are: manual, auto"),
         ("checkpoint_list", {"records": "maybe"}, "not true or false"),
         ("checkpoint_search", {}, "needs query"),
         ("checkpoint_search", {"query": "x" * 2_001}, "at most 2,000 fit"),

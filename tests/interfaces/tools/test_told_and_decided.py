@@ -42,7 +42,7 @@ def test_a_saved_checkpoint_lists_databases_active_agents_and_how_to_restore_it(
     assert made.agents == ["codex (codex-1)"]
     assert "Databases: app.db (SQLite, 100 B)." in text
     assert "Active agents: codex (codex-1)." in text
-    assert f'checkpoint_restore {{"ref": "{made.checkpoint.id}"}}' in text
+    assert f'checkpoint_restore {{"checkpoint_id": "{made.checkpoint.id}"}}' in text
 
 
 @pytest.mark.requirement("RB-10")

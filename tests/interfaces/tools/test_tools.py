@@ -39,7 +39,7 @@ def test_a_checkpoint_is_made_and_the_way_back_is_told(
         task_id="t",
     )
     assert data.checkpoint.id == session.head_id
-    assert f'checkpoint_restore {{"ref": "{session.head_id}"}}' in text
+    assert f'checkpoint_restore {{"checkpoint_id": "{session.head_id}"}}' in text
     snapshot = get_snapshot(session, "before")
     assert (snapshot.intent.confidence, snapshot.intent.tags) == (0.5, ("auth",))
     assert (snapshot.intent.goal_id, snapshot.intent.task_id) == ("g", "t")

@@ -138,11 +138,17 @@ def test_every_hint_is_told_in_calls_or_as_something_for_a_person() -> None:
         ("see what there is: holdfast log", "see what there is: checkpoint_list {}"),
         (
             "restore it: holdfast restore 3f2a9c81d4 src/a b.py",
-            'restore it: checkpoint_restore {"ref": "3f2a9c81d4", "paths": ["src/a b.py"]}',
+            (
+                'restore it: checkpoint_restore {"checkpoint_id": "3f2a9c81d4", '
+                '"paths": ["src/a b.py"]}'
+            ),
         ),
         (
             "restore it: holdfast restore 3f2a9c81d4 'src/a b.py'",
-            'restore it: checkpoint_restore {"ref": "3f2a9c81d4", "paths": ["src/a b.py"]}',
+            (
+                'restore it: checkpoint_restore {"checkpoint_id": "3f2a9c81d4", '
+                '"paths": ["src/a b.py"]}'
+            ),
         ),
         (
             "they changed it: holdfast search 'path:\"a b.py\"'",
@@ -156,7 +162,7 @@ def test_every_hint_is_told_in_calls_or_as_something_for_a_person() -> None:
         ),
         (
             "see those it has: holdfast show 3f2a",
-            'see those it has: checkpoint_show {"ref": "3f2a"}',
+            'see those it has: checkpoint_show {"checkpoint_id": "3f2a"}',
         ),
         ("process 7 (holdfast checkpoint) uses it", "process 7 (holdfast checkpoint) uses it"),
         ("wait for it to finish", "wait for it to finish"),
@@ -202,13 +208,13 @@ def test_a_restore_is_told_with_the_call_that_takes_it_back_and_with_peoples_own
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("checkpoint_show", {"ref": "nowhere"}),
-        ("checkpoint_restore", {"ref": "nowhere"}),
-        ("checkpoint_restore", {"ref": "HEAD", "paths": ["gone"]}),
+        ("checkpoint_show", {"checkpoint_id": "nowhere"}),
+        ("checkpoint_restore", {"checkpoint_id": "nowhere"}),
+        ("checkpoint_restore", {"checkpoint_id": "HEAD", "paths": ["gone"]}),
         ("checkpoint_undo", {}),
         ("checkpoint_undo", {"redo": True}),
         ("checkpoint_why", {"path": "gone.py"}),
-        ("checkpoint_why", {"path": "notes.txt", "ref": "HEAD", "line": 99}),
+        ("checkpoint_why", {"path": "notes.txt", "checkpoint_id": "HEAD", "line": 99}),
         ("checkpoint_annotate", {"text": "x", "number": 9}),
         ("checkpoint_approve", {}),
         ("checkpoint_auto_configure", {"settings": {"retention": 4}}),

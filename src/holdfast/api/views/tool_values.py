@@ -9,21 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.domain.checkpoints import KINDS_OF_TYPE
 from holdfast.domain.wording import iso
 
 if TYPE_CHECKING:
-    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.checkpoints import Checkpoint, Kind
     from holdfast.domain.git.drift import GitDrift
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointInfo:
-    """One checkpoint."""
+    """One checkpoint. `type` groups kinds: manual, auto, session or risky. `sha` is the digest of
+    its files: the same for the same files."""
 
     id: str
+    sha: str
+    session_id: str
     name: str | None
     kind: str
+    type: str
     created_at: str
+    timestamp: str
     reasoning: str
     confidence: float
     tags: list[str]
@@ -36,6 +42,16 @@ class CheckpointInfo:
     is_head: bool
     partial: bool
     restores_from: str | None
+    restore_hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageInfo:
+    """A message of the conversation; a long one is cut."""
+
+    index: int
+    role: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +82,10 @@ class GitDriftInfo:
     changed_files: int | None
 
 
+def kind_type(kind: Kind) -> str:
+    return next(name for name, kinds in KINDS_OF_TYPE.items() if kind in kinds)
+
+
 def checkpoint_info(
     found: Checkpoint, *, head: str | None, longest: int | None = None
 ) -> CheckpointInfo:
@@ -73,11 +93,16 @@ def checkpoint_info(
     reasoning = found.intent.reasoning
     if longest is not None and len(reasoning) > longest:
         reasoning = reasoning[: longest - 1] + "…"
+    created_at = iso(found.created_at, "milliseconds")
     return CheckpointInfo(
         id=found.id,
+        sha=found.tree.hex(),
+        session_id=found.session_id,
         name=found.name,
         kind=found.kind.value,
-        created_at=iso(found.created_at, "milliseconds"),
+        type=kind_type(found.kind),
+        created_at=created_at,
+        timestamp=created_at,
         reasoning=reasoning,
         confidence=found.intent.confidence,
         tags=list(found.intent.tags),
@@ -90,6 +115,7 @@ def checkpoint_info(
         is_head=found.id == head,
         partial=found.partial,
         restores_from=found.restores_from,
+        restore_hint=f'checkpoint_restore {{"checkpoint_id": "{found.id}"}}',
     )
 
 

@@ -46,14 +46,14 @@ def tree_difference(
 def require_known_paths(
     vault: Vault,
     paths: Sequence[bytes],
-    old: Checkpoint,
+    old: Checkpoint | None,
     new: Checkpoint | None,
     scan: Scan | None,
     *,
     hint: str,
 ) -> None:
     """`scan` is the workspace, where that is one of the sides; `hint` tells how paths are given."""
-    trees = [old.tree, *([new.tree] if new else []), *([scan.tree] if scan else [])]
+    trees = [side.tree for side in (old, new, scan) if side is not None]
     load = loader_for(vault, scan) if scan else vault.load_tree
     for path in paths:
         if any(entry_at(load, tree, path) is not None for tree in trees):

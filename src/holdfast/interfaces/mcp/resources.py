@@ -83,7 +83,7 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
         mime_type=_JSON,
     )
     async def checkpoint(ref: str) -> str:
-        return await read_json("checkpoint_show", ref=ref, files=True, limit=1000)
+        return await read_json("checkpoint_show", checkpoint_id=ref, files=True, limit=1000)
 
     @server.resource(
         "holdfast://diff/{from_ref}/{to_ref}",
@@ -95,7 +95,9 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
     )
     async def diff(from_ref: str, to_ref: str) -> str:
         new = None if to_ref == _NOW else to_ref
-        return await read("checkpoint_diff", from_ref=from_ref, to_ref=new, content=True)
+        return await read(
+            "checkpoint_diff", from_checkpoint=from_ref, to_checkpoint=new, content=True
+        )
 
 
 def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:

@@ -21,15 +21,15 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
+from mcp_types import INVALID_PARAMS
 
 from holdfast import __version__
 from holdfast.domain.errors import Busy, HoldfastError, Refused
 from holdfast.interfaces.mcp.resources import add_prompts, add_resources
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.stdio import AnswerQueue
-from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.interfaces.tools.handlers import TOOLS, error_data, error_text
+from holdfast.interfaces.mcp.tools import ServedTools, call_result
+from holdfast.interfaces.tools.handlers import TOOLS, error_data, error_text, failed
 from holdfast.interfaces.tools.tool import Scope
 from holdfast.interfaces.tools.wording import one_line
 
@@ -152,10 +152,12 @@ _GUARDED = ("tools/call", "resources/read", "prompts/get", "completion/complete"
 _REFUSED = -32000
 _LONGEST_REASON = 300
 _INSTRUCTIONS = """\
-Holdfast saves the whole workspace with the reason and takes it back exactly. Call \
+Holdfast saves the whole workspace with the reason and restores it exactly. Call \
 checkpoint_create before anything risky and after every state worth keeping. When work goes wrong, \
 look with checkpoint_diff and go back with checkpoint_restore instead of repairing by hand: it \
-previews first, saves the present state, and checkpoint_undo takes it back."""
+previews first, saves the current state, and checkpoint_undo undoes it. Every tool takes \
+session_id, to work in another session than the server's, and workspace, a directory, if the \
+server serves several."""
 
 CallNext = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
 
@@ -181,8 +183,7 @@ def make_server(
                     return await call_next(ctx)
         except HoldfastError as error:
             if ctx.method == "tools/call":
-                text = TextContent(type="text", text=error_text(error))
-                return CallToolResult(content=[text], is_error=True)
+                return call_result(failed(error))
             raise MCPError(
                 code=_REFUSED, message=error_text(error), data=error_data(error)
             ) from None

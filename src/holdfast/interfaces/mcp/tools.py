@@ -30,17 +30,18 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.interfaces.mcp.output_schema import output_schemas
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.tools.handlers import (
     TOOLS,
     ToolHandlers,
     ToolResult,
-    error_text,
+    failed,
     input_schema,
-    unexpected_error_text,
+    unexpected,
     with_notices,
     without_store,
 )
@@ -50,16 +51,8 @@ if TYPE_CHECKING:
     from holdfast.domain.agent_events import NoticeClaim
     from holdfast.domain.ids import CheckpointId
 
-_PLACE = {
-    "workspace": {
-        "type": "string",
-        "description": "The workspace to work on, if the server serves several. Default: its own.",
-    },
-    "session_id": {
-        "type": "string",
-        "description": "The session to work in. Default: the server's own.",
-    },
-}
+_PLACE = ("workspace", "session_id")
+"""Every tool takes them; the server's instructions say what they mean."""
 Answered = tuple[ToolResult, "CheckpointId | None"]
 """An answer, and the record of a restore that it reports."""
 _MOST_AT_WORK = 8
@@ -88,9 +81,10 @@ class ServedTools:
         self._limiter: anyio.CapacityLimiter | None = None
 
     def tools(self) -> list[Tool]:
-        return [self._tool(tool) for tool in TOOLS.values()]
+        schemas = output_schemas(TOOLS.values())
+        return [self._tool(tool, schemas[tool.name]) for tool in TOOLS.values()]
 
-    def _tool(self, offered: AgentTool) -> Tool:
+    def _tool(self, offered: AgentTool, output_schema: dict[str, Any]) -> Tool:
         confirmed = offered.parameter("confirm_token") is not None
         tool = Tool.from_function(
             self._confirmed_tool(offered.name) if confirmed else self._plain_tool(offered.name),
@@ -98,7 +92,6 @@ class ServedTools:
             title=offered.title,
             description=offered.description,
             annotations=ToolAnnotations(
-                title=offered.title,
                 read_only_hint=offered.read_only,
                 destructive_hint=offered.destructive,
                 idempotent_hint=offered.idempotent,
@@ -106,15 +99,14 @@ class ServedTools:
             ),
         )
         schema = input_schema(offered)
-        tool.parameters = schema | {"properties": schema["properties"] | _PLACE}
-        tool.fn_metadata.output_schema = TypeAdapter(offered.result).json_schema(
-            mode="serialization"
-        )
+        place = {name: {"type": "string"} for name in _PLACE}
+        tool.parameters = schema | {"properties": place | schema.get("properties", {})}
+        tool.fn_metadata.output_schema = output_schema
         return tool
 
     def _plain_tool(self, name: str) -> Any:
         async def call(ctx: Context) -> CallToolResult:
-            return _result(await self.call(name, arguments_of(ctx)))
+            return call_result(await self.call(name, arguments_of(ctx)))
 
         return call
 
@@ -123,7 +115,7 @@ class ServedTools:
 
         async def look(ctx: Context) -> _Preview:
             arguments = arguments_of(ctx)
-            if not can_ask(ctx) or arguments.get("confirm_token"):
+            if not can_ask(ctx) or arguments.get("confirm_token") or _previews(arguments):
                 return _Preview()
             shown = await self.call(name, arguments, notices=False)
             token = getattr(shown.data, "confirm_token", None)
@@ -143,15 +135,15 @@ class ServedTools:
         ) -> CallToolResult:
             arguments = arguments_of(ctx)
             if shown.answer is None:
-                return _result(await self.call(name, arguments))
+                return call_result(await self.call(name, arguments))
             agreed = isinstance(consent, AcceptedElicitation) and consent.data.confirm
             if shown.token is None or not agreed:
                 said = shown.answer if shown.token is None else _declined(shown.answer, consent)
-                return _result(
+                return call_result(
                     await self.run(name, lambda _: (said, None), arguments, notices=True)
                 )
             place = {key: arguments[key] for key in _PLACE if key in arguments}
-            return _result(await self.call(name, place | {"confirm_token": shown.token}))
+            return call_result(await self.call(name, place | {"confirm_token": shown.token}))
 
         return call
 
@@ -204,9 +196,9 @@ class ServedTools:
                     claimed.append(claim)
                     return with_notices(result, claim.texts)
             except HoldfastError as error:
-                return ToolResult(None, False, error_text(error))
+                return failed(error)
             except Exception as error:
-                return ToolResult(None, False, unexpected_error_text(name, error))
+                return unexpected(name, error)
 
         reached = False
         try:
@@ -231,6 +223,10 @@ def arguments_of(ctx: Context) -> dict[str, Any]:
     params = ctx.request_context.params or {}
     given = params.get("arguments")
     return dict(given) if isinstance(given, Mapping) else {}
+
+
+def _previews(arguments: Mapping[str, Any]) -> bool:
+    return str(arguments.get("preview")).lower() == "true"
 
 
 def can_ask(ctx: Context) -> bool:
@@ -260,10 +256,10 @@ def _declined(shown: ToolResult, consent: object) -> ToolResult:
     return ToolResult(None, True, text, data)
 
 
-def _result(answer: ToolResult) -> CallToolResult:
+def call_result(answer: ToolResult) -> CallToolResult:
     data: Any = answer.data
     return CallToolResult(
         content=[TextContent(type="text", text=answer.output)],
-        structured_content=dataclasses.asdict(data) if answer.success else None,
+        structured_content=dataclasses.asdict(data),
         is_error=not answer.success,
     )

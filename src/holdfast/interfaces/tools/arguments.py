@@ -28,14 +28,7 @@ class BadArguments(UsageError):
 
 def parse_arguments(tool: Tool, arguments: object) -> dict[str, Any]:
     """A value for every parameter, the defaults filled in; `BadArguments` names what is wrong."""
-    given = _object(tool, arguments)
-    unknown = [name for name in given if tool.parameter(str(name)) is None]
-    if unknown:
-        known = ", ".join(parameter.name for parameter in tool.parameters) or "no arguments"
-        raise BadArguments(
-            f"{tool.name} has no argument {_shown(unknown[0])}; it takes: {known}",
-            hint=_example(tool),
-        )
+    given = _by_parameter(tool, _object(tool, arguments))
     values: dict[str, Any] = {}
     for parameter in tool.parameters:
         value = given.get(parameter.name)
@@ -54,6 +47,32 @@ def parse_arguments(tool: Tool, arguments: object) -> dict[str, Any]:
                 f"{parameter.name} of {tool.name} {error}", hint=_example(tool, parameter)
             ) from None
     return values
+
+
+def _by_parameter(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by the names of their parameters, aliases resolved."""
+    given: dict[str, Any] = {}
+    for name, value in arguments.items():
+        parameter = tool.parameter(str(name))
+        if parameter is None:
+            known = ", ".join(parameter.name for parameter in tool.parameters) or "no arguments"
+            raise BadArguments(
+                f"{tool.name} has no argument {_shown(name)}; it takes: {known}",
+                hint=_example(tool),
+            )
+        if _is_left_out(parameter, value):
+            given.setdefault(parameter.name, value)
+            continue
+        if not _is_left_out(parameter, given.get(parameter.name)) and (
+            given[parameter.name] != value
+        ):
+            raise BadArguments(
+                f"{tool.name} got {_shown(name)} and another name of {parameter.name}, with "
+                "different values",
+                hint=f"pass {parameter.name} alone; {_example(tool, parameter)}",
+            )
+        given[parameter.name] = value
+    return given
 
 
 def _is_left_out(parameter: Parameter, value: object) -> bool:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.paths import require_safe_path
 from holdfast.domain.trees.changes import Change
 from holdfast.domain.wording import count_words
+from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.tool import (
     PATH_HINT,
     PATHS,
     Answer,
+    Parameter,
     Tool,
     ToolContext,
     flag,
@@ -22,10 +26,12 @@ from holdfast.interfaces.tools.wording import MOST_LISTED, bullets, label, one_l
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import ContentDiff, Difference
+    from holdfast.domain.checkpoints import Checkpoint
 
 # What a model is given of changed lines at once; paths narrow it down.
 _MOST_CHARACTERS = 60_000
 _LONGEST_LINE = 2_000
+_MOST_CONTEXT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +45,10 @@ class ChangedPath:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What differs between two states; `to_id` is None for the workspace as it is now."""
+    """What differs between two states. `to_id` is None for the workspace as it is now, `from_id`
+    where nothing came before."""
 
-    from_id: str
+    from_id: str | None
     to_id: str | None
     changes: list[ChangedPath]
     total: int
@@ -50,35 +57,52 @@ class Compared:
 
 
 def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    old = context.resolve(arguments["from_ref"] or "HEAD")
-    new = context.resolve(arguments["to_ref"]) if arguments["to_ref"] is not None else None
-    given = context.paths(arguments["paths"])
-    paths = [require_safe_path(path.rstrip(b"/")) for path in given]
-    found = context.workspace.diffs.compare(old, new, paths=paths, path_hint=PATH_HINT)
+    paths = [require_safe_path(path.rstrip(b"/")) for path in context.paths(arguments["paths"])]
+    old, new = _sides(context, arguments)
+    found = context.workspace.diffs.compare(
+        old, new, paths=paths, context=arguments["context_lines"], path_hint=PATH_HINT
+    )
     changes = found.changes
     listed = [_changed(change) for change in changes[:MOST_LISTED]]
-    other = label(new) if new is not None else "the workspace as it is now"
-    sides = f"between {label(old)} and {other}"
-    within = " in these paths" if paths else ""
+    ids = (None if old is None else old.id, None if new is None else new.id)
+    before = label(old) if old is not None else "nothing"
+    after = label(new) if new is not None else "the workspace as it is now"
+    sides = f"between {before} and {after}{' in these paths' if paths else ''}"
     if not changes:
-        empty = Compared(old.id, new.id if new else None, [], 0, None, True)
-        return Answer(f"Nothing differs {sides}{within}.", empty)
+        return Answer(f"Nothing differs {sides}.", Compared(*ids, [], 0, None, True))
     text, complete = None, True
-    lines = [f"{count_words(len(changes), 'path differs', 'paths differ')} {sides}{within}:"]
-    if arguments["content"]:
+    lines = [f"{count_words(len(changes), 'path differs', 'paths differ')} {sides}:"]
+    if arguments["content"] or arguments["checkpoint_id"]:
         text, complete = _unified(found)
         lines.append(text)
         if not complete:
             lines.append("… cut here. Ask for fewer paths to see the rest.")
     else:
         lines += bullets([_row(change) for change in listed], 200)
-        if new is None:
+        if new is None and old is not None:
             lines.append(_WAY_BACK.format(old.id))
-    data = Compared(old.id, new.id if new else None, listed, len(changes), text, complete)
-    return Answer("\n".join(lines), data)
+    return Answer("\n".join(lines), Compared(*ids, listed, len(changes), text, complete))
 
 
-_WAY_BACK = 'To take some of it back: checkpoint_restore {{"ref": "{}", "paths": ["…"]}}.'
+def _sides(
+    context: ToolContext, arguments: dict[str, Any]
+) -> tuple[Checkpoint | None, Checkpoint | None]:
+    """A checkpoint and the one before it, or the two that are named."""
+    from_ref, to_ref = arguments["from_checkpoint"], arguments["to_checkpoint"]
+    if arguments["checkpoint_id"] is None:
+        new = None if to_ref is None else context.resolve(to_ref)
+        return context.resolve(from_ref or "HEAD"), new
+    if from_ref is not None or to_ref is not None:
+        raise BadArguments(
+            "checkpoint_diff takes checkpoint_id or from_checkpoint and to_checkpoint, not both",
+            hint='for example: checkpoint_diff {"from_checkpoint": "HEAD~1"}',
+        )
+    new = context.resolve(arguments["checkpoint_id"])
+    _, *before = islice(context.workspace.history.ancestry(new), 2)
+    return (before[0] if before else None), new
+
+
+_WAY_BACK = 'To take some of it back: checkpoint_restore {{"checkpoint_id": "{}", "paths": ["…"]}}.'
 
 
 def _changed(change: Change) -> ChangedPath:
@@ -139,14 +163,38 @@ def _shown(line: bytes) -> str:
 DIFF = Tool(
     "checkpoint_diff",
     "Compare",
-    "What differs between a checkpoint and the workspace as it is now, or between two "
-    "checkpoints. Use it before restoring, and to review your own work. With `content`, the "
-    "changed lines as a unified diff; otherwise the changed paths.",
+    "What changed: in one checkpoint (`checkpoint_id`, as a unified diff), or between two states "
+    "(`from_checkpoint`, `to_checkpoint`; `content` for the lines). Without arguments: HEAD and "
+    "the workspace now. Use it before restoring and to review your work.",
     (
-        reference("The old side. Default: HEAD.", "from_ref"),
-        reference("The new side. Default: the workspace as it is now.", "to_ref"),
+        reference("The changes of this one.", aliases=()),
+        Parameter(
+            "context_lines",
+            "integer",
+            "Around each change.",
+            3,
+            default=DEFAULT_CONTEXT,
+            least=0,
+            most=_MOST_CONTEXT,
+        ),
+        Parameter(
+            "from_checkpoint",
+            "string",
+            "Default: HEAD.",
+            "HEAD~1",
+            most=400,
+            aliases=("from_ref", "from"),
+        ),
+        Parameter(
+            "to_checkpoint",
+            "string",
+            "Default: the workspace now.",
+            "HEAD",
+            most=400,
+            aliases=("to_ref", "to"),
+        ),
         PATHS,
-        flag("content", "Show the changed lines."),
+        flag("content", "Show changed lines."),
     ),
     "read",
     handler=diff,

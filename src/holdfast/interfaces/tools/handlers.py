@@ -13,7 +13,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from holdfast.domain.errors import HoldfastError, NotFound, UsageError
+from holdfast.domain.errors import (
+    HoldfastError,
+    NewerStore,
+    NoSpace,
+    NotFound,
+    StoreDamaged,
+    StoreUnwritable,
+    UsageError,
+)
 from holdfast.interfaces.tools.arguments import parse_arguments
 from holdfast.interfaces.tools.diff import DIFF
 from holdfast.interfaces.tools.history import HISTORY, LIST, SHOW
@@ -51,7 +59,6 @@ TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
 
 ToolFormat = Literal["openai", "anthropic", "mcp"]
 
-_NUMBERS = ("integer", "number")
 _LONGEST_REASON = 300
 
 
@@ -66,13 +73,13 @@ def definitions(format: ToolFormat = "openai") -> list[dict[str, Any]]:  # noqa:
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:
-    """The arguments of a tool as JSON Schema."""
-    return {
-        "type": "object",
-        "properties": {parameter.name: _schema(parameter) for parameter in tool.parameters},
-        "required": [parameter.name for parameter in tool.parameters if parameter.required],
-        "additionalProperties": False,
-    }
+    """The arguments of a tool as JSON Schema. It is kept short, because every conversation pays for
+    it: lengths are checked by the call, whose answer names the bound."""
+    schema: dict[str, Any] = {"type": "object"}
+    if tool.parameters:
+        schema["properties"] = {one.name: _schema(one) for one in tool.parameters}
+    required = [parameter.name for parameter in tool.parameters if parameter.required]
+    return schema | {"required": required} if required else schema
 
 
 def _openai(tool: Tool) -> dict[str, Any]:
@@ -92,7 +99,6 @@ def _mcp(tool: Tool) -> dict[str, Any]:
         "description": tool.description,
         "inputSchema": input_schema(tool),
         "annotations": {
-            "title": tool.title,
             "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,
             "idempotentHint": tool.idempotent,
@@ -109,25 +115,22 @@ _FORMATS: Mapping[str, Callable[[Tool], dict[str, Any]]] = {
 
 
 def _schema(parameter: Parameter) -> dict[str, Any]:
-    schema: dict[str, Any] = {"description": parameter.description}
+    schema: dict[str, Any] = {"type": parameter.type}
     if parameter.type == "strings":
-        schema |= {"type": "array", "items": {"type": "string"}}
-    else:
-        schema["type"] = parameter.type
-    if parameter.type in _NUMBERS:
-        bounds = {"minimum": parameter.least, "maximum": parameter.most}
-    else:
-        bounds = {"minLength": parameter.least, "maxLength": parameter.most}
-    schema |= {key: bound for key, bound in bounds.items() if bound is not None}
-    if isinstance(parameter.default, bool | int | str):
+        schema = {"type": "array", "items": {"type": "string"}}
+    if parameter.type == "number" and parameter.most is not None:
+        schema |= {"minimum": parameter.least, "maximum": parameter.most}
+    if parameter.description:
+        schema["description"] = parameter.description
+    if parameter.default not in (None, ()):
         schema["default"] = parameter.default
     return schema
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to one call: `output` is for the model; `data`, a value of the tool's `result`
-    type, is there for programs when the call succeeded."""
+    """The answer to one call: `output` is for the model. `data` is for programs: a value of the
+    tool's `result` type, or a `ToolFailure`."""
 
     tool_call_id: str | None
     success: bool
@@ -138,7 +141,7 @@ class ToolResult:
 class ToolHandlers:
     """The tools of one session; safe to use from many threads.
 
-    >>> ToolHandlers(session).call("checkpoint_restore", {"ref": "before-refactor"})
+    >>> ToolHandlers(session).call("checkpoint_restore", {"checkpoint_id": "before-refactor"})
     """
 
     def __init__(self, session: SessionCheckpointer) -> None:
@@ -174,14 +177,14 @@ class ToolHandlers:
         """The answer alone, and the record of a restore that it reports. Notices stay open."""
         try:
             if not isinstance(name, str) or name not in TOOLS:
-                return ToolResult(tool_call_id, False, _unknown(name)), None
+                return failed(UsageError(_unknown(name)), tool_call_id, _unknown(name)), None
             tool = TOOLS[name]
             answer = tool.handler(self._context, parse_arguments(tool, arguments))
             return ToolResult(tool_call_id, True, answer.text, answer.data), answer.restored
         except HoldfastError as error:
-            return ToolResult(tool_call_id, False, error_text(error)), None
+            return failed(error, tool_call_id), None
         except Exception as error:
-            return ToolResult(tool_call_id, False, unexpected_error_text(name, error)), None
+            return unexpected(name, error, tool_call_id), None
 
     def claim_notices(self, restored: CheckpointId | None) -> NoticeClaim | None:
         """Notices for an answer that may not reach the agent: `settle_notices` says whether it did,
@@ -207,7 +210,7 @@ def without_store(name: str, workspace: Path, session_id: str) -> ToolResult:
     missing = NotFound(
         f"{workspace} has no checkpoints yet", hint='make one: holdfast checkpoint "why"'
     )
-    return ToolResult(None, False, error_text(missing))
+    return failed(missing)
 
 
 def with_notices(result: ToolResult, notices: Sequence[str]) -> ToolResult:
@@ -221,6 +224,51 @@ def error_text(error: HoldfastError) -> str:
     """An error as a model can act on it."""
     hint = f"\nWhat to do: {many_lines(in_calls(error.hint))}" if error.hint else ""
     return f"Not done ({error.code}): {many_lines(error.message)}{hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailure:
+    """A call that failed. `error` is `corruption_detected`, `insufficient_space` or the `code`.
+    `degraded_mode`: the store is damaged, full or cannot be written, so saves fail until
+    `suggested_action` (repair or cleanup) is done; reading may still work."""
+
+    error: str
+    code: str
+    message: str
+    hint: str | None = None
+    degraded_mode: bool = False
+    corruption_detected: bool = False
+    suggested_action: str | None = None
+    cleanup_suggested: bool = False
+    success: bool = False
+
+
+def failed(
+    error: HoldfastError, tool_call_id: str | None = None, output: str | None = None
+) -> ToolResult:
+    """The answer to a call that failed with an error of Holdfast."""
+    corrupt = isinstance(error, StoreDamaged) and not isinstance(error, NewerStore)
+    full = isinstance(error, NoSpace)
+    data = ToolFailure(
+        error="corruption_detected" if corrupt else "insufficient_space" if full else error.code,
+        code=error.code,
+        message=many_lines(error.message),
+        hint=many_lines(in_calls(error.hint)) if error.hint else None,
+        degraded_mode=corrupt or full or isinstance(error, StoreUnwritable),
+        corruption_detected=corrupt,
+        suggested_action="repair" if corrupt else "cleanup" if full else None,
+        cleanup_suggested=full,
+    )
+    text = error_text(error) if output is None else output
+    if full and "checkpoint_cleanup" not in text:
+        text += "\nTo free space: checkpoint_cleanup {} previews which checkpoints have expired."
+    return ToolResult(tool_call_id, False, text, data)
+
+
+def unexpected(name: str, error: Exception, tool_call_id: str | None = None) -> ToolResult:
+    """The answer to a call that failed in a way that Holdfast does not know."""
+    text = unexpected_error_text(name, error)
+    return ToolResult(tool_call_id, False, text, ToolFailure("error", "error", text))
 
 
 def error_data(error: HoldfastError) -> dict[str, str | None]:

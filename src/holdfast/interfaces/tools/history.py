@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from holdfast.api.views.tool_values import CheckpointInfo, checkpoint_info
-from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
+from holdfast.api.views.tool_values import CheckpointInfo, MessageInfo, checkpoint_info
+from holdfast.domain.checkpoints import KINDS_OF_TYPE, Checkpoint, Kind, SkipReason
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.ids import SESSION_ID_MAX_LENGTH
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.domain.wording import count_words, size_words
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.tool import (
-    LIMIT,
     Answer,
     Parameter,
     Tool,
     ToolContext,
     flag,
+    limit,
     reference,
 )
 from holdfast.interfaces.tools.wording import (
@@ -39,6 +41,8 @@ from holdfast.interfaces.tools.wording import (
 
 _PAGE = 500
 _MOST_NOTES = 50
+_MOST_MESSAGES = 3
+_LONGEST_MESSAGE = 1_000
 _LONGEST_NOTE = 5_000
 _MOST_REASONING = 300_000
 
@@ -71,7 +75,8 @@ class NoteInfo:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Everything about one checkpoint. `components` is what it holds besides files, in lines."""
+    """Everything about one checkpoint. `components` is what it holds besides files, in lines;
+    `conversation` the last messages before it was made."""
 
     checkpoint: CheckpointInfo
     goal_id: str | None
@@ -82,6 +87,7 @@ class Shown:
     paths: list[str] = field(default_factory=list)
     annotations: list[NoteInfo] = field(default_factory=list)
     components: list[str] = field(default_factory=list)
+    conversation: list[MessageInfo] = field(default_factory=list)
 
 
 def list_checkpoints(context: ToolContext, arguments: dict[str, Any]) -> Answer:
@@ -99,29 +105,34 @@ def list_checkpoints(context: ToolContext, arguments: dict[str, Any]) -> Answer:
 
 
 def _matching(context: ToolContext, arguments: dict[str, Any]) -> Iterator[Checkpoint]:
-    kind = _kind(arguments["kind"])
+    kinds = _kinds(arguments["checkpoint_type"])
     before = _cursor(arguments["cursor"])
-    topic = context.workspace.history
-    records = arguments["records"] or (kind is not None and kind.is_record)
+    topic, session = context.workspace.history, context.session_id
+    if arguments["session_id"] is not None:
+        session = context.workspace.sessions.find(arguments["session_id"].strip()).id
+    records = arguments["records"] or all(kind.is_record for kind in kinds)
     while True:
-        page = topic.checkpoints(context.session_id, limit=_PAGE, records=records, before=before)
+        page = topic.checkpoints(session, limit=_PAGE, records=records, before=before)
         for found in page:
-            if kind in (None, found.kind) and arguments["tag"] in (None, *found.intent.tags):
+            if found.kind in kinds and arguments["tag"] in (None, *found.intent.tags):
                 yield found
         if len(page) < _PAGE:
             return
         before = page[-1].sequence
 
 
-def _kind(text: str | None) -> Kind | None:
+def _kinds(text: str | None) -> tuple[Kind, ...]:
     if text is None:
-        return None
+        return tuple(Kind)
+    if text in KINDS_OF_TYPE:
+        return KINDS_OF_TYPE[text]
     try:
-        return Kind(text)
+        return (Kind(text),)
     except ValueError:
+        known = dict.fromkeys([*KINDS_OF_TYPE, *(kind.value for kind in Kind)])
         raise BadArguments(
-            f"kind of checkpoint_list is {one_line(text)!r}, which is none",
-            hint=f"kinds are: {', '.join(kind.value for kind in Kind)}",
+            f"checkpoint_type of checkpoint_list cannot be {one_line(text)!r}",
+            hint=f"types are: {', '.join(known)}",
         ) from None
 
 
@@ -138,28 +149,30 @@ def _cursor(text: str | None) -> int | None:
 
 def history(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     head = context.session.head_id
-    if arguments["ref"] is None and head is None:
+    if arguments["checkpoint_id"] is None and head is None:
         return Answer(NOTHING_SAVED, LineOfWork([], True))
-    ancestry = context.workspace.history.ancestry(context.resolve(arguments["ref"] or "HEAD"))
+    ancestry = context.workspace.history.ancestry(
+        context.resolve(arguments["checkpoint_id"] or "HEAD")
+    )
     line, following = _within_an_answer(ancestry, arguments["limit"])
     steps = [checkpoint_info(checkpoint, head=head) for checkpoint in line]
     lines: list[str] = []
     for step in steps:
-        lines.append(row(step))
+        lines.append(f"{row(step)} (confidence {step.confidence:.0%})")
         rest = step.reasoning.strip().split("\n")[1:]
         lines += [f"    {one_line(part)}" for part in rest]
     if following is not None:
-        lines.append(f'It goes on: checkpoint_history {{"ref": "{following.id}"}}.')
+        lines.append(f'It goes on: checkpoint_history {{"checkpoint_id": "{following.id}"}}.')
     return Answer("\n".join(lines), LineOfWork(steps, following is None))
 
 
 def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    found = context.resolve(arguments["ref"] or "HEAD")
+    found = context.resolve(arguments["checkpoint_id"] or "HEAD")
     one = checkpoint_info(found, head=context.session.head_id)
     contents = context.workspace.contents
     skipped = [s for s in contents.skipped(found) if s.reason is not SkipReason.OWN_DATA]
     left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])
-    intent, written = found.intent, _written(context, found)
+    intent, written, spoken = found.intent, _written(context, found), _spoken(context, found)
     parts = contents.component_lines(found)
     besides = [said(f"{name}: {line}") for name, line in parts[:MOST_LISTED]]
     paths: list[str] = []
@@ -180,6 +193,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         ),
         *(["It is partial: something could not be saved."] if found.partial else []),
         *(["Besides files:", *bullets(besides)] if besides else []),
+        *(["Conversation before it:", *bullets(_spoken_lines(spoken))] if spoken else []),
         *(f"note {note.number}: {many_lines(note.text)}" for note in written),
         *noted(f"Left out ({len(skipped):,}):", left_out),
         *(["Files:", *bullets(paths, arguments["limit"])] if paths else []),
@@ -197,6 +211,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         paths,
         annotations=written,
         components=besides,
+        conversation=spoken,
     )
     return Answer("\n".join(lines), data)
 
@@ -208,6 +223,27 @@ def _written(context: ToolContext, found: Checkpoint) -> list[NoteInfo]:
         NoteInfo(note.number, note.revision, note.author, cut(note.text, _LONGEST_NOTE))
         for note in annotations[-_MOST_NOTES:]
     ]
+
+
+def _spoken(context: ToolContext, found: Checkpoint) -> list[MessageInfo]:
+    """The message that a checkpoint belongs to and those before it, as far as they can be read."""
+    if found.message_index is None:
+        return []
+    first = max(found.message_index + 1 - _MOST_MESSAGES, 0)
+    try:
+        messages = context.workspace.conversation.messages(
+            found.session_id, first=first, limit=found.message_index + 1 - first
+        )
+    except HoldfastError:
+        return []  # a conversation that cannot be read must not hide a checkpoint
+    return [
+        MessageInfo(one.index, one.role.value, cut(one.content, _LONGEST_MESSAGE))
+        for one in messages
+    ]
+
+
+def _spoken_lines(messages: Iterable[MessageInfo]) -> list[str]:
+    return [f"{one.role}: {cut(one_line(one.content.strip()), 200)}" for one in messages]
 
 
 def _details(found: Checkpoint) -> Iterator[tuple[str, str]]:
@@ -244,24 +280,23 @@ def _within_an_answer(
 LIST = Tool(
     "checkpoint_list",
     "List checkpoints",
-    "List the checkpoints of this session, newest first, with ids, names, reasons and what "
-    "changed. Use it to find the state to compare with or to return to. For more than one "
-    "page, pass the `next_cursor` of the last answer as `cursor`.",
+    "List checkpoints, newest first, with ids, names, reasons and change counts. Use it to find "
+    "the state to compare with or return to.",
     (
-        LIMIT,
+        limit(10),
         Parameter(
-            "cursor", "string", "Where the last page ended: its `next_cursor`.", "9", most=40
-        ),
-        Parameter(
-            "kind",
+            "checkpoint_type",
             "string",
-            "Only of this kind: manual, initial, message, tool, risky, interval, threshold, "
-            "end-of-day, merge.",
+            "manual, auto, session, risky, or a kind: initial, message, tool, interval, "
+            "threshold, end-of-day, merge.",
             "manual",
             most=20,
+            aliases=("kind", "type"),
         ),
+        Parameter("session_id", "string", "Default: this one.", "s-1", most=SESSION_ID_MAX_LENGTH),
+        Parameter("cursor", "string", "`next_cursor` of the last page.", "9", most=40),
         Parameter("tag", "string", "Only with this tag.", "auth", most=64),
-        flag("records", "Also what restores left behind: the state before and after each."),
+        flag("records", "Also the states before and after restores."),
     ),
     "read",
     handler=list_checkpoints,
@@ -272,10 +307,9 @@ LIST = Tool(
 HISTORY = Tool(
     "checkpoint_history",
     "How this state came about",
-    "Follow a checkpoint back to the beginning, step by step, with the whole reasoning of each "
-    "step. Unlike checkpoint_list it shows only the line that led there, without the attempts "
-    "that were taken back. Use it to recall what was done and why.",
-    (reference("Default: HEAD."), LIMIT),
+    "The steps that led to a checkpoint, newest first, with full reasoning and confidence. Unlike "
+    "checkpoint_list, it leaves out attempts that were rolled back.",
+    (limit(10), reference("Default: HEAD.")),
     "read",
     handler=history,
     result=LineOfWork,
@@ -285,12 +319,12 @@ HISTORY = Tool(
 SHOW = Tool(
     "checkpoint_show",
     "Show a checkpoint",
-    "Everything about one checkpoint: reason, goal, confidence, tool calls, what changed with "
-    "it, and what was left out of it and why. With `files`, also the paths in it.",
+    "Everything about one checkpoint: reason, goal, confidence, tool calls, conversation before "
+    "it, notes, what changed, and what was left out and why.",
     (
         reference("Default: HEAD."),
-        flag("files", "List the paths too."),
-        LIMIT,
+        flag("files", "List its paths."),
+        limit(20),
     ),
     "read",
     handler=show,

@@ -4,21 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from holdfast.api.confirmations import VALID_MINUTES
 from holdfast.api.views.settings import plain_value
+from holdfast.domain.checkpoints import KINDS_OF_TYPE, Kind
 from holdfast.domain.ids import short
-from holdfast.domain.retention import Decision
-from holdfast.domain.settings.schema import HELP, KEYS, check_setting
-from holdfast.domain.wording import count_words, iso_from_ns, size_words
+from holdfast.domain.retention import Decision, rules_with
+from holdfast.domain.settings.schema import DEFAULTS, HELP, KEYS, Settings, check_setting
+from holdfast.domain.wording import count_words, iso, iso_from_ns, size_words
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.tool import CONFIRM, Answer, Parameter, Tool, ToolContext
 from holdfast.interfaces.tools.wording import MOST_LISTED, NOTHING_SAVED, bullets, one_line, said
 
 _CLEANUP = "checkpoint_cleanup"
+_DAY_NS = 24 * 3600 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,9 @@ class DegradedPart:
 class Statistics:
     """Of the session, and of the store of its workspace. `has_unapproved`: the workspace or HEAD
     holds something that is not approved; `unsaved`: the workspace something that HEAD does not.
-    These and the round are None before the first checkpoint."""
+    These and the round are None before the first checkpoint. The counts by type, `unique_sessions`
+    and `latest_checkpoint` (a time) are those of the workspace. `retention_days` is how long
+    automatic checkpoints are kept; None for ever."""
 
     workspace: str
     session_id: str
@@ -47,6 +51,17 @@ class Statistics:
     snapshots: int
     content_blobs: int
     head: str | None
+    total_checkpoints: int = 0
+    manual_checkpoints: int = 0
+    auto_checkpoints: int = 0
+    session_checkpoints: int = 0
+    risky_checkpoints: int = 0
+    unique_sessions: int = 0
+    latest_checkpoint: str | None = None
+    auto_enabled: bool = True
+    auto_interval_minutes: float = DEFAULTS["auto_interval"]
+    retention_days: float | None = None
+    degraded_mode: bool = False
     degraded: list[DegradedPart] = field(default_factory=list)
     active_round: str | None = None
     has_unapproved: bool | None = None
@@ -68,6 +83,7 @@ class CleanedUp:
     """A cleanup that was previewed or, when `done`, carried out. `bytes_freed` of a preview is what
     would not be needed any more."""
 
+    status: str
     done: bool
     dropped: list[DroppedCheckpoint]
     total_dropped: int
@@ -81,6 +97,11 @@ class CleanedUp:
 def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     session = context.session
     stats = session.stats
+    totals = context.workspace.upkeep.totals()
+    by_type = {
+        name: sum(totals.by_kind.get(kind, 0) for kind in kinds)
+        for name, kinds in KINDS_OF_TYPE.items()
+    }
     text = (
         f"Session {one_line(session.session_id)} of {one_line(str(session.workspace))}: "
         f"{count_words(stats['checkpoints'], 'checkpoint')}, "
@@ -90,6 +111,8 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     )
     workspace = one_line(str(session.workspace))
     parts = _degraded(context)
+    settings, _ = _current(context)
+    kept = rules_with(settings.retention)[Kind.INTERVAL]
     status = session.approval(look=True) if session.head_id is not None else None
     if status is not None:
         text += (
@@ -101,11 +124,28 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
             )
             + ("; the workspace has changes that no checkpoint has." if status.unsaved else ".")
         )
+    counted = ", ".join(f"{number:,} {name}" for name, number in by_type.items() if number)
+    if counted:
+        text += (
+            f"\nThe workspace has {count_words(totals.sessions, 'session')} with checkpoints: "
+            f"{counted}."
+        )
     text += "".join(f"\nThe last checkpoint is without {p.component}: {p.reason}" for p in parts)
     data = Statistics(
         workspace=workspace,
         session_id=session.session_id,
         head=session.head_id,
+        total_checkpoints=sum(by_type.values()),
+        manual_checkpoints=by_type["manual"],
+        auto_checkpoints=by_type["auto"],
+        session_checkpoints=by_type["session"],
+        risky_checkpoints=by_type["risky"],
+        unique_sessions=totals.sessions,
+        latest_checkpoint=None if totals.latest is None else iso(totals.latest, "milliseconds"),
+        auto_enabled=_is_enabled(settings),
+        auto_interval_minutes=settings.auto_interval,
+        retention_days=None if kept.longest_ns is None else kept.longest_ns / _DAY_NS,
+        degraded_mode=bool(parts),
         degraded=parts,
         active_round=status.active.name if status is not None else None,
         has_unapproved=status.has_unapproved if status is not None else None,
@@ -182,6 +222,7 @@ def _data(
 ) -> CleanedUp:
     dropped = [decision for decision in decisions if not decision.keep]
     return CleanedUp(
+        status="cleanup completed" if done else "preview",
         done=done,
         dropped=[
             DroppedCheckpoint(
@@ -214,7 +255,8 @@ def _row(dropped: DroppedCheckpoint) -> str:
 STATS = Tool(
     "checkpoint_stats",
     "Statistics",
-    "How many checkpoints and restores the session has and how much space the store takes.",
+    "Counts of checkpoints by type and session, restores, space, retention, and whether automatic "
+    "checkpoints are on.",
     (),
     "read",
     handler=statistics,
@@ -225,10 +267,9 @@ STATS = Tool(
 CLEANUP = Tool(
     "checkpoint_cleanup",
     "Clean up",
-    "Drop the checkpoints that the retention rules let go, in all sessions of the workspace, "
-    "and free their space. The first call only previews and returns a `confirm_token`. Named, "
-    "first and approved checkpoints, HEAD and what undo needs always stay. Dropped ones cannot "
-    "be brought back: use it only when asked to.",
+    "Delete expired checkpoints of all sessions for good, by the retention rules, and free their "
+    "space. Previews first, like checkpoint_restore. Named, first and approved checkpoints, HEAD "
+    "and what undo needs stay. Only when asked to.",
     (CONFIRM,),
     "admin",
     handler=cleanup,
@@ -236,6 +277,8 @@ CLEANUP = Tool(
 )
 
 
+_TRIGGERS = ("auto_interval", "auto_files", "end_of_day")
+_LIMITED = (Kind.INTERVAL, Kind.THRESHOLD)
 _ALSO = ("restore_on_failure", "end_of_day", "retention")
 AUTOMATIC = tuple(key for key in KEYS if key.startswith("auto_") or key in _ALSO)
 """Only these: what is captured and where it is kept is not a model's to change."""
@@ -253,27 +296,65 @@ class SettingInfo:
 
 @dataclass(frozen=True, slots=True)
 class AutomaticSettings:
-    """How automatic checkpoints are made and kept; `changed` are the names set by this call."""
+    """How automatic checkpoints are made and kept; `status` is enabled or disabled, `changed` are
+    the settings that this call set, `max_checkpoints` of None is no limit."""
 
+    status: str
+    interval_minutes: float
+    file_threshold: int
+    max_checkpoints: int | None
     settings: list[SettingInfo]
     changed: list[str]
 
 
 def auto_configure(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    wanted: dict[str, Any] = arguments["settings"] or {}
+    wanted = _asked(_current(context)[0], arguments)
     for key, value in wanted.items():
         _require_possible(key, value)
     for key, value in wanted.items():
         context.workspace.settings.set(key, value)
-    settings = _settings(context)
+    now, settings = _current(context)
+    data = AutomaticSettings(
+        "enabled" if _is_enabled(now) else "disabled",
+        now.auto_interval,
+        now.auto_files,
+        rules_with(now.retention)[Kind.INTERVAL].most,
+        settings,
+        list(wanted),
+    )
     lines = [f"{one.name} = {one.value!r} ({one.origin}): {one.meaning}" for one in settings]
+    lines.insert(0, f"Automatic checkpoints by time and by changed files are {data.status}.")
     if wanted:
         lines.insert(
             0,
             f"Changed: {', '.join(wanted)}. Hooks, the daemon and the MCP server go by it from now "
             "on; a session or a holdfast watch that is open already, when it is opened again.",
         )
-    return Answer("\n".join(lines), AutomaticSettings(settings, list(wanted)))
+    return Answer("\n".join(lines), data)
+
+
+def _asked(now: Settings, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a call asks for, by their names."""
+    wanted: dict[str, Any] = dict(arguments["settings"] or {})
+    if arguments["interval_minutes"] is not None:
+        wanted["auto_interval"] = arguments["interval_minutes"]
+    if arguments["file_threshold"] is not None:
+        wanted["auto_files"] = arguments["file_threshold"]
+    if arguments["max_checkpoints"] is not None:
+        rules = rules_with(now.retention)
+        for kind in _LIMITED:
+            rule = replace(rules[kind], most=arguments["max_checkpoints"], least=0)
+            wanted[f"retention.{kind.value}"] = rule.to_plain()
+    if arguments["enabled"] is False:
+        wanted |= {"auto_interval": 0, "auto_files": 0, "end_of_day": ""}
+    elif arguments["enabled"]:
+        off = [key for key in _TRIGGERS if not getattr(now, key)]
+        wanted = dict.fromkeys(off) | wanted
+    return wanted
+
+
+def _is_enabled(settings: Settings) -> bool:
+    return bool(settings.auto_interval or settings.auto_files)
 
 
 def _require_possible(key: str, value: Any) -> None:
@@ -289,14 +370,14 @@ def _require_possible(key: str, value: Any) -> None:
         check_setting(name, {entry: value} if entry else value)
 
 
-def _settings(context: ToolContext) -> list[SettingInfo]:
+def _current(context: ToolContext) -> tuple[Settings, list[SettingInfo]]:
     """As they are now; the session keeps those it was opened with."""
     from holdfast.api.workspace import open_workspace
 
     place = context.session.workspace
     with open_workspace(place, create=False, force=True, passive=True) as now:
         settings, origins = now.settings.effective, now.settings.origins
-    return [
+    return settings, [
         SettingInfo(
             key,
             plain_value(key, getattr(settings, key)),
@@ -310,15 +391,18 @@ def _settings(context: ToolContext) -> list[SettingInfo]:
 AUTO_CONFIGURE = Tool(
     "checkpoint_auto_configure",
     "Configure automatic checkpoints",
-    "See or change how automatic checkpoints of this workspace are made and kept. Without "
-    "`settings` it lists each one with its value and meaning. Change them only when the person "
-    "asks for it.",
+    "Show or change how automatic checkpoints are made and kept. Without arguments it lists every "
+    "setting with its meaning. Change them only when asked to.",
     (
+        Parameter("enabled", "boolean", "By time and changed files.", True),
+        Parameter("interval_minutes", "number", "0: never.", 30, least=0),
+        Parameter("file_threshold", "integer", "Changed files; 0: never.", 5, least=0),
+        Parameter("max_checkpoints", "integer", "Kept per session and trigger.", 30, least=1),
         Parameter(
             "settings",
             "object",
-            "New values by name; null goes back to the default.",
-            {"auto_interval": 10},
+            "Other settings by name; null resets.",
+            {"auto_message": "off"},
         ),
     ),
     "admin",

@@ -25,6 +25,7 @@ from holdfast.interfaces.tools.tool import (
     CONFIRM,
     PATHS,
     Answer,
+    Parameter,
     Tool,
     ToolContext,
     flag,
@@ -49,12 +50,14 @@ class _Preview:
 
 def restore(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     token = arguments.pop("confirm_token")
-    if token is None:
+    if token is None or arguments["preview"]:
+        wanted = arguments["checkpoint_id"]
         request = context.workspace.restores.request(
             context.session_id,
-            None if arguments["ref"] is None else arguments["ref"].strip(),
+            None if wanted is None else context.resolve(wanted).id,
             paths=context.paths(arguments["paths"]),
             best_effort=arguments["best_effort"],
+            components=None if arguments["files_only"] else {"git": "branch"},
         )
         return _show_preview(context, _RESTORE, request, arguments)
     preview = context.confirmations.take(_RESTORE, token)
@@ -163,7 +166,8 @@ def _require_same(preview: _Preview, arguments: dict[str, Any]) -> None:
     """With a token no other argument is needed; one that is given anyway must be the one shown."""
     shown = dict(preview.arguments)
     for name, value in arguments.items():
-        if value not in (None, (), False) and value != shown[name]:
+        default = getattr(RESTORE.parameter(name), "default", None)
+        if value is not None and value != default and value != shown[name]:
             raise BadArguments(
                 f"{name} of {_RESTORE} is not what the confirm_token was given for; nothing was "
                 "done, and the token is used up",
@@ -174,18 +178,22 @@ def _require_same(preview: _Preview, arguments: dict[str, Any]) -> None:
 RESTORE = Tool(
     "checkpoint_restore",
     "Restore a checkpoint",
-    "Make the workspace, or some paths of it, what it was at a checkpoint. The first call only "
-    "previews: it lists what would change and returns a `confirm_token`. Read the preview, "
-    "then call again with that token to do it. The present state is saved first, so "
-    "checkpoint_undo brings it back; files that no checkpoint has are not touched. Use it when "
-    "work went wrong, instead of repairing by hand.",
+    "Return the workspace, or some paths, to a checkpoint, instead of repairing by hand. The first "
+    "call only previews and returns a `confirm_token`: read it, then call again with the token. "
+    "The current state is saved first; checkpoint_undo brings it back. Files that no checkpoint "
+    "has are not touched.",
     (
-        reference("Default: the checkpoint before the one the work stands on."),
-        PATHS,
-        flag(
-            "best_effort",
-            "Skip and list what cannot be restored, instead of refusing as a whole.",
+        reference("Default: the one before the current.", aliases=("checkpoint", "ref")),
+        Parameter(
+            "files_only",
+            "boolean",
+            "false: also put git on a new branch at the checkpoint's commit.",
+            True,
+            default=True,
         ),
+        flag("preview", "Only preview; ask nobody."),
+        PATHS,
+        flag("best_effort", "Skip what cannot be restored, instead of refusing."),
         CONFIRM,
     ),
     "restore",
@@ -196,12 +204,10 @@ RESTORE = Tool(
 UNDO = Tool(
     "checkpoint_undo",
     "Undo a restore",
-    "Take back the last restore, reset or undo: the workspace is exactly what it was before, "
-    "edits made in between included. With `redo`, take back the last undo. With `dry_run`, "
-    "only tell what would change.",
+    "Undo the last restore, reset or undo: the workspace is exactly what it was before it.",
     (
-        flag("redo", "Go forward again instead."),
-        flag("dry_run", "Only tell."),
+        flag("redo", "Undo the last undo."),
+        flag("dry_run", "Only preview."),
     ),
     "restore",
     handler=undo,
@@ -210,11 +216,10 @@ UNDO = Tool(
 
 RESET = Tool(
     "checkpoint_reset",
-    "Throw away unapproved work",
-    "Take the workspace back to what was approved last, or to how the session began, and "
-    "abandon the round of work. The first call only previews and returns a `confirm_token`. "
-    "The present state is saved first, so checkpoint_undo brings it back. Call it only when "
-    "the person wants the whole round gone; for less, use checkpoint_restore.",
+    "Discard unapproved work",
+    "Return the workspace to the last approved state (or the session's first) and abandon the "
+    "round. Previews first, like checkpoint_restore. Only when the person wants the whole round "
+    "gone.",
     (CONFIRM,),
     "restore",
     handler=reset,

@@ -16,6 +16,7 @@ from holdfast.domain.restore.plan import (
     Kept,
     Missing,
     RestorePlan,
+    Step,
     count_steps,
 )
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
@@ -63,13 +64,30 @@ class ComponentNews:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
-    """A restore that was previewed or, when `done`, carried out. A preview of something that can be
-    done has a `confirm_token`, and `plan_id` is the same for the same plan; what was done has the
-    checkpoint of the state before it, and whether it was found to be what it should be. `kept` is
-    what stays though the checkpoint does not have it; `missing` was left out of the checkpoint, and
-    is gone."""
+class AffectedFile:
+    """A file that a restore changes, by git's letter: A is created, D deleted, M rewritten."""
 
+    status: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A restore that was previewed or, when `done`, carried out. `method` is files_only or
+    full_branch, with the branch in `branch_created`. `degraded_mode`: something was not restored.
+    A preview of something that can be done has a `confirm_token`, and `plan_id` is the same for the
+    same plan. A restore that was done has the checkpoint of the state before it, and whether it was
+    verified. `kept` are files that stay though the checkpoint does not have them; `missing` were
+    left out of the checkpoint, and are gone."""
+
+    success: bool
+    preview: bool
+    checkpoint_id: str
+    files_affected: list[AffectedFile]
+    total_files: int
+    method: str
+    branch_created: str | None
+    degraded_mode: bool
     done: bool
     target: str
     steps: list[StepInfo]
@@ -114,11 +132,25 @@ def _state(entry: Entry | None) -> tuple[object, ...]:
     return () if entry is None else ("symlink", entry.target)
 
 
-def _restored(found: RestorePlan | RestoreOutcome, **more: Any) -> Restored:
-    """What a preview and a restore that was carried out have in common."""
+def _restored(
+    found: RestorePlan | RestoreOutcome, *, done: bool, target: str, git: str | None, **more: Any
+) -> Restored:
+    """What a preview and a restore that was carried out have in common. `git` is how git comes
+    back, if it does."""
     counts = count_steps(found.steps)
     steps = found.steps[:MOST_LISTED]
+    files = [
+        step for step in found.steps if not isinstance(step.after or step.before, DirectoryEntry)
+    ]
     return Restored(
+        success=True,
+        preview=not done,
+        checkpoint_id=target,
+        files_affected=[AffectedFile(_letter(s), path_text(s.path)) for s in files[:MOST_LISTED]],
+        total_files=len(files),
+        method="full_branch" if git == "branch" else "files_only",
+        done=done,
+        target=target,
         steps=[StepInfo(step.type.value, path_text(step.path)) for step in steps],
         total_steps=len(found.steps),
         created=counts.created,
@@ -133,6 +165,16 @@ def _restored(found: RestorePlan | RestoreOutcome, **more: Any) -> Restored:
     )
 
 
+def _letter(step: Step) -> str:
+    if step.before is None:
+        return "A"
+    return "D" if step.after is None else "M"
+
+
+def _git_mode(components: Iterable[ComponentStep | ComponentOutcome]) -> str | None:
+    return next((_way(one.mode) for one in components if one.name == "git"), None)
+
+
 def _path_notes(found: Sequence[Blocked | Kept | Missing | PathProblem]) -> list[PathNote]:
     return notes((one.path, one.reason) for one in found[:MOST_LISTED])
 
@@ -142,6 +184,9 @@ def planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> Re
         plan,
         done=False,
         target=request.target.id,
+        git=_git_mode(plan.components),
+        branch_created=None,
+        degraded_mode=False,
         blocked=_path_notes(plan.blocked),
         conflicts=[],
         confirm_token=token,
@@ -174,10 +219,14 @@ def done(
     context: ToolContext, request: RestoreRequest, outcome: RestoreOutcome, way_back: str
 ) -> Answer:
     place = context.workspace.restores.git_now(outcome)
+    mode = _git_mode(outcome.components)
     data = _restored(
         outcome,
         done=True,
         target=outcome.restored_to,
+        git=mode,
+        branch_created=None if place is None or mode != "branch" else one_line(place.branch or ""),
+        degraded_mode=any(one.status == FAILED for one in outcome.components),
         blocked=_path_notes(outcome.skipped),
         conflicts=_path_notes(outcome.conflicts),
         git_now=None if place is None else git_now(place),

@@ -36,8 +36,15 @@ from holdfast.interfaces.tools.wording import (
 @dataclass(frozen=True, slots=True)
 class Created:
     """A checkpoint that is durable, and what is not in it although it should be. `deduplicated`: it
-    is one that was there, because nothing has changed since."""
+    is one that was there, because nothing has changed since. `files_saved` are the files in it.
+    `degraded_mode`: the files are saved, and some other part of the state is not."""
 
+    success: bool
+    checkpoint_id: str
+    sha: str
+    files_saved: int
+    timestamp: str
+    degraded_mode: bool
     checkpoint: CheckpointInfo
     problems: list[PathNote]
     left_out: int
@@ -71,11 +78,12 @@ class Approved:
 
 
 def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    confidence = arguments["confidence"]
     outcome = context.session.save_checkpoint(
-        arguments["reasoning"],
+        arguments["reasoning"]
+        or arguments["description"]
+        or context.workspace.restores.generated_reason(),
         name=arguments["name"],
-        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+        confidence=arguments["confidence"],
         tags=arguments["tags"],
         goal_id=arguments["goal_id"],
         task_id=arguments["task_id"],
@@ -100,7 +108,7 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         *([f"Active agents: {', '.join(agents)}."] if agents else []),
         *warning_lines(outcome.warnings),
         *noted("Not saved as it should be:", problems),
-        f'To come back to this state: checkpoint_restore {{"ref": "{made.id}"}}.',
+        f'To come back to this state: checkpoint_restore {{"checkpoint_id": "{made.id}"}}.',
     ]
     left_out = len([one for one in outcome.skipped if _is_left_out_by_rule(one)])
     if left_out:
@@ -108,8 +116,15 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
             f"{count_words(left_out, 'path')} left out by rules (ignored, too large); "
             "checkpoint_show lists them."
         )
+    info = checkpoint_info(made, head=made.id)
     data = Created(
-        checkpoint_info(made, head=made.id),
+        True,
+        info.id,
+        info.sha,
+        made.files,
+        info.timestamp,
+        bool(outcome.degraded),
+        info,
         problems,
         left_out,
         [said(w) for w in outcome.warnings],
@@ -139,13 +154,13 @@ def _git(context: ToolContext, made: Checkpoint) -> tuple[str | None, GitNow | N
 
 
 def annotate(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    found = context.resolve(arguments["ref"] or "HEAD")
+    found = context.resolve(arguments["checkpoint_id"] or "HEAD")
     note = context.session.annotate(found.id, arguments["text"], number=arguments["number"])
     text = (
         f"Annotation {note.number} of {label(found)} is kept"
         f"{f' as revision {note.revision}' if note.revision > 1 else ''}. checkpoint_show and "
         "checkpoint_search find it. To change it: checkpoint_annotate "
-        f'{{"ref": "{found.id}", "number": {note.number}, "text": "…"}}.'
+        f'{{"checkpoint_id": "{found.id}", "number": {note.number}, "text": "…"}}.'
     )
     data = Annotated(
         checkpoint_info(found, head=context.session.head_id), note.number, note.revision, note.text
@@ -159,7 +174,7 @@ def approve(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     text = (
         f"Approved {count_words(outcome.count, 'checkpoint')} of {round_title(outcome.merged)}, "
         f"up to {label(approved)}. {round_title(outcome.new_round)} begins; checkpoint_reset comes "
-        'back to here, and so does checkpoint_restore {"ref": "approved"}.'
+        'back to here, and so does checkpoint_restore {"checkpoint_id": "approved"}.'
     )
     data = Approved(
         checkpoint_info(approved, head=context.session.head_id),
@@ -173,38 +188,35 @@ def approve(context: ToolContext, arguments: dict[str, Any]) -> Answer:
 CREATE = Tool(
     "checkpoint_create",
     "Save a checkpoint",
-    "Save the whole workspace with the reason, so that it can be brought back exactly. Call it "
-    "before anything risky (a refactor, a deletion, a migration, a command that rewrites "
-    "files) and after reaching a state worth keeping. It is fast, stores only what changed and "
-    "returns when the checkpoint is durable. Say in `reasoning` what is about to happen and "
-    "why; give a `name` to states you may want to return to.",
+    "Save the whole workspace, so that it can be restored exactly. Call it before anything risky "
+    "(refactor, deletion, migration, a command that rewrites files) and after reaching a state "
+    "worth keeping. Fast; durable when it returns.",
     (
         Parameter(
             "reasoning",
             "string",
-            "Why this checkpoint is made.",
+            "What is about to happen and why. Default: what changed.",
             "before moving auth to its own module",
-            required=True,
-            least=1,
             most=LONGEST_TEXT,
         ),
-        Parameter("name", "string", "A short unique name.", "before-refactor", most=128),
+        Parameter("description", "string", "Same as reasoning.", "before auth", most=LONGEST_TEXT),
+        Parameter("tags", "strings", "To find it by.", ["auth"], default=()),
+        Parameter("name", "string", "Short and unique, to return to.", "before-refactor", most=128),
         Parameter(
             "confidence",
             "number",
-            "How sure you are that this state is good, from 0.0 to 1.0.",
+            "How sure you are that this state is good.",
             0.8,
+            default=DEFAULT_CONFIDENCE,
             least=0,
             most=1,
         ),
-        Parameter("tags", "strings", "Words to find it by.", ["auth"], default=()),
-        Parameter("goal_id", "string", "The goal it belongs to.", "issue-42", most=400),
-        Parameter("task_id", "string", "The task it belongs to.", "task-7", most=400),
+        Parameter("goal_id", "string", "Its goal.", "issue-42", most=400),
+        Parameter("task_id", "string", "Its task.", "task-7", most=400),
         Parameter(
             "reuse",
             "boolean",
-            "Be content with the last checkpoint if it is less than a minute old and nothing "
-            "has changed since; without `name`.",
+            "Reuse the last checkpoint if under a minute old and nothing changed.",
             True,
             default=False,
         ),
@@ -218,22 +230,21 @@ CREATE = Tool(
 ANNOTATE = Tool(
     "checkpoint_annotate",
     "Write about a checkpoint",
-    "Add a note to a checkpoint: what was learnt since, why it was good or bad, what to do "
-    "differently. Notes are found by checkpoint_search. With a number, an earlier note gets "
-    "new words; its old ones are kept.",
+    "Add a note to a checkpoint: what was learnt, why it was good or bad. checkpoint_search "
+    "finds it.",
     (
         reference("Default: HEAD."),
         Parameter(
             "text",
             "string",
-            f"The note, of at most {MOST_ANNOTATION_BYTES} bytes.",
+            f"At most {MOST_ANNOTATION_BYTES} bytes.",
             "breaks the login",
             required=True,
             least=1,
             most=MOST_ANNOTATION_BYTES,
             in_bytes=True,
         ),
-        Parameter("number", "integer", "The note to change.", 1, least=1),
+        Parameter("number", "integer", "Change this note; old words are kept.", 1, least=1),
     ),
     "write",
     handler=annotate,
@@ -243,9 +254,8 @@ ANNOTATE = Tool(
 APPROVE = Tool(
     "checkpoint_approve",
     "Approve the work",
-    "Lock in everything up to now: the workspace is saved, the round is approved and the next "
-    "one begins. A later checkpoint_reset comes back to here. Call it only when the "
-    "person has said that the work is good.",
+    "Save and lock in everything up to now, and begin a new round; checkpoint_reset comes back to "
+    "here. Only when the person said that the work is good.",
     (Parameter("message", "string", "What is approved.", "login works again", most=LONGEST_TEXT),),
     "write",
     handler=approve,

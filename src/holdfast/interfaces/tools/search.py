@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.api.views.tool_values import CheckpointInfo, checkpoint_info
+from holdfast.api.views.tool_values import CheckpointInfo, MessageInfo, checkpoint_info
 from holdfast.domain.diff.line_origins import ExplainedLine, LineState
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.search.hits import Hit
 from holdfast.domain.story import Message
 from holdfast.domain.wording import count_words
 from holdfast.interfaces.tools.arguments import BadArguments
-from holdfast.interfaces.tools.tool import LIMIT, Answer, Parameter, Tool, ToolContext, reference
+from holdfast.interfaces.tools.tool import Answer, Parameter, Tool, ToolContext, limit, reference
 from holdfast.interfaces.tools.wording import (
     NOTHING_SAVED,
     bullets,
@@ -90,20 +90,19 @@ def _hit(hit: Hit, head: str | None) -> SearchHit:
 SEARCH = Tool(
     "checkpoint_search",
     "Search",
-    "Find checkpoints of this session by their names, reasons, tags, tool calls and changed "
-    "paths, and by the messages around them, best first. All words have to be there; "
-    '"words in quotes" follow each other; auth* finds beginnings. Filters: kind:risky, tag:x, '
-    "path:src/auth, after:2h, is:named. Use it to find when something was done or why.",
+    "Find checkpoints by name, reason, tag, tool call, changed path or the messages around them, "
+    'best first. All words must match; "a phrase"; auth* for beginnings. Filters: kind:risky, '
+    "tag:x, path:src/auth, after:2h, is:named.",
     (
         Parameter(
             "query",
             "string",
-            "What to look for. An empty one lists the newest checkpoints.",
+            "Empty: the newest.",
             "login timeout path:src/auth",
             required=True,
             most=2_000,
         ),
-        LIMIT,
+        limit(5),
     ),
     "read",
     handler=search,
@@ -118,15 +117,6 @@ _MOST_TOLD = 40
 _LONGEST_TEXT = 500
 _LONGEST_MESSAGE = 1_000
 _LONGEST_CALL = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class MessageInfo:
-    """A message of the conversation; a long one is cut."""
-
-    index: int
-    role: str
-    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +161,7 @@ def why(context: ToolContext, arguments: dict[str, Any]) -> Answer:
             "path of checkpoint_why is the workspace itself",
             hint='name a file: checkpoint_why {"path": "src/app.py"}',
         )
-    ref = None if arguments["ref"] is None else arguments["ref"].strip()
+    ref = None if arguments["checkpoint_id"] is None else arguments["checkpoint_id"].strip()
     found = context.workspace.history.why(
         context.session_id, paths[0], line=arguments["line"], reference=ref
     )
@@ -266,15 +256,13 @@ def _words(span: ExplainedLines) -> Iterator[str]:
 WHY = Tool(
     "checkpoint_why",
     "Why a line is there",
-    "For each line of a file, or for one, tell who wrote it and why: the first checkpoint that "
-    "has it, the reason, the tool call and the message that led to it. Use it before changing "
-    "code that looks odd, and to find which step broke something. Lines that no checkpoint has "
-    "yet are said to be unsaved.",
+    "Who wrote each line of a file, or one line, and why: the first checkpoint that has it, the "
+    "reason, tool call and message. Use it before changing code that looks odd.",
     (
         Parameter(
             "path",
             "string",
-            "The file, relative to the workspace.",
+            "The file.",
             "src/app.py",
             required=True,
             least=1,
@@ -283,12 +271,12 @@ WHY = Tool(
         Parameter(
             "line",
             "integer",
-            "Only this line, counted from 1.",
+            "Only this one, from 1.",
             12,
             least=1,
             most=1_000_000_000,
         ),
-        reference("The file as it is in this checkpoint. Default: as it is now."),
+        reference("Default: the file now."),
     ),
     "read",
     handler=why,

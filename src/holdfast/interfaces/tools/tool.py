@@ -8,6 +8,7 @@ tool, what comes back, and what to do next.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,10 +31,9 @@ Scope = Literal["read", "write", "restore", "admin"]
 LONGEST_TEXT = 100_000
 MOST_ITEMS = 1_000
 PATH_HINT = 'paths are relative to the workspace, e.g. ["src/app.py"]'
-_REFERENCE = (
-    "A checkpoint: its id, the unique beginning of one, its name, HEAD, HEAD~n, initial, approved, "
-    "or a time such as @{10 minutes ago}."
-)
+_REFERENCE = "Id, name, sha, HEAD, HEAD~n, initial, approved or @{10 minutes ago}."
+_SHA = re.compile(r"[0-9a-f]{64}")
+_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,22 @@ class ToolContext:
         return SessionId(self.session.session_id)
 
     def resolve(self, reference: str) -> Checkpoint:
-        return self.workspace.resolve(self.session_id, reference.strip())
+        reference = reference.strip()
+        return self._with_sha(reference) or self.workspace.resolve(self.session_id, reference)
+
+    def _with_sha(self, reference: str) -> Checkpoint | None:
+        """The session's newest checkpoint with this `sha`."""
+        if not _SHA.fullmatch(reference):
+            return None
+        tree, before = bytes.fromhex(reference), None
+        while True:
+            page = self.workspace.history.checkpoints(
+                self.session_id, limit=_PAGE, records=True, before=before
+            )
+            found = next((one for one in page if one.tree == tree), None)
+            if found is not None or len(page) < _PAGE:
+                return found
+            before = page[-1].sequence
 
     def paths(self, given: Sequence[str]) -> list[bytes]:
         """Paths as models write them: relative, with `./`, or absolute inside the workspace. None
@@ -86,7 +101,8 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a tool. `least` and `most` bound a number, or the length of a text."""
+    """One argument of a tool. `least` and `most` bound a number, or the length of a text.
+    `aliases` are other names that a call may use; a definition shows only `name`."""
 
     name: str
     type: ParameterType
@@ -98,6 +114,7 @@ class Parameter:
     most: float | None = None
     in_bytes: bool = False
     """The length of the text is in bytes; the store measures and refuses it."""
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +150,24 @@ class Tool:
         return self.read_only or self.sets_values
 
     def parameter(self, name: str) -> Parameter | None:
-        return next((known for known in self.parameters if known.name == name), None)
+        """By its name or an alias."""
+        return next(
+            (known for known in self.parameters if name == known.name or name in known.aliases),
+            None,
+        )
 
 
 CONFIRM = Parameter(
     "confirm_token",
     "string",
-    "The token from the preview. Leave it out to get the preview; nothing happens without it.",
+    "From the preview. Without it, the call only previews.",
     "3f9c2a…",
     most=200,
-)
-LIMIT = Parameter(
-    "limit", "integer", "At most this many.", 20, default=20, least=1, most=MOST_ITEMS
 )
 PATHS = Parameter(
     "paths",
     "strings",
-    "Only these files or directories, relative to the workspace.",
+    "Only these, relative to the workspace.",
     ["src/app.py"],
     default=(),
 )
@@ -159,5 +177,14 @@ def flag(name: str, description: str) -> Parameter:
     return Parameter(name, "boolean", description, False, default=False)
 
 
-def reference(default: str, name: str = "ref") -> Parameter:
-    return Parameter(name, "string", f"{_REFERENCE} {default}", "HEAD~1", most=400)
+def limit(default: int) -> Parameter:
+    return Parameter(
+        "limit", "integer", "At most.", default, default=default, least=1, most=MOST_ITEMS
+    )
+
+
+def reference(
+    default: str, name: str = "checkpoint_id", aliases: tuple[str, ...] = ("ref",)
+) -> Parameter:
+    description = f"{_REFERENCE} {default}"
+    return Parameter(name, "string", description, "HEAD~1", most=400, aliases=aliases)

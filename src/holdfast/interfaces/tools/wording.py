@@ -83,23 +83,29 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
         f"see what was done: {_call('checkpoint_history')}",
     ),
     _rule(
-        rf"holdfast show {_REF} --files", lambda m: _call("checkpoint_show", ref=m[1], files=True)
+        rf"holdfast show {_REF} --files",
+        lambda m: _call("checkpoint_show", checkpoint_id=m[1], files=True),
     ),
-    _rule(rf"holdfast show {_REF}{_END}", lambda m: _call("checkpoint_show", ref=m[1])),
+    _rule(rf"holdfast show {_REF}{_END}", lambda m: _call("checkpoint_show", checkpoint_id=m[1])),
     _rule(
         rf"holdfast diff {_REF} -- (.+)$",
-        lambda m: _call("checkpoint_diff", from_ref=m[1], paths=[_unquoted(m[2])], content=True),
+        lambda m: _call(
+            "checkpoint_diff", from_checkpoint=m[1], paths=[_unquoted(m[2])], content=True
+        ),
     ),
-    _rule(rf"holdfast diff {_REF}{_END}(?! --)", lambda m: _call("checkpoint_diff", from_ref=m[1])),
+    _rule(
+        rf"holdfast diff {_REF}{_END}(?! --)",
+        lambda m: _call("checkpoint_diff", from_checkpoint=m[1]),
+    ),
     _rule(r"as holdfast diff shows", "as checkpoint_diff shows"),
     _rule(
         r"holdfast search ('?path:.+)$",
         lambda m: _call("checkpoint_search", query=_unquoted(m[1])),
     ),
-    _rule(rf"holdfast restore {_REF}$", lambda m: _call("checkpoint_restore", ref=m[1])),
+    _rule(rf"holdfast restore {_REF}$", lambda m: _call("checkpoint_restore", checkpoint_id=m[1])),
     _rule(
         rf"holdfast restore {_REF} (?!.*--hunk)([^-\s].*)$",
-        lambda m: _call("checkpoint_restore", ref=m[1], paths=[_unquoted(m[2])]),
+        lambda m: _call("checkpoint_restore", checkpoint_id=m[1], paths=[_unquoted(m[2])]),
     ),
     _rule(rf"holdfast undo{_END}", _call("checkpoint_undo")),
     _rule(rf"holdfast redo{_END}", _call("checkpoint_undo", redo=True)),
@@ -114,7 +120,7 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
         "paths are relative to the workspace",
     ),
     _rule(r"(?<!\S)--best-effort", '"best_effort": true'),
-    _rule(r"(?<!\S)--ref REF", '"ref": "REF"'),
+    _rule(r"(?<!\S)--ref REF", '"checkpoint_id": "REF"'),
     _rule(
         r"(?<!REF )(?<!\S)--git (exact|branch)",
         lambda m: f"a person's holdfast restore REF --git {m[1]}",
