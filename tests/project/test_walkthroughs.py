@@ -85,7 +85,6 @@ WALKS = {
         AGENT,
         (
             # the work would be gone that is accepted further down
-            "holdfast restore before-rebase --yes",
             "holdfast restore before-rebase --git exact --refs all",
             # a yes is needed; only in the other repository are there two rounds
             "holdfast restore before-the-accident --with worktrees",
