@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from holdfast import SessionCheckpointer
+from holdfast import SessionCheckpointer, __version__
 from holdfast.bootstrap.settings import trust_settings
 from holdfast.interfaces.daemon import hook_client, workspaces
 from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask, connect
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
-from holdfast.interfaces.daemon.instance import is_newer
+from holdfast.interfaces.daemon.instance import is_newer, listen
 from holdfast.interfaces.daemon.server import MOST_CONNECTIONS, Daemon
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure
@@ -283,8 +283,9 @@ def test_other_surroundings_are_not_served(
         monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "elsewhere"))
         with pytest.raises(NoDaemon, match="none is running"):
             ask("ping")
-        message = {"protocol": 1, "version": "0.1.0", "surroundings": {}, "request": "ping"}
-        assert "refused" in daemon._answer(message)
+        head = {"protocol": hook_client.PROTOCOL, "version": __version__, "request": "ping"}
+        refused = daemon._answer(head | {"surroundings": {}, "arguments": {}})["refused"]
+        assert refused == "it serves another HOLDFAST_HOME or other keys"
 
 
 @pytest.mark.parametrize(
@@ -296,6 +297,12 @@ def test_other_surroundings_are_not_served(
         b"\0\0\0\x04nope",
         b'\0\0\0\x09{"a":',
         b"\0\0\0\x02{}",
+        b"\0\0\0\x06\0\0\0\0\x09x",
+        hook_client.pack(b"1", b"0.1.0", b""),
+        hook_client.pack(b"1", b"0.1.0", b"", b"ping"),
+        hook_client.pack(b"1", b"0.1.0", b"", b"ping", b"no JSON"),
+        hook_client.pack(b"1", b"0.1.0", b"", b"ping", b"[" * 100_000),
+        hook_client.pack(b"1", b"\xff", b"", b"ping", b"{}"),
         b"",
     ],
 )
@@ -317,6 +324,37 @@ def test_a_message_that_is_too_large_is_not_sent(runtime: Path) -> None:
         with pytest.raises(NoDaemon, match="bytes"):
             ask("ping", {"payload": "x" * (hook_client.LARGEST_BYTES + 1)})
         assert ask("ping", {"payload": "x" * (1 << 20)})["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        ([(hook_client.ACCEPTED, b""), (hook_client.NOT_DONE, b"retired: too old")], "too old"),
+        ([(hook_client.ACCEPTED, b"")], "ended without an answer"),
+        ([(hook_client.DONE, b"[]")], "makes no sense"),
+        ([(hook_client.FAILED, b"3")], "makes no sense"),
+        ([(hook_client.DONE, b"[" * 100_000)], "makes no sense"),
+        ([(b"one field",)], "did not answer"),
+    ],
+)
+def test_a_daemon_of_another_kind_leaves_the_work_to_the_client_and_says_why(
+    runtime: Path, answers: list[tuple[bytes, ...]], reason: str
+) -> None:
+    """One of before takes what is no JSON for a hook, and first says that it is at work."""
+    with contextlib.closing(listen(os.environ)) as listener:
+
+        def serve() -> None:
+            listener.socket.setblocking(True)
+            with listener.socket.accept()[0] as connection:
+                hook_client.receive(connection, 30)
+                for answer in answers:
+                    connection.sendall(hook_client.pack(*answer))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(NoDaemon, match=reason):
+            ask("ping")
+        thread.join()
 
 
 def _refusal() -> str:

@@ -79,9 +79,11 @@ def ask(
     if word not in (hook_client.DONE, hook_client.FAILED):
         raise NoDaemon(data.removeprefix(hook_client.RETIRED).decode("utf-8", "replace"))
     try:
-        answer: dict[str, Any] = json.loads(data)
-    except ValueError:
-        raise NoDaemon("an answer that makes no sense") from None
+        answer = json.loads(data)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise NoDaemon("an answer that makes no sense")
     if word == hook_client.FAILED:
         raise DaemonError(answer)
     return answer
@@ -98,6 +100,8 @@ def _exchange(
     try:
         connection.sendall(message)
         word, data = hook_client.receive(connection, answer_s)
+        if word == hook_client.ACCEPTED:  # a daemon of before takes all of this form for hooks
+            word, data = hook_client.receive(connection, answer_s)
     except (OSError, ValueError) as error:
         raise NoDaemon(f"it did not answer: {error}") from None
     finally:
