@@ -20,7 +20,7 @@ import apsw
 import pytest
 
 from holdfast.adapters.local import database_exact, database_overwrite
-from holdfast.adapters.local.live_database import failure_of
+from holdfast.adapters.local.live_database import failure_of, overwrite_in_process
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.sqlite_files import PerhapsWritten, Writing
 from holdfast.ports.filesystem import LiveDatabases
@@ -281,6 +281,23 @@ def test_a_failure_of_sqlite_is_told_by_what_it_is() -> None:
     other = failure_of(apsw.exception_for(apsw.SQLITE_IOERR_WRITE))
     assert other.strerror == "SQLite cannot write the database (SQLITE_IOERR_WRITE)"
     assert isinstance(other, PerhapsWritten)
+
+
+@pytest.mark.parametrize("said", ["", "Imported\n", "hello\n", "cnone.such\nname\n.", "N."])
+def test_a_process_that_says_something_else_may_have_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """A start file of the user's Python may print: whatever that is, it is no answer."""
+    monkeypatch.setattr(
+        "holdfast.adapters.local.live_database._PROGRAM", f"print({said!r}, end='')"
+    )
+    _make(tmp_path / "live", "delete", 1)
+    fd = os.open(tmp_path / "live", os.O_RDONLY)
+    try:
+        with pytest.raises(PerhapsWritten, match="has died"):
+            overwrite_in_process(job_for(tmp_path / "live", tmp_path / "live"), fd, fd)
+    finally:
+        os.close(fd)
 
 
 @pytest.mark.parametrize("damaged", ["live", "wanted"])

@@ -179,14 +179,15 @@ def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
             said = _read_answer(process.stdout)  # its input stays open: it ends with that
         finally:
             process.kill()
-    try:
-        answer: Written | OSError = pickle.loads(said)
-    except (pickle.UnpicklingError, EOFError):
+    answer = None
+    with contextlib.suppress(Exception):  # bytes that are no answer fail in any way
+        answer = pickle.loads(said)
+    if isinstance(answer, Written):
+        return answer
+    if not isinstance(answer, OSError):
         why = "the process that writes into the database has died"
-        raise PerhapsWritten(errno.EIO, why) from None
-    if isinstance(answer, OSError):
-        raise answer
-    return answer
+        raise PerhapsWritten(errno.EIO, why)
+    raise answer
 
 
 def _read_answer(output: IO[bytes]) -> bytes:
