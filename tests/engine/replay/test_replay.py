@@ -67,6 +67,19 @@ def test_steps_are_the_recorded_actions_in_order(session: SessionCheckpointer) -
         assert [step.index for step in replay.steps] == [0, 1, 2, 3]
 
 
+def test_steps_are_a_sequence_also_from_its_end(session: SessionCheckpointer) -> None:
+    session.add_message("user", "and now?")
+    session.checkpoint("the fourth")
+    with session.replay() as replay:
+        steps = list(replay.steps)
+        assert replay.steps[-1] == steps[-1]
+        assert replay.steps[-2:] == steps[-2:]
+        assert list(reversed(replay.steps)) == steps[::-1]
+        for beyond in (len(steps), -len(steps) - 1):
+            with pytest.raises(IndexError):
+                replay.steps[beyond]
+
+
 def test_one_steps_forward_and_back_and_never_past_the_ends(session: SessionCheckpointer) -> None:
     with session.replay("second") as replay:
         assert replay.step.checkpoint.name == "second"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound, Refused
@@ -57,7 +57,7 @@ class ReplayStep:
     first_message: int = 0
 
 
-class RecordedSteps:
+class RecordedSteps(Sequence[ReplayStep]):
     """Oldest first; with the safety checkpoint `also`, if it is one. Each is read when it is asked
     for: `NotFound` when it was deleted since, `StoreDamaged` when its row cannot be read."""
 
@@ -89,9 +89,19 @@ class RecordedSteps:
         return len(self._ids)
 
     def __iter__(self) -> Iterator[ReplayStep]:
-        return (self[index] for index in range(len(self)))
+        return (self._step(index) for index in range(len(self)))
 
-    def __getitem__(self, index: int) -> ReplayStep:
+    @overload
+    def __getitem__(self, index: int) -> ReplayStep: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ReplayStep]: ...
+
+    def __getitem__(self, index: int | slice) -> ReplayStep | Sequence[ReplayStep]:
+        wanted = range(len(self))[index]
+        return self._step(wanted) if isinstance(wanted, int) else [*map(self._step, wanted)]
+
+    def _step(self, index: int) -> ReplayStep:
         identifier = self._ids[index]
         row = self._row(identifier)
         if row is None:
