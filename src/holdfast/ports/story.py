@@ -147,6 +147,9 @@ class Story(StoryReader, Protocol):
     ) -> Activity | None:
         """The activity as it ended; None when it is not open (any more)."""
 
+    def record_edit(self, new: NewActivity, *, at_ns: int, diff: bytes) -> Activity:
+        """An edit that is over, and kept: never open, in one write."""
+
     def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
         """Add what comes from another story, with index, number and revision as they are; how many
         rows that were. What is there already stays; a message that would leave a gap is not

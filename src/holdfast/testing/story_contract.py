@@ -208,6 +208,14 @@ class StoryContract(StoryOpening):
             assert list(story.activities_after(0, 1)) == [ended]
             assert list(story.activities_after(ended.number, 10)) == [second]
 
+    def test_an_edit_that_is_over_is_recorded_at_once(self, tmp_path: Path) -> None:
+        with closing(self.open_story(tmp_path)) as story:
+            recorded = story.record_edit(edit(1, b"a.py"), at_ns=11, diff=b"new")
+            assert (recorded.status, recorded.ended_at_ns) == (ActivityStatus.KEPT, 11)
+            assert story.activity(recorded.number) == recorded
+            assert story.diff_of(recorded.number) == b"new"
+            assert not story.open_activities()
+
     def test_what_belongs_to_a_removed_checkpoint_goes_and_the_generation_changes(
         self, tmp_path: Path
     ) -> None:

@@ -168,6 +168,11 @@ class MemoryStory:
         self._activities[number] = ended
         return ended
 
+    def record_edit(self, new: NewActivity, *, at_ns: int, diff: bytes) -> Activity:
+        begun = self.begin(new)
+        ended = self.settle(begun.number, ActivityStatus.KEPT, at_ns=at_ns, diff=diff)
+        return ended or begun
+
     def activity(self, number: int) -> Activity | None:
         return self._activities.get(number)
 

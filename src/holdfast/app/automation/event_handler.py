@@ -276,6 +276,11 @@ class EventHandler:
         if keep_merge(opened, session.id).kept is not None:
             session = find_session(opened, event) or session
         _report_created_ignored(opened, event, dedupe)
+        if event.kind is EventKind.AFTER_TOOL and event.paths and event.failure is None:
+            from holdfast.app.automation.reported_edits import EDIT_TOOLS, record_edit
+
+            if event.tool_kind in EDIT_TOOLS:
+                record_edit(opened, event, session, dedupe)
         if not is_trigger_on(opened, event) or dedupe.overtaken(event):
             return Reply()
         head = vault.catalog.checkpoint(session.id, str(session.head))

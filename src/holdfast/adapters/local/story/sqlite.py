@@ -221,6 +221,15 @@ class SqliteStory:
             )
         return activity_from_row(ended)
 
+    def record_edit(self, new: NewActivity, *, at_ns: int, diff: bytes) -> Activity:
+        with self._file.writing() as db:
+            number = next_number(db, "activities", "number")
+            begun = activity_to_row(new)[:-4]
+            ended = (ActivityStatus.KEPT.value, at_ns, None, diff)
+            row = sealed("activities", (number, *begun, *ended))
+            db.execute(INSERT["activities"], row)
+        return activity_from_row(row)
+
     def activity(self, number: int) -> Activity | None:
         found = self._values(activity_from_row, f"{_SELECT['activities']} number=?", number)
         return found[0] if found else None

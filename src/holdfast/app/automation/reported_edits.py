@@ -1,0 +1,80 @@
+"""Edits that an agent reports with its hooks: recorded with their diff, as guarded edits are.
+
+    after an edit tool: its files now, against the checkpoint made before the call → one row of the
+    story, with the place in the conversation
+
+Nothing waits for it: the agent has its answer, or needs none. What cannot be recorded (no
+checkpoint before the call, files outside the workspace, no room) is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from holdfast.domain.agent_events import ToolKind
+from holdfast.domain.errors import HoldfastError, UsageError
+from holdfast.domain.paths import to_text
+from holdfast.domain.story import ActivityKind, NewActivity
+from holdfast.domain.tool_calls import one_line
+from holdfast.engine.conversation.conversation import require_room
+from holdfast.engine.edits.diff import edit_diff, unpacked_diff
+from holdfast.engine.edits.edited_files import edited_paths
+from holdfast.engine.save.save import NOWHERE, conversation_position
+
+if TYPE_CHECKING:
+    from holdfast.app.automation.event_dedupe import EventDedupe
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.agent_events import AgentEvent
+    from holdfast.domain.sessions import Session
+    from holdfast.engine.vault import Vault
+
+EDIT_TOOLS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
+_LONGEST_REASON = 200
+
+
+def record_edit(
+    opened: OpenWorkspace, event: AgentEvent, session: Session, dedupe: EventDedupe
+) -> None:
+    """Called with the lock held, after an edit tool that succeeded. Once for each event."""
+    vault = opened.engine.vault
+    before = vault.catalog.checkpoint(session.id, dedupe.checkpoint_before(event))
+    paths = _paths(vault, event) if before is not None else ()
+    if before is None or not paths or dedupe.overtaken(event):
+        return
+    try:
+        require_room(vault)
+        diff = edit_diff(vault, before, paths)
+        if not unpacked_diff(diff):
+            return
+        names = ", ".join(map(to_text, paths)).encode("utf-8", "backslashreplace").decode()
+        vault.story.record_edit(
+            NewActivity(
+                session.id,
+                ActivityKind.EDIT,
+                one_line(f"{event.tool}: {names}", _LONGEST_REASON),
+                before.id,
+                event.received_ns or vault.clock.now_ns(),
+                vault.processes.own_identity(),
+                paths,
+                conversation_position(vault, session.id, NOWHERE)[0].message_index,
+            ),
+            at_ns=vault.clock.now_ns(),
+            diff=diff,
+        )
+    except (HoldfastError, OSError):
+        return  # the checkpoints have it; only the timeline does not
+    dedupe.note(event, before.id, before=False)
+
+
+def _paths(vault: Vault, event: AgentEvent) -> tuple[bytes, ...]:
+    found: dict[bytes, None] = {}
+    for path in event.paths:
+        try:
+            place = os.path.join(event.cwd or vault.workspace, path)
+            directory, name = os.path.split(place)
+            real = os.path.join(os.path.realpath(directory), name)
+            found |= dict.fromkeys(edited_paths(vault, [real]))
+        except (UsageError, ValueError, OSError):
+            continue  # outside the workspace, or a text that no path can be
+    return tuple(found)
