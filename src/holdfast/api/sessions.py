@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.retention.deletion import DeletedSession
     from holdfast.engine.sessions.active_agents import ActiveAgent as ActiveAgent
+    from holdfast.engine.sessions.active_agents import StoppedAgent as StoppedAgent
     from holdfast.engine.sessions.approval import ApprovalStatus as ApprovalStatus
     from holdfast.engine.sessions.approval import ApproveOutcome as ApproveOutcome
     from holdfast.engine.sessions.approval import ResetOutcome as ResetOutcome
@@ -73,6 +74,12 @@ class Sessions:
         from holdfast.engine.sessions.active_agents import active_agents
 
         return active_agents(self._vault)
+
+    def stop_agents(self, *, wait_s: float = 5.0) -> list[StoppedAgent]:
+        """Ask active agents to end (SIGTERM to the process that hooks recorded), and wait."""
+        from holdfast.engine.sessions.active_agents import stop_agents
+
+        return stop_agents(self._vault, wait_s=wait_s)
 
     def last_checkpoint_by_agent(self) -> dict[str, datetime]:
         """When a checkpoint was last made for each agent."""

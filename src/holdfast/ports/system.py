@@ -31,3 +31,8 @@ class Processes(Protocol):
     def agent_above(self, number: int) -> str | None:
         """The identity of the program that started a process, past the shells between; None if it
         is unknown or belongs to another user."""
+
+    def ask_to_end(self, identity: str, *, wait_s: float) -> bool | None:
+        """Ask that very process to end (SIGTERM), wait, and say whether it has ended. None if it
+        was not asked: it is gone, it cannot be proven to be the same process, or this process was
+        started by it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from contextlib import AbstractContextManager, closing
@@ -48,6 +49,12 @@ class IdSourceContract:
 _SAY_WHO = "import os; print(os.getpid(), flush=True); input()"
 
 
+_START_ONE = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", "import os; print(os.getpid(), flush=True); input()"])
+"""
+
+
 class ProcessesContract:
     """Subclass it, and say what is tested."""
 
@@ -82,6 +89,37 @@ class ProcessesContract:
         finally:
             child.communicate()
         assert processes.agent_above(child.pid) is None
+
+    def test_only_that_very_process_is_asked_to_end(self) -> None:
+        processes = self.processes()
+        parent = subprocess.Popen(
+            [sys.executable, "-c", _START_ONE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        try:
+            assert parent.stdout is not None
+            identity = processes.agent_above(int(parent.stdout.readline()))
+            assert identity is not None
+            for other in (
+                f"{parent.pid} at another time",
+                str(parent.pid),
+                "",
+                "x",
+                f"{1 << 70} x",
+            ):
+                assert processes.ask_to_end(other, wait_s=0) is None
+            assert processes.is_alive(identity)
+            assert processes.ask_to_end(identity, wait_s=30) is True
+            assert processes.ask_to_end(identity, wait_s=0) is None
+            assert parent.wait() == -signal.SIGTERM
+        finally:
+            parent.kill()
+            parent.communicate()
+
+    def test_a_process_does_not_end_itself_or_one_that_started_it(self) -> None:
+        processes = self.processes()
+        assert processes.ask_to_end(processes.own_identity(), wait_s=0) is None
+        above = processes.agent_above(os.getpid())
+        assert above is None or processes.ask_to_end(above, wait_s=0) is None
 
 
 class ProgressContract:

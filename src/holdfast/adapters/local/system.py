@@ -112,6 +112,31 @@ def agent_above(number: int) -> str | None:
     return None
 
 
+def ask_to_end(identity: str, *, wait_s: float) -> bool | None:
+    """A handle on the process is opened before its identity is checked, so the signal reaches no
+    other process that gets its number meanwhile. Without such handles nothing is asked."""
+    import select
+    import signal
+
+    if not hasattr(os, "pidfd_open") or identity in own_line():
+        return None
+    try:
+        handle = os.pidfd_open(int(identity.partition(" ")[0]))
+    except (OSError, ValueError, OverflowError):
+        return None
+    try:
+        if not is_alive(identity):
+            return None
+        signal.pidfd_send_signal(handle, signal.SIGTERM)
+        waiting = select.poll()
+        waiting.register(handle, select.POLLIN)
+        return bool(waiting.poll(wait_s * 1000))
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
 def _identity(number: int) -> str:
     return f"{number} {_beginning(number)}"
 

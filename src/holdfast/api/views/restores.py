@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from holdfast.api.views.changes import NumberedHunkView, numbered_hunk_view
+from holdfast.api.views.checkpoints import ActiveAgentView, active_agent_view
 from holdfast.api.views.git import GitDriftView, GitNowView, git_drift_view, git_now_view
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import count_steps
 from holdfast.domain.wording import iso, remarks_in
 
 if TYPE_CHECKING:
-    from holdfast.api.sessions import ResetOutcome
+    from holdfast.api.sessions import ActiveAgent, ResetOutcome
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.diff.hunk_choice import NumberedHunk
     from holdfast.domain.git.drift import PresentGit
@@ -66,9 +67,17 @@ class UndoneView(TypedDict):
     not_restored: list[str]
 
 
+class StoppedAgentView(ActiveAgentView):
+    """An agent that a restore asked to end: `ended`, `running`, `not asked`, or in a plan
+    `active`."""
+
+    status: str
+
+
 class RestoreView(TypedDict):
     """A restore, or with `dry_run` the plan of one. `reset_to`, `new_session` and `abandoned` come
-    with a reset, `undone` with undo and redo, `hunks` with chosen hunks."""
+    with a reset, `undone` with undo and redo, `hunks` with chosen hunks, `agents` with
+    --stop-agents."""
 
     restored_to: str
     safety_checkpoint: str | None
@@ -94,6 +103,7 @@ class RestoreView(TypedDict):
     abandoned: NotRequired[str | None]
     undone: NotRequired[UndoneView]
     hunks: NotRequired[list[NumberedHunkView]]
+    agents: NotRequired[list[StoppedAgentView]]
 
 
 def restored_view(
@@ -189,6 +199,10 @@ def _add_choice(
         view["undone"] = undone
     if hunks:
         view["hunks"] = [numbered_hunk_view(hunk) for hunk in hunks]
+
+
+def stopped_agent_view(agent: "ActiveAgent", status: str) -> StoppedAgentView:
+    return {**active_agent_view(agent), "status": status}
 
 
 def undone_view(step: "UndoStep", words: str, when: datetime | None) -> UndoneView:

@@ -15,6 +15,8 @@ from holdfast.values.classes import dataclass
 AGENT_PROCESS = "process of the agent"
 """What hooks note about a session: who would have to end for it to have ended."""
 
+_STATUS = {True: "ended", False: "running", None: "not asked"}
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveAgent:
@@ -43,6 +45,27 @@ def active_agents(vault: Vault) -> list[ActiveAgent]:
         and vault.catalog.counts(session.id).checkpoints
         and effective_status(vault, session) is SessionStatus.ACTIVE
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedAgent:
+    """What came of asking an agent to end: `ended`, `running` if it has not ended in time, or
+    `not asked` if hooks recorded no process, or it is the one that runs this command."""
+
+    agent: ActiveAgent
+    status: str
+
+
+def stop_agents(vault: Vault, *, wait_s: float) -> list[StoppedAgent]:
+    """Ask each active agent to end, through the process that hooks recorded, and wait for it."""
+    found: list[StoppedAgent] = []
+    statuses: dict[str, str] = {}
+    for agent in active_agents(vault):
+        if agent.process is not None and agent.process not in statuses:
+            ended = vault.processes.ask_to_end(agent.process, wait_s=wait_s)
+            statuses[agent.process] = _STATUS[ended]
+        found.append(StoppedAgent(agent, statuses.get(agent.process or "", _STATUS[None])))
+    return found
 
 
 def effective_status(vault: Vault, session: Session) -> SessionStatus:

@@ -36,7 +36,7 @@ from holdfast.interfaces.cli.terminal import DIM, Terminal, visible
 
 if TYPE_CHECKING:
     from holdfast.api.restores import RestoreRequest
-    from holdfast.api.views.restores import UndoneView
+    from holdfast.api.views.restores import RestoreView, StoppedAgentView, UndoneView
     from holdfast.api.workspace import Workspace
 
 _MOST_LOOKED_FOR = 5
@@ -65,6 +65,7 @@ def restore_and_report(
             invocation.terminal.warn(*working)
     else:
         shown = _confirm(invocation, opened, request, what)
+    agents = _stop_agents(invocation, opened)
     invocation.cancel_note = None
     with invocation.busy("restoring", opened), _answer_to_ctrl_c(invocation):
         outcome = opened.restores.restore(request)
@@ -76,9 +77,10 @@ def restore_and_report(
         from holdfast.api.views.restores import restored_view
 
         git, took_ms = opened.restores.git_now(outcome), invocation.elapsed_ms
-        invocation.emit(
-            restored_view(outcome, took_ms, git, working, reset=reset, undone=undone, hunks=hunks)
+        view = restored_view(
+            outcome, took_ms, git, working, reset=reset, undone=undone, hunks=hunks
         )
+        invocation.emit(_with_agents(view, agents))
     else:
         _show(invocation, opened, request, outcome, shown, what, steps_back)
         _show_head(invocation.terminal, opened, request, outcome)
@@ -91,6 +93,50 @@ def restore_and_report(
             invocation.terminal.sentence(invocation.terminal.paint(line, DIM))
     failed = any(component.status == FAILED for component in outcome.components)
     return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
+
+
+def _stops_agents(invocation: Invocation) -> bool:
+    """Only `restore` has the option."""
+    return bool(getattr(invocation.options, "stop_agents", False))
+
+
+def _agents_to_stop(invocation: Invocation, opened: Workspace) -> list[StoppedAgentView] | None:
+    from holdfast.api.views.restores import stopped_agent_view
+
+    if not _stops_agents(invocation):
+        return None
+    return [stopped_agent_view(one, "active") for one in opened.sessions.active_agents()]
+
+
+def _stop_agents(invocation: Invocation, opened: Workspace) -> list[StoppedAgentView] | None:
+    from holdfast.api.views.restores import stopped_agent_view
+
+    if not _stops_agents(invocation):
+        return None
+    with invocation.busy("waiting for agents to end", opened):
+        stopped = opened.sessions.stop_agents()
+    agents = [stopped_agent_view(one.agent, one.status) for one in stopped]
+    if not invocation.json:
+        for one in agents:
+            words = f"{visible(one['agent'])} ({visible(one['session_id'])})"
+            if one["status"] == "ended":
+                invocation.terminal.sentence(f"{words} has ended{_process(one)}")
+            elif one["status"] == "running":
+                invocation.terminal.warn(f"{words} was asked to end and still runs{_process(one)}")
+            else:
+                why = "its process is unknown, or it runs this command"
+                invocation.terminal.warn(f"{words} was not asked to end: {why}")
+    return agents
+
+
+def _process(one: StoppedAgentView) -> str:
+    return "" if one["process"] is None else f" (process {one['process']})"
+
+
+def _with_agents(view: RestoreView, agents: list[StoppedAgentView] | None) -> RestoreView:
+    if agents is not None:
+        view["agents"] = agents
+    return view
 
 
 def _show(
@@ -193,6 +239,7 @@ def _preview(
     with invocation.busy("planning", opened):
         plan = opened.restores.plan(request)
     abandoned = _abandoning(opened, request, plan)
+    agents = _agents_to_stop(invocation, opened)
     if invocation.json:
         from holdfast.api.views.restores import planned_view
 
@@ -206,7 +253,7 @@ def _preview(
             undone=undone,
             hunks=hunks,
         )
-        invocation.emit(view)
+        invocation.emit(_with_agents(view, agents))
         return 0
     show_plan(invocation.terminal, request, plan, abandoned, what)
     show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))
@@ -216,6 +263,8 @@ def _preview(
 
         show_hunks(invocation.terminal, hunks)
     _tell(invocation.terminal, request, plan.warnings, answering=True)
+    for one in agents or ():
+        invocation.terminal.sentence(f"would ask {visible(one['agent'])} to end{_process(one)}")
     invocation.terminal.sentence("Nothing was changed (dry run).")
     return 0
 

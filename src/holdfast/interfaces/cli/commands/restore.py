@@ -27,7 +27,7 @@ def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast restore [REF] [PATH ...] [--dry-run] [--yes] [--best-effort]\n"
         "       [--git files|exact|branch|revert] [--refs NAME] [--external]\n"
-        "       [--with NAME] [--without NAME]\n"
+        "       [--with NAME] [--without NAME] [--stop-agents]\n"
         "       holdfast restore --patch [REF] [PATH ...]\n"
         "       holdfast restore REF PATH --hunk N[,M] [-U N] [--dry-run]"
     )
@@ -93,6 +93,11 @@ examples:
         "--best-effort",
         action="store_true",
         help="skip and list what cannot be restored, instead of refusing as a whole (status 3)",
+    )
+    parser.add_argument(
+        "--stop-agents",
+        action="store_true",
+        help="first ask agents with an open session here to end (SIGTERM), and wait for them",
     )
     _add_component_options(parser)
 
