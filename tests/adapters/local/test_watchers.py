@@ -60,7 +60,7 @@ def test_without_the_library_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     status = open_watcher().open(bytes(tmp_path)).status()
     assert status.off
-    assert "holdfast[watch]" in str(status.doubt)
+    assert "pip install watchfiles" in str(status.doubt)
 
 
 def test_watches_that_were_closed_are_not_kept(tmp_path: Path) -> None:

@@ -315,7 +315,7 @@ def test_a_server_that_does_not_start_is_not_registered(
     answer = cli("--json", "install", "codex", "--mcp")
     assert answer.status == REFUSED
     assert "does not start; nothing was changed" in answer.error["message"]
-    assert "holdfast[mcp]" in answer.error["hint"]
+    assert "pip install mcp" in answer.error["hint"]
     assert state_of(project) == before
     cli.json("install", "codex")
 

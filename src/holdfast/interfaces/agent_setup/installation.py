@@ -234,7 +234,7 @@ def _try_server(program: str) -> None:
     if answer is None:
         raise Refused(
             f"the command '{program} mcp' does not start; nothing was changed",
-            hint="it needs the extra mcp: pip install 'holdfast[mcp]'",
+            hint="its package may be missing: pip install mcp",
         )
 
 

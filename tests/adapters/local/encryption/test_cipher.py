@@ -109,4 +109,4 @@ def test_without_the_optional_package_the_way_out_is_told(monkeypatch: pytest.Mo
     with pytest.raises(EncryptionUnavailable) as error:
         Cipher(KEY)
     assert error.value.exit_status == 5
-    assert "holdfast[encryption]" in str(error.value.hint)
+    assert "pip install cryptography" in str(error.value.hint)

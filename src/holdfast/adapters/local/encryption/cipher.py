@@ -62,7 +62,7 @@ class Cipher:
         except ImportError:
             raise EncryptionUnavailable(
                 "encryption needs the package cryptography, which is not installed",
-                hint="install it: pip install 'holdfast[encryption]'",
+                hint="install it: pip install cryptography",
             ) from None
         self._key = key
         self._aead = AESGCM

@@ -41,9 +41,7 @@ or the current one of the workspace.
 Over HTTP every request needs a token. On this machine it is the one in the file mcp-token beside
 the stores, which only you can read. With --issuer it is an access token of that authorization
 server, issued for the address --url, with the scopes holdfast:read, holdfast:write,
-holdfast:restore and holdfast:admin.
-
-It needs the extra mcp: pip install 'holdfast[mcp]'."""
+holdfast:restore and holdfast:admin."""
     parser.epilog = """\
 examples:
   $ claude mcp add holdfast -- holdfast mcp
@@ -148,7 +146,7 @@ def _require_package() -> None:
     if find_spec("mcp") is None:
         raise Refused(
             "the Model Context Protocol needs a package that is not installed",
-            hint="install it: pip install 'holdfast[mcp]'",
+            hint="install it: pip install mcp",
         )
 
 
