@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from holdfast.engine.replay.replay import Replay as Replay
 
 
+_DAY_NS = 86_400 * 1_000_000_000
+
+
 class History:
     """Topic of an open workspace."""
 
@@ -94,13 +97,27 @@ class History:
         limit: int = 100,
         before: str | None = None,
         messages: bool = True,
+        since_ns: int | None = None,
+        days: int | None = None,
     ) -> Timeline:
-        """Every event, newest first, with lanes; `before` is the `next` of the page before."""
+        """Every event, newest first, with lanes; `before` is the `next` of the page before. Nothing
+        older than `since_ns`, or than so many days, is in it."""
         from holdfast.engine.history.timeline import timeline, workspace_timeline
 
+        if days is not None:
+            since_ns = self._vault.clock.now_ns() - days * _DAY_NS
         if session_id is None:
-            return workspace_timeline(self._vault, limit=limit, before=before, messages=messages)
-        return timeline(self._vault, session_id, limit=limit, before=before, messages=messages)
+            return workspace_timeline(
+                self._vault, limit=limit, before=before, messages=messages, since_ns=since_ns
+            )
+        return timeline(
+            self._vault,
+            session_id,
+            limit=limit,
+            before=before,
+            messages=messages,
+            since_ns=since_ns,
+        )
 
     def search(
         self,

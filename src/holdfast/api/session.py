@@ -300,10 +300,20 @@ class SessionCheckpointer:
         changes = topics.diffs.changes(old, new, renames=False)
         return {to_text(c.path): ChangeType(c.type).value for c in changes}
 
-    def timeline(self, limit: int = 100, *, before: str | None = None) -> Timeline:
-        """Every event, newest first, with lanes; `before` is the page's `next`."""
+    def timeline(
+        self,
+        limit: int = 100,
+        *,
+        before: str | None = None,
+        days: int | None = None,
+        everywhere: bool = False,
+    ) -> Timeline:
+        """Every event, newest first, with lanes; `before` is the page's `next`. Of the last `days`,
+        if given; with `everywhere`, of all sessions of the workspace."""
         limit = arguments.limit("limit", limit)
-        return self._topics.history.timeline(self._id, limit=limit, before=before)
+        days = optional(arguments.limit, "days", days)
+        wanted = None if flag("everywhere", everywhere) else self._id
+        return self._topics.history.timeline(wanted, limit=limit, before=before, days=days)
 
     def search(self, query: str, limit: int = 20, *, everywhere: bool = False) -> SearchResult:
         """Matching moments of this session, best first; with `everywhere` of all sessions."""

@@ -73,6 +73,19 @@ def test_an_event_is_never_more_than_a_row(two_sessions: CommandLine) -> None:
         assert any("{two}" in row for row in rows)
 
 
+def test_days_show_everything_of_that_time(two_sessions: CommandLine) -> None:
+    for number in range(12):
+        (two_sessions.workspace / "one.txt").write_text(f"more {number}")
+        two_sessions.json("checkpoint", f"more {number}", "--session", "one")
+    all_of_it = two_sessions.json("log", "--graph", "-n", "0")
+    assert len(all_of_it["events"]) > 20
+    assert two_sessions.json("log", "--graph", "--days", "7") == all_of_it
+    assert two_sessions.json("log", "--graph", "--days", "0")["events"] == []
+    assert two_sessions.json("log", "--days", "0") == []
+    for wrong in (("--days", "x"), ("--days", "1", "--since", "1d")):
+        assert two_sessions("log", *wrong).status == 2
+
+
 def test_since_leaves_out_what_is_older(two_sessions: CommandLine) -> None:
     all_of_it = two_sessions.json("log", "--messages", "-n", "0")
     assert two_sessions.json("log", "--messages", "-n", "0", "--since", "1d") == all_of_it

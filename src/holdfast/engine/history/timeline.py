@@ -14,9 +14,10 @@ Not guaranteed: that a session keeps its lane on the next page.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
@@ -24,7 +25,15 @@ from holdfast.domain.operations import RESTORING_KINDS
 from holdfast.domain.sessions import RoundStatus
 from holdfast.domain.story import Message
 from holdfast.domain.timeline.lanes import make_timeline
-from holdfast.domain.timeline.timeline import Cursor, Event, Outline, Sources, Timeline
+from holdfast.domain.timeline.timeline import (
+    Cursor,
+    Event,
+    Happened,
+    Outline,
+    Sources,
+    Timeline,
+    moment_of,
+)
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.conversation.message_checkpoints import with_checkpoints
 from holdfast.engine.history.history import head_checkpoint
@@ -36,6 +45,7 @@ from holdfast.ports.story import StoryReader
 MOST_EVENTS = 1_000_000
 """On one page; what is older comes with the next."""
 
+_FOREVER_NS = 1 << 63
 _FIRST_CHUNK = 250
 _LARGEST_CHUNK = 1_000
 
@@ -47,8 +57,10 @@ def timeline(
     limit: int,
     before: str | None,
     messages: bool = True,
+    since_ns: int | None = None,
 ) -> Timeline:
-    """The newest events, or those before the place that the page before named as `next`."""
+    """The newest events, or those before the place that the page before named as `next`. With
+    `since_ns`, nothing older is read."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise UsageError(
             f"the limit {limit!r} is not a number of events from 1 on",
@@ -64,19 +76,20 @@ def timeline(
     restores = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
     notes = story(lambda story: story.annotations(session_id))
     done = story(lambda story: story.activities(session_id))
+    young = partial(_is_young, -_FOREVER_NS if since_ns is None else since_ns)
     sources = Sources(
-        _outlines(vault, session_id, cursor.checkpoint, limit),
+        takewhile(young, _outlines(vault, session_id, cursor.checkpoint, limit)),
         [
             one
             for one in reversed(rounds)
-            if one.status is RoundStatus.MERGED and one.number < cursor.approval
+            if one.status is RoundStatus.MERGED and one.number < cursor.approval and young(one)
         ],
-        _messages(story, session_id, cursor.message, limit) if messages else (),
+        takewhile(young, _messages(story, session_id, cursor.message, limit)) if messages else (),
         sorted(
-            (note for note in notes if note.sequence < cursor.annotation),
+            (note for note in notes if note.sequence < cursor.annotation and young(note)),
             key=lambda note: -note.sequence,
         ),
-        [one for one in reversed(done) if one.number < cursor.activity],
+        [one for one in reversed(done) if one.number < cursor.activity and young(one)],
         {op.checkpoint: op for op in restores if op.checkpoint is not None},
     )
     head = head_checkpoint(vault, session_id)
@@ -105,6 +118,10 @@ def _with_message_checkpoints(
         event if event.message is None else event._replace(message=known[event.message.index])
         for event in events
     )
+
+
+def _is_young(since_ns: int, happened: Happened) -> bool:
+    return moment_of(happened) >= since_ns
 
 
 def _outlines(vault: Vault, session_id: SessionId, before: int, limit: int) -> Iterator[Outline]:
@@ -182,20 +199,37 @@ class _Strand:
 
 
 def workspace_timeline(
-    vault: Vault, *, limit: int, before: str | None, messages: bool = True
+    vault: Vault,
+    *,
+    limit: int,
+    before: str | None,
+    messages: bool = True,
+    since_ns: int | None = None,
 ) -> Timeline:
-    """The newest events of all sessions, or those before the place that the page before named."""
+    """The newest events of all sessions, or those before the place that the page before named.
+    With `since_ns`, nothing older is read."""
     sessions = [one.id for one in listed_sessions(vault)]
     places = dict.fromkeys(sessions, _NEWEST) if before is None else _decoded(before)
     limit = min(limit, MOST_EVENTS)
+
+    def page(session_id: SessionId, most: int, place: str) -> Timeline:
+        return timeline(
+            vault,
+            session_id,
+            limit=most,
+            before=place or None,
+            messages=messages,
+            since_ns=since_ns,
+        )
+
     strands = [
-        _Strand(one, places[one], _page(vault, one, limit, places[one], messages=messages))
+        _Strand(one, places[one], page(one, limit, places[one]))
         for one in sessions
         if one in places
     ]
     at = head_checkpoint(vault, None)
     events = _merged(strands, limit, None if at is None else at.id)
-    rest = ((one.session_id, _next(vault, one, messages)) for one in strands)
+    rest = ((one.session_id, _next(one, page)) for one in strands)
     more = {session: place for session, place in rest if place is not None}
     return Timeline(
         tuple(events),
@@ -203,12 +237,6 @@ def workspace_timeline(
         next=json.dumps(more) if more else None,
         warnings=tuple(dict.fromkeys(said for one in strands for said in one.page.warnings)),
     )
-
-
-def _page(
-    vault: Vault, session_id: SessionId, limit: int, place: str, *, messages: bool
-) -> Timeline:
-    return timeline(vault, session_id, limit=limit, before=place or None, messages=messages)
 
 
 def _merged(strands: Sequence[_Strand], limit: int, head: CheckpointId | None) -> list[Event]:
@@ -236,13 +264,13 @@ def _goes_on(strand: _Strand) -> bool:
     return strand.newest is not None or strand.page.next is not None
 
 
-def _next(vault: Vault, strand: _Strand, messages: bool) -> str | None:
+def _next(strand: _Strand, page: Callable[[SessionId, int, str], Timeline]) -> str | None:
     """Where the session goes on; None when all of it was shown."""
     if strand.taken == len(strand.page.events):
         return strand.page.next
     if not strand.taken:
         return strand.place
-    return _page(vault, strand.session_id, strand.taken, strand.place, messages=messages).next
+    return page(strand.session_id, strand.taken, strand.place).next
 
 
 def _decoded(text: str) -> dict[SessionId, str]:

@@ -12,7 +12,6 @@ from holdfast.interfaces.cli.checkpoint_view import change_marks, confidence_wor
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
 from holdfast.interfaces.cli.wording import iso
-from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session
-    from holdfast.domain.timeline.timeline import Timeline
 
 ANSWERS = True
 _DEFAULT_LIMIT = 20
@@ -32,7 +30,7 @@ _DEFAULT_LIMIT = 20
 
 def configure(parser: Parser) -> None:
     parser.usage = (
-        "holdfast log [PATH ...] [-n N] [--since TIME] [--until TIME]\n"
+        "holdfast log [PATH ...] [-n N] [--since TIME | --days N] [--until TIME]\n"
         "                    [--records | --graph | --messages | --rounds] [--before PLACE]"
     )
     parser.description = """\
@@ -50,8 +48,9 @@ the checkpoint that the workspace is at.
 With --graph, everything that happened in the workspace, or with --session S in one session, is
 drawn like a commit graph: each line of work has a lane, and a new one begins where work went on
 from an older checkpoint; restores, approvals and the ends of rounds are shown where they happened.
---messages adds the conversation, and --since leaves out what is older. With --json, either prints
-the timeline as data, messages included. --rounds lists the rounds of every session, or of one."""
+--messages adds the conversation. With --since or --days N, all newer events are shown. With --json,
+either prints the timeline as data, messages included. --rounds lists the rounds of every session,
+or of one."""
     parser.epilog = """\
 examples:
   $ holdfast log -n 5
@@ -62,6 +61,7 @@ examples:
         "words", nargs="*", metavar="PATH", help="only checkpoints that changed one of these"
     )
     parser.add_argument("--since", metavar="TIME", help="only checkpoints made since then")
+    parser.add_argument("--days", metavar="N", help="only the last N days")
     parser.add_argument("--until", metavar="TIME", help="only checkpoints made until then")
     parser.add_argument(
         "-n", dest="limit", metavar="N", help=f"at most N (default {_DEFAULT_LIMIT}; 0: all)"
@@ -127,9 +127,21 @@ def _wanted(invocation: Invocation, workspace: Path, scope: SessionId | None) ->
         scope,
         options.records,
         invocation.paths(invocation.all_words, workspace),
-        _moment(invocation, "--since", options.since),
+        _since_ns(invocation),
         _moment(invocation, "--until", options.until),
     )
+
+
+def _since_ns(invocation: Invocation) -> int | None:
+    """What `--since` or `--days` says."""
+    options = invocation.options
+    if options.days is None:
+        return _moment(invocation, "--since", options.since)
+    if options.since is not None:
+        raise UsageError("--days and --since do not go together", hint="choose one")
+    if not (options.days.isascii() and options.days.isdigit() and len(options.days) < 6):
+        raise UsageError(f"--days takes a number of days, not {options.days!r}")
+    return int(invocation.now.timestamp() * 1e9) - int(options.days) * 86_400 * 1_000_000_000
 
 
 def _moment(invocation: Invocation, option: str, text: str | None) -> int | None:
@@ -228,7 +240,11 @@ def _require_one_view(invocation: Invocation) -> None:
             f"{views[0]} and {views[1]} do not go together",
             hint="choose one; see: holdfast log --help",
         )
-    narrow = bool(invocation.all_words or options.until or (options.since and options.rounds))
+    narrow = bool(
+        invocation.all_words
+        or options.until
+        or ((options.since or options.days) and options.rounds)
+    )
     if narrow and (timeline or options.rounds):
         raise UsageError(
             f"{views[0]} takes neither paths nor {'--since and ' if options.rounds else ''}--until",
@@ -246,15 +262,18 @@ def _timeline(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.timeline_view import show_timeline
 
     options = invocation.options
-    most = _limit(invocation) or sys.maxsize >> 2
+    since_ns = _since_ns(invocation)
+    whole = since_ns is not None and options.limit is None
+    most = (None if whole else _limit(invocation)) or sys.maxsize >> 2
     messages = options.messages or invocation.json
     with invocation.open(mention_former_store=True) as opened:
         wanted = _one_session(invocation, opened)
         listed = opened.sessions.listed() if wanted is None else []
         sessions = {one.id: one for one in listed}
-        page = opened.history.timeline(wanted, limit=most, before=options.before, messages=messages)
+        page = opened.history.timeline(
+            wanted, limit=most, before=options.before, messages=messages, since_ns=since_ns
+        )
         rounds = _all_rounds(opened, wanted) if invocation.json else []
-    page = _since(page, _moment(invocation, "--since", options.since))
     if invocation.json:
         invocation.emit(timeline_view(page, rounds))
         return 0
@@ -274,14 +293,6 @@ def _one_session(invocation: Invocation, opened: Workspace) -> SessionId | None:
     if scope is not None or len(listed) > 1:
         return scope
     return listed[0].id if listed else invocation.session(opened)
-
-
-def _since(page: Timeline, since_ns: int | None) -> Timeline:
-    """Without what is older; nothing comes after that."""
-    if since_ns is None or all(event.at_ns >= since_ns for event in page.events):
-        return page
-    kept = tuple(event for event in page.events if event.at_ns >= since_ns)
-    return replace(page, events=kept, next=None)
 
 
 def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
