@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.git.drift import PresentGit
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import RestoreOutcome
-    from holdfast.domain.restore.plan import RestorePlan
+    from holdfast.domain.restore.plan import RestorePlan, Step
     from holdfast.domain.trees.changes import Change
     from holdfast.engine.engine import Engine
     from holdfast.engine.restore.records import RestoreRequest as RestoreRequest
@@ -93,6 +93,21 @@ class Restores:
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written."""
         return self._engine.plan(request)
+
+    def step_contents(self, step: Step) -> tuple[bytes | None, bytes | None]:
+        """The content that a step of a plan would bring about, and the present one; None where
+        there is none. `Refused` for an ignored file."""
+        from holdfast.domain.trees.changes import Change, ChangeType
+        from holdfast.engine.compare.changed_content import contents_of
+        from holdfast.engine.compare.tree_diff import IgnoredContent
+
+        IgnoredContent(self._vault).require_shown(step.path)
+        change = Change(step.path, ChangeType.MODIFIED, step.after, step.before)
+        then, now = contents_of(self._vault, change, new_in_workspace=True)
+        return (
+            None if then is None else b"".join(then.chunks()),
+            None if now is None else b"".join(now.chunks()),
+        )
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """Warnings about agents in the middle of a tool call on the files of a restore."""

@@ -27,7 +27,7 @@ from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.domain.paths import from_text, to_text
-from holdfast.domain.restore.plan import RestorePlan
+from holdfast.domain.restore.plan import RestorePlan, Step
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
 from holdfast.domain.trees.changes import ChangeType
 
@@ -217,6 +217,11 @@ class SessionCheckpointer:
         """What `restore_checkpoint` would do now, without doing any of it."""
         request = self._restore_request(reference, paths, hunks, False, components)
         return self._topics.restores.plan(request)
+
+    def step_contents(self, step: Step) -> tuple[bytes | None, bytes | None]:
+        """What a step of a plan would write, and what is there now; None where there is nothing.
+        `Refused` for an ignored file."""
+        return self._topics.restores.step_contents(step)
 
     def hunks(self, reference: str, path: str | PathLike[str]) -> list[NumberedHunk]:
         """What differs in a file between a checkpoint and now, in parts that can be restored."""

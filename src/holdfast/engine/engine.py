@@ -288,13 +288,16 @@ class Engine:
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
+        from holdfast.engine.conversation.conversation import BestEffortStory
         from holdfast.engine.history.history import head_checkpoint
         from holdfast.engine.restore.preview import preview
         from holdfast.engine.restore.records import required_trees
 
         with self.recovered(looking=True):
             scan = self._scan(required_trees(self.vault, request), request.rules_of)
-            return preview(self.vault, scan, request, head_checkpoint(self.vault, None))
+            plan = preview(self.vault, scan, request, head_checkpoint(self.vault, None))
+        notes = BestEffortStory(self.vault).notes(request.target)
+        return replace(plan, target=request.target, annotations=tuple(n.text for n in notes))
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """What is to be said about agents in the middle of a tool call before a restore begins."""

@@ -77,7 +77,7 @@ class StoppedAgentView(ActiveAgentView):
 class RestoreView(TypedDict):
     """A restore, or with `dry_run` the plan of one. `reset_to`, `new_session` and `abandoned` come
     with a reset, `undone` with undo and redo, `hunks` with chosen hunks, `agents` with
-    --stop-agents."""
+    --stop-agents, `annotations` of the target with a plan."""
 
     restored_to: str
     safety_checkpoint: str | None
@@ -104,6 +104,7 @@ class RestoreView(TypedDict):
     undone: NotRequired[UndoneView]
     hunks: NotRequired[list[NumberedHunkView]]
     agents: NotRequired[list[StoppedAgentView]]
+    annotations: NotRequired[list[str]]
 
 
 def restored_view(
@@ -185,6 +186,7 @@ def planned_view(
         "git": git_drift_view(plan.git),
         "git_now": git_now_view(git_now),
         "dry_run": True,
+        "annotations": list(plan.annotations),
     }
     if abandoned is not None:
         view["abandoned"] = abandoned

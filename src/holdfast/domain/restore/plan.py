@@ -22,6 +22,7 @@ from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, Syml
 from holdfast.values.classes import NamedTuple, dataclass
 
 if TYPE_CHECKING:  # a save must not pay for it
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.git.drift import GitDrift
 
 SkippedPaths: TypeAlias = Mapping[bytes, str]
@@ -125,7 +126,8 @@ UNDER_WAY = "a transaction of this database is under way"
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
     """Steps in the order they run, what stands in the way, and what is worth a warning. `git`:
-    where HEAD is elsewhere than at the checkpoint, and stays there."""
+    where HEAD is elsewhere than at the checkpoint, and stays there. A preview also names the
+    `target` and the `annotations` on it."""
 
     steps: tuple[Step, ...]
     blocked: tuple[Blocked, ...] = ()
@@ -134,6 +136,8 @@ class RestorePlan:
     components: tuple[ComponentStep, ...] = ()
     git: GitDrift | None = None
     missing: tuple[Missing, ...] = ()
+    target: Checkpoint | None = None
+    annotations: tuple[str, ...] = ()
 
     @property
     def affected_files(self) -> tuple[bytes, ...]:

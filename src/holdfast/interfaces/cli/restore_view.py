@@ -98,6 +98,8 @@ def show_plan(
     """`abandoned` is the round that a reset would end, `what` the step that an undo takes back."""
     words = action_words(request, what)
     begin = words[0].upper() + words[1:]
+    for note in plan.annotations:
+        terminal.sentence(f"note on {target_words(request.target)}: {visible(note)}")
     if plan.steps:
         terminal.sentence(f"{begin} would change this:")
         show_steps(terminal, plan.steps, whole=not terminal.for_people)

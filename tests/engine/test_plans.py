@@ -1,0 +1,59 @@
+"""A plan names its target, what is noted about it, and the content of each step on demand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.errors import Refused
+from tests.support.hostile_trees import fill
+
+pytestmark = pytest.mark.requirement("RB-1")
+
+
+def test_a_plan_names_its_target_and_the_annotations_on_it(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"1")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        fill(workspace / "file", b"2")
+        assert session.plan_restore(first).annotations == ()
+        session.annotate(first, "the login works here")
+        plan = session.plan_restore(first)
+        assert plan.target is not None
+        assert (plan.target.id, plan.annotations) == (first, ("the login works here",))
+
+
+def test_the_content_of_each_step_is_read_when_asked_for(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "changed", b"old")
+    fill(workspace / "deleted", b"gone")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        fill(workspace / "changed", b"new")
+        (workspace / "deleted").unlink()
+        fill(workspace / "sub/made", b"made")
+        plan = session.plan_restore(first)
+        contents = {(s.type.value, s.path): session.step_contents(s) for s in plan.steps}
+    assert contents == {
+        ("restore", b"changed"): (b"old", b"new"),
+        ("create", b"deleted"): (b"gone", None),
+        ("delete", b"sub/made"): (None, b"made"),
+        ("rmdir", b"sub"): (None, None),
+    }
+    assert set(plan.affected_files) == {b"changed", b"deleted", b"sub/made"}
+
+
+@pytest.mark.requirement("CP-14")
+def test_the_content_of_an_ignored_file_is_not_given(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "secret", b"old")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        fill(workspace / "secret", b"new")
+        plan = session.plan_restore(first)
+        fill(workspace / ".gitignore", b"secret\n")
+        with pytest.raises(Refused, match="secret"):
+            session.step_contents(plan.steps[0])
