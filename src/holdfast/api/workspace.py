@@ -258,6 +258,10 @@ class Workspace:
         vault = self._opened.engine.vault
         return Confirmations(vault.clock.monotonic_ns, vault.ids.new_id)
 
+    def new_call_id(self) -> str:
+        """An id for a tool call that came without one."""
+        return self._opened.engine.vault.ids.new_id()
+
     def report_progress(self, listener: TransferProgress) -> AbstractContextManager[None]:
         """Within the block, long work reports to this listener."""
         return self._opened.engine.vault.progress.told_to(listener)

@@ -72,6 +72,13 @@ def test_the_json_of_a_restore_has_the_promised_shape(cli: CommandLine, saved: s
 
 
 @pytest.mark.requirement("RB-1")
+def test_a_preview_shows_the_annotations_of_the_target(cli: CommandLine, saved: str) -> None:
+    cli.json("annotate", "good", "the login works here")
+    assert cli.json("restore", "good", "--dry-run")["annotations"] == ["the login works here"]
+    assert "the login works here" in cli("restore", "good", "--dry-run").out
+
+
+@pytest.mark.requirement("RB-1")
 def test_a_dry_run_tells_what_would_be_done_and_does_nothing(cli: CommandLine, saved: str) -> None:
     before, history = _state(cli.workspace), cli.json("log", "--records")
     planned = cli.json("restore", "good", "--dry-run")

@@ -186,8 +186,9 @@ def planned_view(
         "git": git_drift_view(plan.git),
         "git_now": git_now_view(git_now),
         "dry_run": True,
-        "annotations": list(plan.annotations),
     }
+    if plan.annotations:
+        view["annotations"] = list(plan.annotations)
     if abandoned is not None:
         view["abandoned"] = abandoned
     _add_choice(view, undone, hunks)

@@ -22,7 +22,7 @@ from holdfast.interfaces.tools.tool import (
     flag,
     reference,
 )
-from holdfast.interfaces.tools.wording import MOST_LISTED, bullets, label, one_line, path_text
+from holdfast.interfaces.tools.wording import MOST_LISTED, bullets, cut, label, one_line, path_text
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import ContentDiff, Difference
@@ -54,6 +54,8 @@ class Compared:
     total: int
     diff: str | None
     diff_is_complete: bool
+    from_reason: str | None = None
+    to_reason: str | None = None
 
 
 def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
@@ -65,13 +67,17 @@ def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     changes = found.changes
     listed = [_changed(change) for change in changes[:MOST_LISTED]]
     ids = (None if old is None else old.id, None if new is None else new.id)
+    reasons = (_reason(old), _reason(new))
     before = label(old) if old is not None else "nothing"
     after = label(new) if new is not None else "the workspace as it is now"
     sides = f"between {before} and {after}{' in these paths' if paths else ''}"
     if not changes:
-        return Answer(f"Nothing differs {sides}.", Compared(*ids, [], 0, None, True))
+        return Answer(f"Nothing differs {sides}.", Compared(*ids, [], 0, None, True, *reasons))
     text, complete = None, True
-    lines = [f"{count_words(len(changes), 'path differs', 'paths differ')} {sides}:"]
+    lines = [
+        f"{count_words(len(changes), 'path differs', 'paths differ')} {sides}:",
+        *(f"{label(one)}: {cut(one_line(one.intent.reasoning), 200)}" for one in (old, new) if one),
+    ]
     if arguments["content"] or arguments["checkpoint_id"]:
         text, complete = _unified(found)
         lines.append(text)
@@ -81,7 +87,12 @@ def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         lines += bullets([_row(change) for change in listed], 200)
         if new is None and old is not None:
             lines.append(_WAY_BACK.format(old.id))
-    return Answer("\n".join(lines), Compared(*ids, listed, len(changes), text, complete))
+    data = Compared(*ids, listed, len(changes), text, complete, *reasons)
+    return Answer("\n".join(lines), data)
+
+
+def _reason(one: Checkpoint | None) -> str | None:
+    return None if one is None else one.intent.reasoning
 
 
 def _sides(

@@ -7,7 +7,7 @@ trace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -137,6 +137,11 @@ class ToolResult:
     output: str
     data: object = field(default=None, compare=False)
 
+    def __await__(self) -> Generator[None, None, ToolResult]:
+        """So that `await handlers.call(…)` gives the answer too."""
+        yield from ()
+        return self
+
 
 class ToolHandlers:
     """The tools of one session; safe to use from many threads.
@@ -157,8 +162,11 @@ class ToolHandlers:
         arguments: Mapping[str, Any] | str | None = None,
         tool_call_id: str | None = None,
     ) -> ToolResult:
-        """Do what the model asked for. `arguments` may be the object or its JSON text. Restores
-        since the last call are reported with the answer, once (RB-10)."""
+        """Do what the model asked for. `arguments` may be the object or its JSON text. A call
+        without an id gets one. Restores since the last call are reported with the answer, once
+        (RB-10)."""
+        if tool_call_id is None:
+            tool_call_id = self._context.workspace.new_call_id()
         result, restored = self.answer(name, arguments, tool_call_id)
         context = self._context
         answered = () if restored is None else (restored,)
@@ -167,6 +175,17 @@ class ToolHandlers:
         except HoldfastError:
             notices = []  # a conversation that cannot be read must not withhold an answer
         return with_notices(result, notices)
+
+    async def acall(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        tool_call_id: str | None = None,
+    ) -> ToolResult:
+        """Like `call`, in a thread: the event loop goes on meanwhile."""
+        from asyncio import to_thread
+
+        return await to_thread(self.call, name, arguments, tool_call_id)
 
     def answer(
         self,

@@ -26,6 +26,7 @@ from holdfast.interfaces.tools.wording import (
     MOST_LISTED,
     PathNote,
     bullets,
+    cut,
     git_now,
     label,
     noted,
@@ -207,6 +208,7 @@ def plan_lines(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
     return [
         f"Restoring {label(request.target)} ({reason}) would change {_summary(data)}{end}",
         *bullets(rows),
+        *(f"Note on it: {cut(one_line(note), 500)}" for note in plan.annotations),
         *besides,
         *warning_lines(plan.warnings),
         *noted("In the way:", data.blocked),
