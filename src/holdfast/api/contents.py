@@ -124,7 +124,7 @@ class Contents:
         self, checkpoints: Iterable[Checkpoint | None], doing: str
     ) -> AbstractContextManager[None]:
         """For a reader, who holds no lock: `Refused` where one of them is deleted meanwhile."""
-        hint = "see what there is: holdfast log"
+        hint = "list checkpoints: holdfast log"
         hint = hint if doing == "shown" else f"compare others; {hint}"
         return stored_objects.explain_deletion(self._vault, checkpoints, doing, hint)
 

@@ -45,7 +45,7 @@ def test_undo_does_not_take_back_the_step_before_a_loss(
     assert words in cli.json("status")["last"]["what"]
     status = cli("status").out
     assert words in status
-    assert "nothing that is saved changed since HEAD" in status
+    assert "no saved file changed since HEAD" in status
     assert words in cli("undo", "--dry-run").err
     [hint] = [line for line in answer.err.splitlines() if "holdfast restore" in line]
     reference = hint.partition("holdfast restore ")[2].split()[0]

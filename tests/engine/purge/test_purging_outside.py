@@ -176,7 +176,7 @@ def test_the_command_takes_the_path_as_people_write_it_and_asks_first(desk: Desk
     assert f"path        {desk.path('netrc')}" in shown.out
     done = cli("purge", "../way/netrc", desk.path("conf/key"), "--yes")
     assert (done.status, "nothing was found" in done.out) == (0, True)
-    assert "lies in a directory that is followed" in done.err
+    assert "is in a captured directory outside the workspace" in done.err
     assert cli("purge", "--yes", "--", "../home/conf").status == 0
     assert places_of(desk.store, [WORD]) == []
     assert cli("purge", "../home/netrc", "--yes").status == 4

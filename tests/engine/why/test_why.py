@@ -258,7 +258,7 @@ def test_a_history_that_is_too_long_is_looked_at_in_part(
     old, new = (line.origin for line in told.lines)
     assert (old.state, new.state) == (LineState.OLDER, LineState.WRITTEN)
     assert old.checkpoint is not None
-    assert told.warnings == ("some lines are older than what was looked at",)
+    assert told.warnings == ("some lines are older than the searched history",)
 
 
 def test_only_the_trees_on_the_way_are_loaded_and_each_once(

@@ -500,7 +500,9 @@ def test_a_mistyped_agent_is_asked_about(cli: CommandLine) -> None:
 
 def test_an_install_says_what_holds_now(cli: CommandLine) -> None:
     shown = cli("install", "claude-code").out
-    assert "Every state is saved before the agent changes it. Go back: holdfast undo" in shown
+    assert (
+        "Holdfast now saves before the agent changes anything. To go back: holdfast undo" in shown
+    )
     assert "Files that git ignores are not saved" in shown
     assert "holdfast status --skipped" in shown
     assert "Every state" not in cli("install", "claude-code").out

@@ -56,7 +56,7 @@ def test_people_see_the_preview_and_the_way_back(worked: CommandLine) -> None:
     ]
     told = worked("accept", "began..HEAD", "-m", "Mine").out
     assert "✓ Committed 1 file as " in told
-    assert "  take it back: git reset --soft HEAD~1" in told
+    assert "  undo the commit: git reset --soft HEAD~1" in told
 
 
 @pytest.mark.requirement("GT-3")
@@ -88,7 +88,7 @@ def test_mistakes_get_a_way_out(worked: CommandLine) -> None:
     assert "README.md is staged with other content than the checkpoint has" in answer.err
     assert "git restore --staged" in answer.err
     shown = worked("accept", "--dry-run").out
-    assert "In the way: README.md is staged with other content" in shown
+    assert "Blocked: README.md is staged with other content" in shown
 
 
 @pytest.mark.requirement("GT-3", "CL-2")

@@ -64,7 +64,7 @@ def test_standard_input_that_does_not_end_is_not_waited_for(
     monkeypatch.setattr(standard_input, "READ_AT_MOST", 10)
     cli.save()
     answer = cli("--json", "annotate", "HEAD", "-", stdin="x" * 11)
-    assert (answer.status, "behind 10 characters" in answer.error["message"]) == (2, True)
+    assert (answer.status, "longer than 10 characters" in answer.error["message"]) == (2, True)
     assert cli("annotate", "HEAD", "-", stdin="x" * 10).status == 0
 
 

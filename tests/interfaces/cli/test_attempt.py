@@ -42,7 +42,7 @@ def test_work_of_a_command_that_fails_is_taken_back_and_its_status_passed_on(
 ) -> None:
     done = attempt(cli, 7)
     assert done.returncode == 7
-    assert "taken back" in done.stderr
+    assert "rolled back" in done.stderr
     assert not (cli.workspace / "made.txt").exists()
     assert cli("undo", "--yes").status == 0
     assert (cli.workspace / "made.txt").exists()
@@ -102,11 +102,15 @@ def test_ctrl_c_takes_the_attempt_back(cli: CommandLine) -> None:
         (("why",), 2, "missing"),
         (("--", "true"), 2, "missing"),
         (("two", "reasons", "--", "true"), 2, "one reason"),
-        (("why", "--", "no-such-command-anywhere"), 127, "no command 'no-such-command-anywhere'"),
-        (("why", "--", "/no/such/command"), 127, "no command '/no/such/command'"),
-        (("why", "--", "./no-such-command"), 127, "no command './no-such-command'"),
-        (("why", "--", "/etc"), 126, "/etc cannot be run"),
-        (("why", "--", "/etc/passwd"), 126, "/etc/passwd cannot be run"),
+        (
+            ("why", "--", "no-such-command-anywhere"),
+            127,
+            "command not found: 'no-such-command-anywhere'",
+        ),
+        (("why", "--", "/no/such/command"), 127, "command not found: '/no/such/command'"),
+        (("why", "--", "./no-such-command"), 127, "command not found: './no-such-command'"),
+        (("why", "--", "/etc"), 126, "cannot run /etc: "),
+        (("why", "--", "/etc/passwd"), 126, "cannot run /etc/passwd: "),
         ((" ", "--", "true"), 2, "empty"),
     ],
 )
@@ -117,7 +121,7 @@ def test_a_mistake_changes_nothing(
     assert answer.status == status
     assert words in answer.error["message"]
     if status > 100:
-        assert answer.error["hint"] == "nothing was changed, and nothing was saved"
+        assert answer.error["hint"] == "nothing was changed or saved"
     cli.save()
     assert len(cli.json("log")) == 1
     assert cli.json("status")["cut_off"] == []
@@ -133,7 +137,7 @@ def test_a_command_that_fails_to_begin_tells_of_the_checkpoint_that_was_made(
     assert answer.status == 126
     [made] = cli.json("log")
     assert made["id"][:10] in answer.error["hint"]
-    assert "stays" in answer.error["hint"]
+    assert "was saved before the command" in answer.error["hint"]
     assert cli.json("status")["cut_off"] == []
     assert cli("attempt", "why", "--", "./there", "-C", str(cli.workspace)).status == 127
     (cli.workspace / "there").write_text("#!/bin/sh\nexit 0\n")
@@ -169,7 +173,7 @@ def test_what_was_cut_off_is_told_with_both_ways_out(cli: CommandLine) -> None:
     assert [one["number"] for one in cli.json("status")["cut_off"]] == [second["number"]]
     assert [one["number"] for one in cli.json("attempt", "--keep")["kept"]] == [second["number"]]
     assert cli.json("status")["cut_off"] == []
-    assert "nothing was cut off" in cli("attempt", "--keep").out
+    assert "no interrupted edits or attempts" in cli("attempt", "--keep").out
 
 
 @pytest.mark.requirement("SE-6", "CL-1")
@@ -190,8 +194,8 @@ def test_the_way_back_leaves_out_files_that_a_dead_edit_never_made(cli: CommandL
     told = cli("status").out
     first, second = cli.json("status")["cut_off"]
     assert first["paths"] == ["there.txt", "never made.txt"]
-    [line] = [line for line in told.splitlines() if "put it back" in line]
-    assert "none of its files was there before, and none is there now" in told
+    [line] = [line for line in told.splitlines() if "roll it back" in line]
+    assert "all of its files were new, and all are gone now" in told
     assert cli(*shlex.split(line.partition("holdfast ")[2])).status == 0
     assert (cli.workspace / "there.txt").read_text() == "whole"
     assert [one["number"] for one in cli.json("status")["cut_off"]] == [second["number"]]

@@ -19,7 +19,7 @@ def test_a_sound_store_has_no_problems(cli: CommandLine) -> None:
     assert cli.json("check") == {"ok": True, "problems": []}
     assert cli.json("check", "--data") == {"ok": True, "problems": []}
     assert cli("check").out.startswith("✓ The store's structure is sound: 0 problems, ")
-    assert "content was not read" in cli("check").out
+    assert "content was not verified" in cli("check").out
     assert cli("check", "--data").out.startswith("✓ The store is sound: 0 problems, ")
 
 
@@ -37,7 +37,7 @@ def test_a_flipped_byte_of_content_is_found_and_named(cli: CommandLine) -> None:
         assert problem.keys() == {"invariant", "subject", "problem"}
     last = cli("check", "--data").out.splitlines()[-1]
     assert last.startswith("✗ The store is damaged: ")
-    assert last.endswith("what can be mended: holdfast repair")
+    assert last.endswith("to repair it: holdfast repair")
 
 
 @pytest.mark.requirement("RL-6", "CL-1")

@@ -46,7 +46,7 @@ def test_a_dry_run_tells_each_decision_and_changes_nothing(
     assert verdicts[made[4]][1] == "protected: the session stands on it (HEAD)"
     assert plan["unneeded_bytes"] > 390_000
     assert len(cli.json("log", "--session", "s")) == 5
-    assert "Would drop 2 checkpoints and keep 3" in cli("cleanup", "--dry-run").out
+    assert "Would delete 2 checkpoints and keep 3" in cli("cleanup", "--dry-run").out
 
 
 def test_what_the_rules_let_go_is_gone_and_its_space_is_free(
@@ -66,7 +66,7 @@ def test_what_the_rules_let_go_is_gone_and_its_space_is_free(
     assert cli.json("check", "--data")["ok"]
     again = cli.json("cleanup")
     assert (again["dropped"], again["freed_bytes"]) == (0, 0)
-    assert "Dropped 0 checkpoints, kept 3; 0 B freed" in cli("cleanup").out
+    assert "Deleted 0 checkpoints, kept 3; 0 B freed" in cli("cleanup").out
 
 
 def test_what_a_killed_process_left_is_cleared_away_after_a_while(cli: CommandLine) -> None:
@@ -106,10 +106,10 @@ def test_a_budget_below_the_present_size_says_what_will_happen(cli: CommandLine)
     cli.save()
     answer = cli("config", "set", "budget", "10000")
     assert answer.status == 0
-    assert "already takes" in answer.err
+    assert "already uses" in answer.err
     assert "holdfast cleanup --dry-run" in answer.err
     (warning,) = cli.json("config", "set", "budget", "10000")["warnings"]
-    assert "already takes" in warning
+    assert "already uses" in warning
     assert json.loads(cli("config", "get", "budget", "--json").out)["value"] == 10_000
     assert cli("checkpoint", "small changes go on", "--json").status == 0
     assert cli("config", "set", "budget", '"1 GB"').err == ""
@@ -248,7 +248,7 @@ def test_at_a_terminal_it_lists_what_goes_and_asks(
 def test_nothing_to_delete_asks_nothing(cli: CommandLine) -> None:
     save_tools(cli, 2)
     with Screen(cli.workspace, "cleanup") as screen:
-        assert "Dropped 0 checkpoints, kept 2" in screen.finish()
+        assert "Deleted 0 checkpoints, kept 2" in screen.finish()
     assert screen.status == 0
 
 
@@ -281,4 +281,4 @@ def test_what_stays_is_counted_on_a_terminal_and_listed_in_a_pipe(cli: CommandLi
         rows = [row for row in Screen.plain(screen.finish()) if row.strip()]
     assert "keep 3: its session was active in the last 24 hours" in rows
     assert len(rows) <= 4, rows
-    assert rows[-1].startswith("Would drop 0 checkpoints and keep 5")
+    assert rows[-1].startswith("Would delete 0 checkpoints and keep 5")

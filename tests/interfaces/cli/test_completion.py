@@ -186,6 +186,6 @@ def test_a_shell_that_is_not_known_is_a_usage_error() -> None:
     assert run("completion").status == 2
     answer = run("completion", "tcsh", "--json")
     assert answer.status == 2
-    assert answer.error["hint"] == "there is for: bash, zsh, fish"
+    assert answer.error["hint"] == "supported shells: bash, zsh, fish"
     assert run("completion", "bash", "zsh").status == 2
     assert run("completion", "bash", "--json").json["script"] == run("completion", "bash").out

@@ -165,7 +165,7 @@ def test_the_origin_is_the_file_a_value_comes_from(
         (["set", "budget", "1\nsetuid = 2"], "is more than one value"),
         (["set", "budget"], "config set: VALUE missing"),
         (["get"], "config get: KEY missing"),
-        (["frobnicate"], "config does not know 'frobnicate'"),
+        (["frobnicate"], "unknown action: config 'frobnicate'"),
     ],
 )
 def test_a_wrong_setting_says_what_is_wrong_and_changes_nothing(

@@ -34,7 +34,7 @@ def test_deleting_always_needs_a_yes(cli: CommandLine) -> None:
 def test_the_space_that_a_delete_gave_back_is_told(cli: CommandLine) -> None:
     cli.save("shared")
     cli.save("the same again", "--name", "same")
-    assert "given back by the next: holdfast cleanup" in cli("delete", "same", "--yes").out
+    assert "the next holdfast cleanup frees its space" in cli("delete", "same", "--yes").out
     (cli.workspace / "noise").write_bytes(os.urandom(5_000_000))
     cli.save("with noise", "--name", "noise")
     (cli.workspace / "noise").unlink()

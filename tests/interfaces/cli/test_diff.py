@@ -156,7 +156,7 @@ def test_what_changed_in_a_notebook_besides_its_sources_is_told_in_each_view(
     told = {
         ran_again: "cell 1 (code) outputs changed",
         plain.replace('"metadata": {}', '"metadata": {"a": 1}'): "notebook metadata changed",
-        plain.replace(", ", ","): "no cell changed, only the way the file is written",
+        plain.replace(", ", ","): "no cell changed, only the formatting of the file",
     }
     for text, words in told.items():
         book.write_text(text)
@@ -363,7 +363,9 @@ def test_a_word_that_is_a_checkpoint_and_a_path_means_the_checkpoint(cli: Comman
     cli.save("two")
     answer = cli("diff", "--name-only", "src")
     assert answer.out == "README.md\n"
-    assert answer.err == ("note: src is a checkpoint and a path; the path: holdfast diff -- src\n")
+    assert answer.err == (
+        "note: src is both a checkpoint and a path; for the path: holdfast diff -- src\n"
+    )
     said = cli("diff", "--name-only", "src", "--")
     assert (said.out, said.err) == ("README.md\n", "")
     assert cli("diff", "--name-only", "--", "src").out == ""

@@ -116,7 +116,7 @@ def test_without_a_workspace_here_the_users_workspaces_are_listed(
     monkeypatch.setenv("HOME", str(cli.workspace.parent))
     error = run(verb, "-C", str(cli.workspace.parent), "--json").error
     assert error["code"] == "workspace_refused"
-    assert error["message"] == f"there is no workspace in {cli.workspace.parent}"
+    assert error["message"] == f"no workspace in {cli.workspace.parent}"
     assert f"your workspaces: {cli.workspace} (just now)" in error["hint"]
     assert "--force" not in error["hint"]
 
@@ -186,7 +186,7 @@ def test_a_current_directory_that_is_gone_is_told(
     answer = run("status", "--json")
     monkeypatch.chdir(project)
     assert answer.status == 4
-    assert "does not exist any more" in answer.error["message"]
+    assert "no longer exists" in answer.error["message"]
 
 
 @pytest.mark.requirement("CL-3", "ST-3")
@@ -225,8 +225,8 @@ def test_an_output_that_cannot_be_written_is_told_as_such(
         )
     assert done.returncode == 7
     assert done.stderr == (
-        b"error: the output cannot be written: No space left on device\n"
-        b"hint: only the answer is lost: what the command had done by then is done\n"
+        b"error: cannot write the output: No space left on device\n"
+        b"hint: the command itself finished; only its output is lost\n"
     )
 
 
@@ -247,8 +247,8 @@ def test_a_store_held_by_a_hung_process_is_exit_8_and_names_the_process(
     ("number", "status", "said"),
     [
         (signal.SIGINT, 130, b"interrupted"),
-        (signal.SIGTERM, 143, b"ended by SIGTERM"),
-        (signal.SIGHUP, 129, b"ended by SIGHUP"),
+        (signal.SIGTERM, 143, b"interrupted by SIGTERM"),
+        (signal.SIGHUP, 129, b"interrupted by SIGHUP"),
     ],
 )
 def test_a_signal_ends_a_command_with_its_status_and_a_short_message(
@@ -355,7 +355,7 @@ def test_after_a_restore_was_killed_the_next_command_puts_it_right_and_says_so(
     assert killed.returncode == -signal.SIGKILL
     answer = cli("log", "--records")
     assert answer.status == 0
-    assert answer.err.startswith("note: a restore had been interrupted; it was put right first")
+    assert answer.err.startswith("note: a restore was interrupted; it was repaired first")
     assert (cli.workspace / "README.md").read_text() == "hello\n"
     assert cli("log").err == ""
     assert cli("undo", "--yes").status == 0

@@ -32,7 +32,7 @@ def test_init_again_changes_nothing(cli: CommandLine) -> None:
 def test_init_below_a_workspace_makes_one_of_its_own(cli: CommandLine) -> None:
     outer = cli.json("init")
     inner = CommandLine(cli.workspace / "src")
-    assert f"It lies in {cli.workspace}" in inner("init").out
+    assert f"It is inside {cli.workspace}" in inner("init").out
     assert inner.json("init")["store"] != outer["store"]
 
 

@@ -53,11 +53,11 @@ def encrypted(cli: CommandLine, key: Path, monkeypatch: pytest.MonkeyPatch) -> C
 def test_init_makes_the_key_and_says_what_its_loss_means(cli: CommandLine, key: Path) -> None:
     answer = cli("init", "--encrypt", "--key-file", str(key))
     assert answer.status == 0
-    assert "It is encrypted." in answer.out
-    assert "nobody can bring it back" in answer.out
+    assert "The store is encrypted." in answer.out
+    assert "the data cannot be recovered" in answer.out
     assert key.stat().st_mode & 0o777 == 0o600
     assert key.read_text().strip() not in answer.out + answer.err
-    assert f"  Later commands have to be told of it: export HOLDFAST_KEY_FILE={key}\n" in answer.out
+    assert f"  For later commands: export HOLDFAST_KEY_FILE={key}\n" in answer.out
 
 
 def test_a_changed_key_comes_with_the_way_to_find_it(
@@ -65,7 +65,7 @@ def test_a_changed_key_comes_with_the_way_to_find_it(
 ) -> None:
     new = tmp_path / "a new.key"
     told = encrypted("key", "change", "--key-file", str(new)).out
-    assert f"  Later commands have to be told of it: export HOLDFAST_KEY_FILE='{new}'\n" in told
+    assert f"  For later commands: export HOLDFAST_KEY_FILE='{new}'\n" in told
     assert encrypted("log", "--json").error["code"] == "wrong_key"
     monkeypatch.setenv("HOLDFAST_KEY_FILE", str(new))
     assert "told of it" not in encrypted("key", "change", "--key-file", str(new)).out
@@ -210,23 +210,23 @@ def test_a_passphrase_is_asked_for_unseen_and_opens_the_store(cli: CommandLine) 
         screen.type(WORDS + "\n")
         shown = screen.finish()
         assert screen.status == 0
-        assert "It is encrypted." in shown
+        assert "The store is encrypted." in shown
         assert WORDS not in shown
     with Screen(cli.workspace, "config", "set", "budget", "1GB") as screen:
-        shown = screen.read_until("Passphrase of the store: ")
+        shown = screen.read_until("Passphrase: ")
         screen.type(WORDS + "\n")
         shown += screen.finish()
         assert screen.status == 0, "and it is asked for once, although the store is opened twice"
         assert WORDS not in shown
     with Screen(cli.workspace, "log") as screen:
-        screen.read_until("Passphrase of the store: ")
+        screen.read_until("Passphrase: ")
         screen.type("something else\n")
         assert "does not open the store" in screen.finish()
         assert screen.status == 5
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"), [(("short",), "fewer than 8"), ((WORDS, WORDS + "x"), "differ")]
+    ("typed", "said"), [(("short",), "fewer than 8"), ((WORDS, WORDS + "x"), "do not match")]
 )
 def test_a_passphrase_that_was_mistyped_or_is_weak_makes_no_store(
     cli: CommandLine, holdfast_home: Path, typed: tuple[str, ...], said: str
@@ -284,7 +284,7 @@ def test_an_export_from_an_encrypted_store_warns_that_it_is_none(
     encrypted.save("why")
     answer = encrypted("export", *option, str(tmp_path / "one"))
     assert answer.status == 0
-    assert "the store is encrypted, and this file is not" in answer.err
+    assert "the store is encrypted, but this file is not" in answer.err
     (warning,) = encrypted.json("export", *option, str(tmp_path / "two"))["warnings"]
     assert warning in answer.err
 

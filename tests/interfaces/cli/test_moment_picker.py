@@ -32,7 +32,7 @@ def test_the_moments_of_all_sessions_are_listed_with_what_each_would_change(
     worked: CommandLine,
 ) -> None:
     with _screen(worked) as screen:
-        lines = Viewer(screen).see("Restore which moment?", "2 files  mine")
+        lines = Viewer(screen).see("Which checkpoint do you want to restore?", "2 files  mine")
         assert lines[1].startswith("  just now")
         assert "as now" in lines[1]
         assert lines[1].endswith("mine   the third one")
@@ -60,7 +60,7 @@ def test_enter_restores_exactly_the_chosen_state_after_a_question(worked: Comman
 
 def test_leaving_changes_nothing(worked: CommandLine) -> None:
     with _screen(worked) as screen:
-        Viewer(screen).see("Restore which moment?")
+        Viewer(screen).see("Which checkpoint do you want to restore?")
         screen.type("\x1b")
         assert "Nothing was changed." in screen.finish()
         assert screen.status == 0
@@ -72,7 +72,7 @@ def test_leaving_changes_nothing(worked: CommandLine) -> None:
 @pytest.mark.requirement("CL-3")
 def test_ctrl_c_in_the_list_says_that_nothing_was_changed(worked: CommandLine) -> None:
     with _screen(worked) as screen:
-        Viewer(screen).see("Restore which moment?")
+        Viewer(screen).see("Which checkpoint do you want to restore?")
         screen.type("\x03")
         rest = screen.finish()
     assert screen.status == 130
@@ -103,7 +103,7 @@ def test_space_shows_the_difference_and_goes_back(worked: CommandLine) -> None:
         viewer.press(" ", "adds the lines marked -", "-two", "+three", "space back to the list")
         viewer.press(" ", "type to search", "2 of 3")
         viewer.press("\x1b[A", "1 of 3")
-        viewer.press(" ", "the workspace is as it was at this moment")
+        viewer.press(" ", "the workspace matches this checkpoint")
         screen.type("\x1b")
         screen.finish()
     assert screen.status == 0
@@ -221,7 +221,7 @@ def test_at_80_columns_most_of_the_line_is_the_reason(cli: CommandLine) -> None:
     reason = "Before Bash: find . -name '*.py' -delete"
     cli.save(reason, "--session", "a-session-with-a-long-name")
     with _screen(cli, 80) as screen:
-        assert reason in Viewer(screen).see("Restore which moment?")[1]
+        assert reason in Viewer(screen).see("Which checkpoint do you want to restore?")[1]
         screen.type("\x1b")
         screen.finish()
 
@@ -251,10 +251,12 @@ def test_the_content_of_ignored_files_is_not_shown(
     (cli.workspace / ".env").write_text("KEY=2\n")
     with _screen(cli) as screen:
         viewer = Viewer(screen)
-        lines = viewer.see("Restore which moment?")
+        lines = viewer.see("Which checkpoint do you want to restore?")
         assert "1 file " in lines[1]
         viewer.press("\x1b[A", "1 of 2")
-        page = viewer.press(" ", "not shown: ignored by your rules; get it back: holdfast restore")
+        page = viewer.press(
+            " ", "not shown: ignored by your rules; to restore it: holdfast restore"
+        )
         assert not [line for line in page if "KEY=" in line]
         screen.type("\x1b")
         screen.finish()
@@ -265,6 +267,6 @@ def test_without_a_terminal_a_reference_is_needed(worked: CommandLine) -> None:
     for how in ((), ("--yes",), ("--dry-run",)):
         answer = worked("restore", *how, "--json")
         assert answer.status == 2
-        assert answer.error["message"] == "REF is missing: which checkpoint to restore"
+        assert answer.error["message"] == "missing REF"
         assert "holdfast restore REF" in answer.error["hint"]
     assert (worked.workspace / "src" / "app.py").read_text() == "three\n"

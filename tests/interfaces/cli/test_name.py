@@ -55,7 +55,7 @@ def test_a_named_checkpoint_does_not_expire(cli: CommandLine) -> None:
 
 def test_what_is_missing_is_said(cli: CommandLine) -> None:
     cli.save("something")
-    assert "NAME is missing" in cli("name", "HEAD").err
+    assert "missing NAME" in cli("name", "HEAD").err
     assert cli("name", "HEAD", "x", "--remove").status == 2
     assert cli("name", "nowhere", "x").status == 4
 
@@ -73,6 +73,6 @@ def test_a_name_in_front_of_an_id_is_refused_and_nothing_is_renamed(cli: Command
 def test_a_word_alone_that_is_no_checkpoint_misses_the_checkpoint(cli: CommandLine) -> None:
     cli.save()
     error = cli("name", "good", "--json").error
-    assert error["message"] == "REF is missing: which checkpoint to call 'good'"
+    assert error["message"] == "missing REF: which checkpoint should be named 'good'?"
     assert error["hint"].endswith("holdfast name HEAD good")
-    assert cli("name", "HEAD", "--json").error["message"] == "NAME is missing"
+    assert cli("name", "HEAD", "--json").error["message"] == "missing NAME"

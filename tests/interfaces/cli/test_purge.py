@@ -211,7 +211,7 @@ def test_traces_in_what_was_set_aside_are_named_with_the_way_out(
     answer = cli("purge", ".env", "--yes")
     assert answer.status == 3
     assert "left in set-aside/index/index.db" in answer.out
-    assert "delete its directory set-aside" in answer.err
+    assert "directory set-aside are not rewritten: delete that directory" in answer.err
 
 
 @pytest.mark.requirement("ST-5")
@@ -240,9 +240,9 @@ def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_
 @pytest.mark.requirement("CL-3")
 def test_what_is_missing_and_what_is_too_much_are_told_apart(cli: CommandLine) -> None:
     cli.save("why", "--name", "good")
-    assert cli("purge", "--json").error["message"] == "the path or the checkpoint is missing"
+    assert cli("purge", "--json").error["message"] == "missing PATH or REF"
     both = cli("purge", "good", "README.md", "--json")
-    assert (both.status, "not both at once" in both.error["message"]) == (2, True)
+    assert (both.status, "cannot be combined" in both.error["message"]) == (2, True)
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_a_text_leaves_everything_that_was_said(cli: CommandLine, told: Path) ->
 
     answer = cli("purge", "--text", PLAIN, "--yes")
     assert answer.status == 3, "a file of a checkpoint has it still"
-    assert "secret.txt has it in checkpoints: holdfast purge secret.txt" in answer.err
+    assert "secret.txt contains it in checkpoints: holdfast purge secret.txt" in answer.err
     assert {place.split()[0] for place in places_of(told, [PLAIN.encode()])} <= {
         *(pack.name + ":" for pack in (told / "objects/packs").iterdir()),
         "object",

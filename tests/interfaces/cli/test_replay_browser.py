@@ -68,7 +68,7 @@ def test_pages_show_lines_files_and_help(told: CommandLine) -> None:
         viewer.press("d", "-    return 1", "+    return 2")
         viewer.press("p", "1/4", "+    return 1")
         viewer.press("f", "data.bin", "link -> README.md", "empty/", "files")
-        viewer.press("m", "nothing that was said is known here")
+        viewer.press("m", "no messages are known for this step")
         viewer.press("?", "Keys", "n →", "next step")
         viewer.press("?", "the first one")
         viewer.press("f", "data.bin")
@@ -184,7 +184,7 @@ def test_it_says_what_had_been_said(told: CommandLine) -> None:
     with view(told) as screen:
         viewer = Viewer(screen)
         viewer.see("with words", "tool use tool-1", "message 2")
-        viewer.press("m", "1 user, new with this step", "  faster \\x1b[31m", "2 assistant")
+        viewer.press("m", "1 user, new in this step", "  faster \\x1b[31m", "2 assistant")
         screen.type("q")
         screen.finish()
     step = told.json("replay")["steps"][-1]
@@ -200,7 +200,7 @@ def test_a_damaged_step_is_named_and_the_others_are_shown(told: CommandLine) -> 
     _damage(told, "second")
     with view(told, "second") as screen:
         viewer = Viewer(screen)
-        viewer.see("2/4", "the second one", "damaged:", "the other steps can still be seen")
+        viewer.see("2/4", "the second one", "damaged:", "the other steps can still be shown")
         for key in "df":
             viewer.press(key, "damaged:")
         viewer.press("\x1b", "the second one")

@@ -388,7 +388,7 @@ def test_a_restore_that_can_do_nothing_does_not_say_that_all_is_well(cli: Comman
     answer = cli("restore", "good", "--yes", "--best-effort")
     assert answer.status == 3
     assert answer.out.splitlines() == [
-        f"✗ Nothing was done: what differs from good ({saved[:10]}) cannot be restored",
+        f"✗ Nothing was changed: the differences from good ({saved[:10]}) cannot be restored",
         "  not restored: README.md (the present one is not saved: special file (named pipe))",
     ]
     assert answer.err == "", "nothing was saved first either"

@@ -68,13 +68,13 @@ def test_deleted_references_are_listed_and_brought_back_by_name(cli: CommandLine
     assert "branch idea is gone, tag keepme is gone, 1 stash entry is gone" in shown.err
     assert "--refs all" in shown.err
     gone = "branch idea is gone, tag keepme is gone, 1 stash entry is gone"
-    assert "✓ git: already as it was then\n" not in shown.out
+    assert "✓ git: already up to date\n" not in shown.out
     git(place, "commit", "-qm", "two", "--allow-empty")
     shown = cli("restore", "before", "--git", "exact", "--yes")
     assert f"✓ git: restored (exact), except: {gone}\n" in shown.out
     (place / "README.md").write_text("changed\n")
     shown = cli("restore", "before", "--git", "exact", "--yes")
-    assert f"✓ git: already as it was then, except: {gone}\n" in shown.out
+    assert f"✓ git: already up to date, except: {gone}\n" in shown.out
     refused = cli("restore", "before", "--refs", "nothing-of-that-name", "--yes")
     assert refused.status == 5
     assert "nothing-of-that-name" in refused.err
@@ -123,7 +123,7 @@ def test_references_that_stay_gone_are_named_with_the_command_that_brings_them_b
     git(place, "branch", "-D", "idea")
     (place / "src" / "app.py").unlink()
     command = f"holdfast restore {saved[:10]} --refs all"
-    line = f"  git: branch idea is gone, 1 stash entry is gone; to bring them back: {command}"
+    line = f"  git: branch idea is gone, 1 stash entry is gone; to restore them: {command}"
     for typed in (("restore", saved, "--dry-run"), ("undo", "--dry-run"), ("undo", "--yes")):
         assert line in cli(*typed).out.splitlines()
     assert cli(*command.split()[1:], "--yes").status == 0
@@ -141,7 +141,7 @@ def test_an_undo_names_the_command_that_restores_git(cli: CommandLine) -> None:
     git(place, "checkout", "-q", "-b", "other")
     (place / "src" / "app.py").unlink()
     shown = cli("undo", "--dry-run")
-    assert f"holdfast restore {saved[:10]} --git exact restores git as well" in shown.err
+    assert f"holdfast restore {saved[:10]} --git exact also restores git" in shown.err
     assert "--git branch" not in shown.err
 
 
@@ -156,7 +156,7 @@ def test_a_component_that_had_nothing_to_do_is_not_said_to_be_restored(cli: Comm
     (place / "README.md").write_text("changed\n")
     assert "worktrees" not in cli("restore", "before", "--yes").out
     said = cli("restore", "before", "--git", "exact", "--yes").out
-    assert "✓ git: already as it was then" in said
+    assert "✓ git: already up to date" in said
     assert "git: restored" not in said
     git(place, "worktree", "remove", "--force", str(place.parent / "beside"))
     assert "✓ worktrees: restored (gone)" in cli("restore", "before", "--yes").out

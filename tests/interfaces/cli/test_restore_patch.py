@@ -95,7 +95,7 @@ def test_nothing_agreed_to_changes_nothing(changed: CommandLine) -> None:
 
 def test_a_path_alone_is_compared_with_head(changed: CommandLine) -> None:
     shown = _answer(changed, "?yd", "one.txt")
-    assert "a - restore this change and all later ones of the file" in shown
+    assert "a - restore this change and all later ones in the file" in shown
     assert "two.txt" not in shown
     assert _text(changed, "one.txt") == [OLD[0], *NEW[1:]]
 
@@ -169,7 +169,7 @@ def test_a_file_and_a_directory_that_took_each_others_place_come_back_as_a_whole
     (cli.workspace / "was_file" / "new").write_text("new\n")
     shown = _answer(cli, "ny")
     assert "with everything in it" in shown
-    assert "everything in it are deleted" in shown
+    assert "(deletes the directory and everything in it)" in shown
     assert "Delete it" not in shown
     assert (cli.workspace / "was_dir").read_text() == "now a file\n"
     assert (cli.workspace / "was_file").read_text() == "file\n"

@@ -49,7 +49,7 @@ def test_a_dry_run_of_reset_shows_the_restore_and_abandons_nothing(cli: CommandL
     answer = cli("reset", "--dry-run")
     assert answer.out.startswith(f"Resetting to {began[:10]} would change this:\n")
     assert planned["abandoned"] == "session_1"
-    assert "round 1 would be abandoned, and stays recoverable: holdfast undo" in answer.out
+    assert "round 1 would be abandoned. To recover it: holdfast undo" in answer.out
     assert "holdfast log --rounds" in answer.out
     assert (cli.workspace / "new.txt").exists()
     assert len(cli.json("log", "--rounds")) == 1

@@ -62,13 +62,13 @@ def test_nothing_found_is_no_error_and_says_how_to_look(cli: CommandLine) -> Non
     assert (answer.status, answer.out, answer.err) == (
         0,
         "",
-        "nothing was found\n  try fewer words, or look through: holdfast log --graph\n",
+        "nothing found\n  try fewer words, or browse: holdfast log --graph\n",
     )
     cli.save("nowhere else", "--session", "other")
     cli.save("here", "--session", "mine")
     answer = cli("search", "nowhere", "--session", "mine")
     assert (answer.status, answer.out) == (0, "")
-    assert answer.err.startswith("nothing was found in this session\n  try fewer words")
+    assert answer.err.startswith("nothing found in this session\n  try fewer words")
     assert "nowhere else" in cli("search", "nowhere").out
     for odd in ('"', "foo:bar", "(((", "AND", "-- -x"):
         assert cli("search", *odd.split()).status == 0
@@ -93,7 +93,7 @@ def test_nothing_but_punctuation_finds_nothing_and_says_why(cli: CommandLine, qu
     cli.save("something")
     answer = cli("search", query)
     assert (answer.status, answer.out) == (0, "")
-    assert "nothing was found" in answer.err
+    assert "nothing found" in answer.err
     assert "no letter or digit" in answer.err
     found = cli.json("search", query)
     assert (found["hits"], len(found["warnings"])) == ([], 1)
@@ -123,7 +123,7 @@ def test_no_hit_suggests_queries_that_find_something(cli: CommandLine) -> None:
     cli.save("refreshing the tokens before the login")
     answer = cli("search", "tokns")
     assert (answer.status, answer.out) == (0, "")
-    assert answer.err == "nothing was found\n  did you mean: holdfast search tokens\n"
+    assert answer.err == "nothing found\n  did you mean: holdfast search tokens\n"
     assert cli.json("search", "tokns")["suggestions"] == ["tokens"]
     assert cli.json("search", "login banana")["suggestions"] == ["login"]
     for near in cli.json("search", "tokns logn")["suggestions"]:

@@ -86,10 +86,10 @@ def test_status_tells_whether_changes_are_known(cli: CommandLine, project: Path)
     with daemon_here() as daemon:
         assert cli.json("status")["watch"] is None
         ask("watch", {"workspace": str(project), "session": "s"})
-        assert "looks at every file" in cli("status").out
+        assert "scans every file" in cli("status").out
         ask("checkpoint", {"workspace": str(project), "session": "s", "reasoning": "why"})
         assert cli.json("status")["watch"]["watched"]
-        assert "looks at every file" not in cli("status").out
+        assert "scans every file" not in cli("status").out
         (watched,) = daemon.workspaces.all()
         watched.watch.doubt("somebody said so")
         assert "somebody said so" in cli("status").out

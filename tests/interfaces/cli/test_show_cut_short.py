@@ -30,4 +30,4 @@ def test_a_checkpoint_that_goes_while_its_files_are_listed_is_no_damage(cli: Com
         _, error = reading.communicate()
     assert reading.returncode == 5
     assert "was deleted while it was being shown" in error.decode()
-    assert "hint: see what there is: holdfast log" in error.decode()
+    assert "hint: list checkpoints: holdfast log" in error.decode()

@@ -92,7 +92,7 @@ def test_a_repository_that_the_workspace_saves_is_a_part_of_it(ruled: CommandLin
 @pytest.mark.requirement("CP-1", "CL-2")
 def test_who_stands_in_a_directory_that_is_left_out_is_told(ruled: CommandLine) -> None:
     below = CommandLine(ruled.workspace / "build" / "deep")
-    told = "nothing in build/deep is saved: the rules of "
+    told = "nothing in build/deep is saved: ignore rules of "
     [warning] = below.json("checkpoint", "why")["warnings"]
     assert warning.startswith(told)
     for command in (["checkpoint", "why"], ["status"]):

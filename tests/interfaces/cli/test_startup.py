@@ -96,7 +96,7 @@ def test_a_wrong_command_gets_a_suggestion(typed: str, meant: str) -> None:
 def test_the_overview_says_that_undo_is_for_anything_that_happened_and_begins_with_it() -> None:
     page = run("--help").out
     line = next(line for line in page.splitlines() if line.startswith("  undo "))
-    assert "the last thing that happened (an agent's command, your edits, a restore)" in line
+    assert "the last change (an agent's command, your edits, a restore)" in line
     assert page.partition("\nExamples:\n")[2].startswith("  holdfast undo\n")
 
 
@@ -126,7 +126,9 @@ def test_the_options_of_every_command_stand_before_or_after_the_verb(project: Pa
 def test_an_option_that_does_not_exist_is_a_usage_error_in_both_forms(cli: CommandLine) -> None:
     plain = cli("log", "--nonsense")
     assert (plain.status, plain.out) == (2, "")
-    assert plain.err == ("error: log has no option --nonsense\nhint: see: holdfast log --help\n")
+    assert plain.err == (
+        "error: unknown option for log: --nonsense\nhint: see: holdfast log --help\n"
+    )
     assert cli("log", "--nonsense", "--json").error["code"] == "usage"
 
 
@@ -287,7 +289,7 @@ def _log_run_by(program: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.requirement("CL-3")
 @pytest.mark.parametrize(
-    ("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")]
+    ("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "interrupted by SIGTERM")]
 )
 def test_a_signal_that_comes_where_python_drops_exceptions_is_heard(
     number: signal.Signals, said: str
@@ -310,7 +312,7 @@ def test_a_signal_that_comes_where_python_drops_exceptions_is_heard(
 
 @pytest.mark.requirement("CL-3")
 @pytest.mark.parametrize(
-    ("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")]
+    ("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "interrupted by SIGTERM")]
 )
 def test_a_signal_while_a_class_is_made_is_no_bug(number: signal.Signals, said: str) -> None:
     program = (

@@ -60,7 +60,7 @@ def test_status_says_what_happened_last_and_what_to_do_next(cli: CommandLine) ->
     assert len([line for line in lines if not line.startswith("left out")]) == 8
     short = identifier[:10]
     assert f'last      the unsaved changes since checkpoint {short} "the good state"' in lines[5]
-    assert lines[5].endswith("take it back: holdfast undo --yes")
+    assert lines[5].endswith("undo it: holdfast undo --yes")
     assert lines[-1].startswith("next      holdfast checkpoint")
     assert cli("undo", "--yes").status == 0
     assert (cli.workspace / "README.md").read_text() == "hello\n"
@@ -140,7 +140,7 @@ def test_a_file_that_is_only_unreadable_is_not_called_deleted(
     (cli.workspace / "README.md").chmod(0)
     assert "deleted" not in cli.json("status")["next"]
     (cli.workspace / "run.sh").unlink()
-    assert cli.json("status")["next"].startswith("bring back 1 deleted file: ")
+    assert cli.json("status")["next"].startswith("restore 1 deleted file: ")
 
 
 @pytest.mark.requirement("CL-8", "CP-12")

@@ -86,7 +86,7 @@ def test_right_after_an_agent_deleted_the_sources(worked: CommandLine) -> None:
     assert len(shown) == 8, shown
     assert 'last      the Bash call "rm -rf src" by claude-code' in shown[4]
     assert "NOT protected" in shown[5]
-    assert shown[-1].startswith("next      bring back ")
+    assert shown[-1].startswith("next      restore ")
     assert shown[-1].endswith(" deleted files: holdfast undo")
     assert worked.json("status")["next"] == shown[-1].removeprefix("next      ")
     assert worked("undo", "--yes").status == 0
@@ -126,7 +126,7 @@ def test_without_git_with_other_sessions_and_a_store_that_is_nearly_full(
     assert len(shown) <= 8, shown
     assert any(row.startswith("session   three") and "2 other sessions" in row for row in shown)
     assert any(row.startswith("store     ") for row in shown)
-    assert shown[-1] == "next      make room in the store: holdfast cleanup"
+    assert shown[-1] == "next      free space in the store: holdfast cleanup"
 
 
 @pytest.mark.requirement("GT-1")
@@ -165,7 +165,7 @@ def test_a_wreck_in_several_calls_of_a_turn_is_brought_back_with_the_turn(
     shown = rows(worked)
     assert len(shown) == 8, shown
     assert shown[4].endswith("(holdfast undo)")
-    assert shown[-1] == "next      bring back 3 deleted files: holdfast undo --turn"
+    assert shown[-1] == "next      restore 3 deleted files: holdfast undo --turn"
     assert worked("undo", "--turn", "--yes").status == 0
     assert len(list((worked.workspace / "src").glob("a_module*"))) == 4
 
@@ -174,7 +174,7 @@ def test_a_person_who_deletes_after_the_agent_is_offered_just_that(worked: Comma
     for number in range(2):
         delete(worked, f"src/a_module_with_a_rather_long_name_{number}.py")
     (worked.workspace / "README.md").unlink()
-    assert rows(worked)[-1] == "next      bring back 1 deleted file: holdfast undo"
+    assert rows(worked)[-1] == "next      restore 1 deleted file: holdfast undo"
 
 
 def test_an_emptied_project_is_said_to_be_empty(cli: CommandLine) -> None:
@@ -183,7 +183,7 @@ def test_an_emptied_project_is_said_to_be_empty(cli: CommandLine) -> None:
         shutil.rmtree(place) if place.is_dir() else place.unlink()
     cli.save("nothing is left")
     (unsaved,) = [row for row in rows(cli) if row.startswith("unsaved")]
-    assert unsaved == "unsaved   no files are left in the project; nothing changed since HEAD"
+    assert unsaved == "unsaved   no files left in the project; nothing changed since HEAD"
 
 
 def test_after_an_undo_the_redo_is_named_until_something_changes(worked: CommandLine) -> None:

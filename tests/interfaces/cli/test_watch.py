@@ -49,7 +49,7 @@ def test_it_saves_what_there_is_then_each_burst_then_what_is_left(
         (project / "src/one.py").write_text("1\n")
         (project / "src/two.py").write_text("2\n")
         assert "threshold" in line(child)
-        assert end(child) == "Ended: 2 checkpoints made.\n"
+        assert end(child) == "Stopped: 2 checkpoints saved.\n"
     kinds = [checkpoint["kind"] for checkpoint in cli.json("log")]
     assert kinds == ["threshold", "initial"]
 

@@ -78,7 +78,7 @@ def test_one_line_is_told_in_full(cli: CommandLine, written: list[str]) -> None:
     assert f"first in   {written[1]} waiting" in told
     assert f"not yet in {written[0]}" in told
     assert "why        make it wait" in told
-    assert "before the history begins" in cli("why", "src/app.py:1").out
+    assert "older than the history" in cli("why", "src/app.py:1").out
     assert "not saved yet" in cli("why", "src/app.py:4").out
     assert cli.json("why", "src/app.py:2")["lines"] == [
         {"line": 2, "text": "    wait()", "origin": 0}

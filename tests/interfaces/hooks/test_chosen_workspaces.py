@@ -90,7 +90,7 @@ def test_a_part_of_a_repository_that_has_a_store_of_its_own_keeps_it(home: Path)
     mono = repository(home / "mono")
     fill(mono / "packages/app/main.py")
     app = CommandLine(mono / "packages/app")
-    assert f"a part of the repository {mono}" in app("init").out
+    assert f"part of the repository {mono}" in app("init").out
     opened_on(mono / "packages/app")
     assert saved_in(mono / "packages/app") == {"main.py"}
 
@@ -302,7 +302,7 @@ def test_a_command_in_such_a_directory_asks_for_init(home: Path) -> None:
     refused = cli("checkpoint", "why")
     assert refused.status == 5
     assert "holdfast init" in refused.err
-    assert "workspaces of their own and are left out" in cli("init").out
+    assert "separate workspaces and are left out" in cli("init").out
     assert cli.json("checkpoint", "why")["files"] == 1
 
 

@@ -123,7 +123,7 @@ def _fault(place: str, text: str) -> str | None:
 def test_every_hint_is_told_in_calls_or_as_something_for_a_person() -> None:
     texts = dict(_texts())
     assert len(texts) > 80
-    assert {"run: holdfast repair", "see what there is: holdfast log"} <= set(texts.values())
+    assert {"run: holdfast repair", "list checkpoints: holdfast log"} <= set(texts.values())
     faults = {
         place: (fault, in_calls(text))
         for place, text in texts.items()
@@ -135,7 +135,7 @@ def test_every_hint_is_told_in_calls_or_as_something_for_a_person() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("see what there is: holdfast log", "see what there is: checkpoint_list {}"),
+        ("list checkpoints: holdfast log", "list checkpoints: checkpoint_list {}"),
         (
             "restore it: holdfast restore 3f2a9c81d4 src/a b.py",
             (
@@ -173,9 +173,9 @@ def test_commands_become_calls(text: str, said: str) -> None:
 
 
 def test_errors_are_told_in_calls_as_text_and_as_data() -> None:
-    error = HoldfastError("there is none", hint="see what there is: holdfast log")
-    assert error_text(error).endswith("What to do: see what there is: checkpoint_list {}")
-    assert error_data(error)["hint"] == "see what there is: checkpoint_list {}"
+    error = HoldfastError("there is none", hint="list checkpoints: holdfast log")
+    assert error_text(error).endswith("What to do: list checkpoints: checkpoint_list {}")
+    assert error_data(error)["hint"] == "list checkpoints: checkpoint_list {}"
     assert error_data(HoldfastError("there is none"))["hint"] is None
 
 

@@ -38,7 +38,7 @@ _SHORT_ID = re.compile(r"[0-9a-f]{10,}\Z")
 """As ids are shown. Shorter names begin some id too often for that to mean anything."""
 _LEAST_OF_ID = 4
 """A typing error of one to three letters must not find a checkpoint."""
-_LIST_HINT = "see what there is: holdfast log"
+_LIST_HINT = "list checkpoints: holdfast log"
 _REASON = 40
 
 

@@ -230,7 +230,7 @@ def _both_sides(
     if old is None and new is None:
         raise NotFound(
             f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
-            hint="see what there is: holdfast show REF --files",
+            hint="list its files: holdfast show REF --files",
         )
     if isinstance(old, SymlinkEntry) or isinstance(new, SymlinkEntry):
         raise _whole_only(target, path, "is a symbolic link")

@@ -233,7 +233,7 @@ def _unknown(path: bytes, now: Iterable[Skipped], then: Iterable[Skipped]) -> No
     return NotFound(
         f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
         hint="paths are relative to the current directory, or to the workspace as :/PATH; "
-        "see what there is: holdfast show REF --files",
+        "list its files: holdfast show REF --files",
     )
 
 

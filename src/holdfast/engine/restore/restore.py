@@ -75,7 +75,7 @@ def revalidate(vault: Vault, request: RestoreRequest) -> RestoreRequest:
         raise UnknownReference(
             f"the checkpoint {target.name or short(target.id)} was deleted meanwhile; nothing was "
             "restored",
-            hint="see what there is: holdfast log",
+            hint="list checkpoints: holdfast log",
         )
     return replace(request, target=now)
 

@@ -166,7 +166,7 @@ def _last_step(
         what = "no message was followed by a change" if turn else "nothing has changed"
         raise NothingToUndo(
             f"Nothing to undo: {what} since the first checkpoint",
-            hint="see what there is: holdfast log",
+            hint="list checkpoints: holdfast log",
         )
     found = _undo_step(vault, outside, step, scan, turn=turn)
     newest = history.past[-1]

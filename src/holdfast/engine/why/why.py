@@ -138,7 +138,7 @@ def _version_in(vault: Vault, at: Checkpoint, path: bytes) -> tuple[FileVersion,
     if entry is None:
         raise NotFound(
             f"{to_text(path)!r} is not in checkpoint {short(at.id)}",
-            hint=f"see what there is: holdfast show {short(at.id)} --files",
+            hint=f"list its files: holdfast show {short(at.id)} --files",
         )
     if not isinstance(entry, FileEntry):
         kind = "a directory" if isinstance(entry, DirectoryEntry) else "a link"
@@ -239,7 +239,7 @@ class _Explained:
     def warnings(self) -> list[str]:
         said = []
         if any(version.key in self._found.ended for version in self._found.origins.values()):
-            said.append("some lines are older than what was looked at")
+            said.append("some lines are older than the searched history")
         if self._story.trouble is not None:
             said.append(f"messages are missing: {self._story.trouble}")
         return said

@@ -145,7 +145,7 @@ def parse(
     options.dashes = end < len(tokens)
     if not hasattr(options, "words"):
         if literal:
-            parser.error(f"unexpected argument {literal[0]!r}: {verb} takes none")
+            parser.error(f"unexpected argument {literal[0]!r}: {verb} takes no arguments")
         options.words = []
     return options, literal
 
@@ -158,8 +158,8 @@ def _require_text(options: argparse.Namespace) -> None:
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and not text.isascii() and not _is_utf8(text):
                 raise UsageError(
-                    f"the value of --{name} is not UTF-8 text: {text!r}",
-                    hint="write it in UTF-8; most terminals do, in a UTF-8 locale",
+                    f"--{name} is not UTF-8 text: {text!r}",
+                    hint="use a UTF-8 locale, or remove the invalid bytes",
                 )
 
 
@@ -175,7 +175,9 @@ def number_option(option: str, text: str, most: int, *, of: str = "", hint: str)
     except ValueError:
         found = -1.0
     if not 0 <= found <= most:
-        raise UsageError(f"{option} takes a number {of}from 0 to {most:,}, not {text!r}", hint=hint)
+        raise UsageError(
+            f"{option} must be a number {of}from 0 to {most:,}, not {text!r}", hint=hint
+        )
     return found
 
 
@@ -187,7 +189,7 @@ def limit_option(text: str | None, default: int, *, least: int) -> int:
     found = min(int(text.lstrip("0")[:20] or 0), sys.maxsize) if _is_number(text) else -1
     if found < least:
         which, hint = (f" from {least} on", None) if least else ("", "0 lists all")
-        raise UsageError(f"-n takes a number{which}, not {text!r}", hint=hint)
+        raise UsageError(f"-n must be a number{which}, not {text!r}", hint=hint)
     return found
 
 
@@ -198,22 +200,20 @@ def _is_number(text: str) -> bool:
 def context_lines(text: str) -> int:
     """The value of `-U`."""
     if not (_is_number(text) and int(text) <= _LONGEST_CONTEXT):
-        raise UsageError(f"-U takes a number up to {_LONGEST_CONTEXT}, not {text!r}")
+        raise UsageError(f"-U must be a number up to {_LONGEST_CONTEXT}, not {text!r}")
     return int(text)
 
 
 def add_restore_options(parser: Parser) -> None:
     parser.set_defaults(restores=True)
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be done, and do nothing"
+        "--dry-run", action="store_true", help="show what would happen, and change nothing"
     )
-    parser.add_argument(
-        "-y", "--yes", action="store_true", help="do not ask, however many files are affected"
-    )
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _add_global_options(parser: Parser) -> None:
-    group = parser.add_argument_group("options of every command")
+    group = parser.add_argument_group("options for every command")
     group.add_argument(
         "-C",
         dest="directory",
@@ -235,7 +235,7 @@ def _add_global_options(parser: Parser) -> None:
         action="store_true",
         help="accept a directory that does not look like a project",
     )
-    group.add_argument("-h", "--help", action="help", help="show this page")
+    group.add_argument("-h", "--help", action="help", help="show this help")
 
 
 def _unknown_verb(verb: str, before: Sequence[str]) -> UsageError:
@@ -248,7 +248,7 @@ def _unknown_verb(verb: str, before: Sequence[str]) -> UsageError:
     names = names or get_close_matches(verb, VERBS, 2)
     meant = [f"holdfast {name}" for name in names]
     hint = f"did you mean: {' or '.join(meant)}" if meant else _ALL_COMMANDS
-    return UsageError(f"there is no command {verb!r}", hint=hint)
+    return UsageError(f"unknown command: {verb!r}", hint=hint)
 
 
 def no_verb(tokens: Sequence[str]) -> UsageError:
@@ -260,7 +260,7 @@ def no_verb(tokens: Sequence[str]) -> UsageError:
         return UsageError("-C needs a value: DIR", hint=hint)
     if tokens[-1] == "--session":
         return UsageError("--session needs a value: ID", hint=_ALL_COMMANDS)
-    return UsageError("the command is missing", hint=_ALL_COMMANDS)
+    return UsageError("missing command", hint=_ALL_COMMANDS)
 
 
 def _unknown_global(tokens: Sequence[str]) -> UsageError | None:
@@ -278,13 +278,13 @@ def _unexpected(parser: Parser, extras: Sequence[str]) -> UsageError:
     see, verb = f"see: {parser.prog} --help", parser.prog.removeprefix("holdfast ")
     if parser.one_step and any(text.rpartition("=")[2].lstrip("-").isdigit() for text in extras):
         hint = f"run it again for the next step: {parser.prog}. To pick a moment: holdfast restore"
-        return UsageError(f"{verb} goes one step at a time", hint=hint)
+        return UsageError(f"{verb} takes no number: it goes one step at a time", hint=hint)
     option = next((token for token in extras if token.startswith("-") and token != "-"), None)
     if option is None:
-        return UsageError(f"unexpected argument {extras[0]!r}: {verb} takes none", hint=see)
+        return UsageError(f"unexpected argument {extras[0]!r}: {verb} takes no arguments", hint=see)
     if " " in option:
-        hint = f"what begins with a dash and is no option stands behind --: {parser.prog} -- '-…'"
-        return UsageError(f"{verb} has no option {option!r}", hint=hint)
+        hint = f"put arguments that start with a dash after --: {parser.prog} -- '-…'"
+        return UsageError(f"unknown option for {verb}: {option!r}", hint=hint)
     names = [name for action in parser._actions for name in action.option_strings]
     return _unknown_option(verb, option, names, see)
 
@@ -296,7 +296,7 @@ def _bad_option(parser: Parser, error: argparse.ArgumentError) -> UsageError:
     short = name.rpartition("/")[2]
     if error.message.startswith(_NOT_ALLOWED_WITH):
         first = error.message.removeprefix(_NOT_ALLOWED_WITH).rpartition("/")[2]
-        return UsageError(f"{short} and {first} do not go together", hint=f"choose one; {see}")
+        return UsageError(f"{short} cannot be used with {first}", hint=f"choose one; {see}")
     if "expected one argument" in error.message:
         action = next(a for a in parser._actions if name == "/".join(a.option_strings))
         value = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
@@ -314,4 +314,4 @@ def _unknown_option(who: str, option: str, known: Iterable[str], see: str) -> Us
     near = [name for name in known if len(typed) > 2 and name.startswith(typed)]
     near = near or get_close_matches(typed, known, 1)
     hint = f"did you mean {near[0]}? {see}" if near else see
-    return UsageError(f"{who} has no option {typed}", hint=hint)
+    return UsageError(f"unknown option for {who}: {typed}", hint=hint)

@@ -236,6 +236,4 @@ def _whole(content: Content) -> Iterator[bytes]:
             break
         yield piece
     if left:
-        raise ContentChanged(
-            "a file changed its size while it was compared", hint="run the command again"
-        )
+        raise ContentChanged("a file changed while it was compared", hint="run the command again")

@@ -67,7 +67,7 @@ def full_content_note(difference: Difference, change: Change, content: ContentDi
         holder, path = difference.new, change.path
     if holder is None:
         return note  # the workspace alone has it
-    return f"{NOT_SHOWN}; get it back: holdfast restore {short(holder.id)} {typed(path)}"
+    return f"{NOT_SHOWN}; to restore it: holdfast restore {short(holder.id)} {typed(path)}"
 
 
 def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:
@@ -135,7 +135,7 @@ def notebook_notes(content: ContentDiff) -> list[str]:
     """What changed in a notebook besides its cells."""
     if content.notebook_metadata_changed:
         return ["notebook metadata changed"]
-    return [] if content.cells else ["no cell changed, only the way the file is written"]
+    return [] if content.cells else ["no cell changed, only the formatting of the file"]
 
 
 def cell_words(cell: CellChange) -> str:

@@ -70,8 +70,8 @@ def as_known(error: BaseException) -> HoldfastError:
         kind = HungUp if error.number == signal.SIGHUP else Terminated
         name = signal.Signals(error.number).name
         if truth := _truth(error):
-            return kind(f"ended by {name}; {truth}")
-        return kind(f"ended by {name}", hint=_AFTER_A_SIGNAL)
+            return kind(f"interrupted by {name}; {truth}")
+        return kind(f"interrupted by {name}", hint=_AFTER_A_SIGNAL)
     if isinstance(error, KeyboardInterrupt):
         if truth := _truth(error):
             return Interrupted(f"cancelled; {truth}")
@@ -82,13 +82,15 @@ def as_known(error: BaseException) -> HoldfastError:
         return NoSpace(f"no space left on the disk{_about(error)}", hint="free some disk space")
     if isinstance(error, OSError) and error.errno in _FORBIDDEN:
         return Refused(
-            f"the system does not permit it{_about(error)}: {os.strerror(error.errno)}",
-            hint="check who owns the workspace and the store, and their permissions",
+            f"permission denied{_about(error)}: {os.strerror(error.errno)}",
+            hint="check the owner and permissions of the workspace and the store",
         )
     return Bug(
         f"unexpected {type(error).__name__}: {error}",
-        hint="this is a bug in Holdfast; HOLDFAST_DEBUG=1 shows where it happened. "
-        "Nothing that was saved is lost by it",
+        hint=(
+            "this is a bug in Holdfast. Your checkpoints are safe. For details, set "
+            "HOLDFAST_DEBUG=1"
+        ),
     )
 
 
@@ -111,8 +113,8 @@ def _signal_within(error: BaseException) -> KeyboardInterrupt | None:
 def _lost_answer(error: OutputFailed) -> HoldfastError:
     kind = NoSpace if error.errno in _FULL else Refused
     return kind(
-        f"the output cannot be written: {error.strerror}",
-        hint="only the answer is lost: what the command had done by then is done",
+        f"cannot write the output: {error.strerror}",
+        hint="the command itself finished; only its output is lost",
     )
 
 

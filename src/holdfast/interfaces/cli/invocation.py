@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 PARTIAL = 3
 """The exit status of a command that did not do everything, and says what is missing."""
-_RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
+_RECOVERED = "note: a restore was interrupted; it was repaired first (holdfast log --records)"
 _MOST_WORKSPACES = 10
-_UNPURGED = "note: a purge was interrupted; finish it with: holdfast purge"
+_UNPURGED = "note: a purge was interrupted; to finish it: holdfast purge"
 
 
 class Invocation:
@@ -89,8 +89,8 @@ class Invocation:
             return Path.cwd()
         except OSError:
             raise WorkspaceMissing(
-                "the current directory does not exist any more",
-                hint="change to another one, or name one with -C DIR",
+                "the current directory no longer exists",
+                hint="change to another directory, or use -C DIR",
             ) from None
 
     def warn_of_settings(self, problems: Iterable[SettingProblem]) -> None:
@@ -162,8 +162,8 @@ class Invocation:
         ]
         where = f"your workspaces: {', '.join(recent)}" if recent else "you have no workspace yet"
         return WorkspaceRefused(
-            f"there is no workspace in {self.directory.expanduser().resolve()}",
-            hint=f"change to a project, or name one: holdfast -C DIR {self.verb}; {where}",
+            f"no workspace in {self.directory.expanduser().resolve()}",
+            hint=f"change to a project, or use: holdfast -C DIR {self.verb}; {where}",
         )
 
     def _mention_former_store(self, opened: Workspace) -> None:
@@ -180,7 +180,7 @@ class Invocation:
         if self._passphrase is None:
             if not can_ask(self):
                 return None
-            self._passphrase = ask_passphrase(self, "Passphrase of the store: ")
+            self._passphrase = ask_passphrase(self, "Passphrase: ")
         return self._passphrase
 
     def session(self, opened: Workspace, *, create: bool = False) -> SessionId:
@@ -284,4 +284,4 @@ class Invocation:
             return NotFound(message, hint=f"choose one with --session: {', '.join(known[-10:])}")
         if self.options.session is None:
             message = f"{opened.path} has no checkpoints yet"
-        return NotFound(message, hint='make one: holdfast checkpoint "why"')
+        return NotFound(message, hint='to create one: holdfast checkpoint "why"')

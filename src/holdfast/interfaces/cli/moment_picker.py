@@ -182,7 +182,9 @@ class MomentPicker:
         page = self._page
         lines = self._rows(shown, at, columns) if page is None else self._lines(page, body)
         lines += [ScreenLine("")] * (body - len(lines))
-        heading = "Restore which moment?" + (f"  search: {self._typed}" if self._typed else "")
+        heading = "Which checkpoint do you want to restore?" + (
+            f"  search: {self._typed}" if self._typed else ""
+        )
         help_line = fitting_words(_LIST_HELP if self._page is None else _DIFF_HELP, columns)
         self._screen.draw(
             [
@@ -259,7 +261,7 @@ class MomentPicker:
             found = self._present.changes(one)
             changes = [change for change in found if change.path in affected]
             if not affected:
-                yield ScreenLine("the workspace is as it was at this moment", (DIM,))
+                yield ScreenLine("the workspace matches this checkpoint", (DIM,))
             shown = self._opened.diffs.of(one, None, changes)
             yield from difference_lines(self._terminal, shown)
         except HoldfastError as error:

@@ -48,18 +48,18 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
         relative = _below(os.path.join(os.path.realpath(directory), name), root)
     if relative is None:
         raise UsageError(
-            f"{text!r} lies outside the workspace {workspace}",
-            hint="name paths inside it, relative to the current directory, or from its top: :/src",
+            f"{text!r} is outside the workspace {workspace}",
+            hint="use paths inside it, relative to the current directory, or from its root: :/src",
         )
     if GIT_DIRECTORY in relative.split(b"/"):
         raise UsageError(
-            f"{text!r} is git's own data, which checkpoints do not hold",
-            hint="name working files; use git itself for its data",
+            f"{text!r} is git's own data, which checkpoints do not contain",
+            hint="use git commands for it",
         )
     if relative.split(b"/", 1)[0] == MARKER_DIRECTORY:
         raise UsageError(
-            f"{text!r} is Holdfast's own data, which checkpoints do not hold",
-            hint="name working files; settings are changed with: holdfast config",
+            f"{text!r} is Holdfast's own data, which checkpoints do not contain",
+            hint="to change settings: holdfast config",
         )
     return relative
 
@@ -76,9 +76,9 @@ def not_saved_here(terminal: Terminal, opened: Workspace) -> str | None:
     if not inside or not opened.leaves_out(inside):
         return None
     return (
-        f"nothing in {to_text(inside)} is saved: the rules of {opened.path} leave it out. To "
-        "have it saved, include it (holdfast config get include), or make it a workspace of its "
-        "own: holdfast init"
+        f"nothing in {to_text(inside)} is saved: ignore rules of {opened.path} exclude it. To "
+        "save it, include it (holdfast config get include), or make it a separate workspace: "
+        "holdfast init"
     )
 
 

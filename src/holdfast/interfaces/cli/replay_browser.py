@@ -60,7 +60,7 @@ KEYS = (
     ("g G", "first and last step"),
     ("d", "what this step changed, line by line"),
     ("f", "all files of this state"),
-    ("m", "what had been said by then"),
+    ("m", "the conversation so far"),
     ("↑ ↓", "scroll by a line"),
     ("space b", "scroll by a page"),
     ("esc", "back to the step itself"),
@@ -92,7 +92,7 @@ class Pages:
             for line in islice(PAGES[name](self, max(width, 1)), MOST_LINES):
                 found.append(line._replace(text=line.text[:_LONGEST_LINE]))
             if len(found) == MOST_LINES:
-                found.append(ScreenLine("… and more, which is not shown here", (DIM,)))
+                found.append(ScreenLine("… more, not shown here", (DIM,)))
         except HoldfastError as error:
             found += _trouble(error, width)
         return found
@@ -157,7 +157,7 @@ class Pages:
         step = self._replay.step
         changes = self._replay.changes()
         if not changes:
-            yield ScreenLine("nothing changed with this step", (DIM,))
+            yield ScreenLine("nothing changed in this step", (DIM,))
         shown = self._diffs.of(step.before, step.checkpoint, changes)
         yield from difference_lines(self._terminal, shown)
 
@@ -177,7 +177,7 @@ class Pages:
     def messages(self, width: int) -> Iterator[ScreenLine]:
         messages = self._replay.messages(newest=_MOST_MESSAGES)
         if not messages:
-            yield ScreenLine("nothing that was said is known here", (DIM,))
+            yield ScreenLine("no messages are known for this step", (DIM,))
         elif messages[0].index:
             yield ScreenLine(f"… {count(messages[0].index, 'earlier message')}", (DIM,))
         for message in messages:
@@ -186,7 +186,7 @@ class Pages:
     def _message(self, message: Message, width: int) -> Iterator[ScreenLine]:
         new = message.index >= self._replay.step.first_message
         gone = message.rolled_back_by is not None
-        marks = (", new with this step" if new else "") + (", rolled back" if gone else "")
+        marks = (", new in this step" if new else "") + (", rolled back" if gone else "")
         head = f"{message.index + 1} {message.role.value}{marks}"
         colour = DIM if gone else _ROLE_COLOURS.get(message.role.value, YELLOW)
         yield ScreenLine(head, (colour,))
@@ -199,7 +199,7 @@ class Pages:
         for keys, meaning in KEYS:
             yield ScreenLine(f"  {keys:<8} {meaning}")
         yield ScreenLine("")
-        for line in wrapped("The workspace is only looked at, never changed.", width):
+        for line in wrapped("Replay never changes the workspace.", width):
             yield ScreenLine(line, (DIM,))
 
 
@@ -218,7 +218,7 @@ def _trouble(error: HoldfastError, width: int) -> Iterator[ScreenLine]:
     if error.hint:
         for line in wrapped(visible(error.hint), width):
             yield ScreenLine(line)
-    for line in wrapped("the other steps can still be seen", width):
+    for line in wrapped("the other steps can still be shown", width):
         yield ScreenLine(line, (DIM,))
 
 

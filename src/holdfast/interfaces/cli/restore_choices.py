@@ -47,20 +47,20 @@ if TYPE_CHECKING:
 _ANSWERS = {
     "y": "restore this change",
     "n": "leave it as it is",
-    "a": "restore this change and all later ones of the file",
-    "d": "leave this change and all later ones of the file",
-    "q": "leave this and everything that is left",
+    "a": "restore this change and all later ones in the file",
+    "d": "leave this change and all later ones in the file",
+    "q": "leave this change and all that follow",
     "?": "show this help",
 }
 _WHOLE = {
-    ChangeType.ADDED: "Delete it: it was not there then",
-    ChangeType.REMOVED: "Bring it back: it was deleted",
-    ChangeType.MODIFIED: "Restore the whole of it",
+    ChangeType.ADDED: "Delete it (it did not exist then)",
+    ChangeType.REMOVED: "Restore it (it was deleted)",
+    ChangeType.MODIFIED: "Restore the whole file",
 }
 _MOST_LINES = 40
 _MOST_COUNTED = 10_000
 EXTERNAL = "external"
-_HINT = "look at it with --dry-run, and agree to all of them with --yes"
+_HINT = "preview it with --dry-run; accept all with --yes"
 
 
 @dataclass(slots=True)
@@ -80,8 +80,8 @@ def choose_hunks(
     wanted = [hunk_key(text) for given in invocation.options.hunks for text in given.split(",")]
     if len(request.paths) != 1:
         raise UsageError(
-            "--hunk needs the one file it is about",
-            hint="write: holdfast restore REF PATH --hunk 1",
+            "--hunk needs exactly one file",
+            hint="usage: holdfast restore REF PATH --hunk 1",
         )
     text = invocation.options.context
     context = DEFAULT_CONTEXT if text is None else context_lines(text)
@@ -107,8 +107,8 @@ def choose_patches(
     """The request for what was agreed to; None when that is nothing."""
     if not can_ask(invocation):
         raise UsageError(
-            "--patch asks about each change and needs a terminal",
-            hint="name the hunks instead: holdfast restore REF PATH --hunk 1",
+            "--patch needs a terminal, because it asks about each change",
+            hint="use --hunk instead: holdfast restore REF PATH --hunk 1",
         )
     with invocation.busy("comparing", opened):
         present = opened.restores.look(request.target)
@@ -142,9 +142,9 @@ def _with_directory(change: Change) -> str | None:
     if change.is_directory:
         return None
     if isinstance(change.new, DirectoryEntry):
-        return "Restore it: the directory and everything in it are deleted"
+        return "Restore it (deletes the directory and everything in it)"
     if isinstance(change.old, DirectoryEntry):
-        return "Restore the directory that it was, with everything in it"
+        return "Restore the directory with everything in it"
     return None
 
 
@@ -273,7 +273,7 @@ def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:
     if step.choices and not can_ask(invocation):
         lines = "; ".join(line for _, line in step.choices[:5])
         raise NeedsConfirmation(
-            f"files outside the workspace would be changed, which needs confirmation: {lines}",
+            f"changing files outside the workspace needs confirmation: {lines}",
             hint=_HINT,
         )
     return [key for key, line in step.choices if agrees(invocation, f"{visible(line)}?")]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
 
 _MOST_LOOKED_FOR = 5
-_HINT = "look at it with --dry-run, and go ahead with --yes"
+_HINT = "preview it with --dry-run; go ahead with --yes"
 
 
 def restore_and_report(
@@ -206,14 +206,14 @@ def _show_other_references(
     shown = ", ".join(differing[:_MOST_LOOKED_FOR])
     shown += more if len(differing) > _MOST_LOOKED_FOR else ""
     command = f"holdfast restore {short(request.target.id)} --refs all"
-    terminal.sentence(f"  git: {visible(shown)}; to bring them back: {command}")
+    terminal.sentence(f"  git: {visible(shown)}; to restore them: {command}")
 
 
 def _with_git_command(request: RestoreRequest, warning: str) -> str:
     """`undo` and `redo` have no option about git: the command that has it."""
     if request.kind not in (OperationKind.UNDO, OperationKind.REDO):
         return warning
-    command = f"holdfast restore {short(request.target.id)} --git exact restores git as well"
+    command = f"holdfast restore {short(request.target.id)} --git exact also restores git"
     return warning.replace(TO_RESTORE_GIT, command)
 
 

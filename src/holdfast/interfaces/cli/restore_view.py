@@ -115,8 +115,8 @@ def show_plan(
     show_problems(terminal, "in the way", plan.blocked)
     if abandoned is not None:
         terminal.sentence(
-            f"{round_title(abandoned)} would be abandoned, and stays recoverable: holdfast undo "
-            "directly afterwards, or what holdfast log --rounds names"
+            f"{round_title(abandoned)} would be abandoned. To recover it: holdfast undo right "
+            "afterwards, or holdfast log --rounds"
         )
 
 
@@ -141,7 +141,7 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
         elif outcome.idle:
             if outcome.mode != EXACT:  # nobody asked for it by name
                 continue
-            said = f"already as it was then{_except(outcome)}"
+            said = f"already up to date{_except(outcome)}"
             mark = terminal.tick
         else:
             said = f"restored ({_extent(outcome.mode)}){_except(outcome)}"
@@ -227,7 +227,7 @@ def show_outcome(
     if steps_back > 1:
         back = f"restore {saved}"
     way = f"holdfast {back}{terminal.yes_flag}"
-    words = f"  what was there before is saved as {saved}; back: {way}"
+    words = f"  the previous state was saved as {saved}; to go back: {way}"
     terminal.sentence(terminal.paint(words, DIM))
 
 
@@ -237,7 +237,9 @@ def show_nothing_to_do(
     where = target_words(request.target)
     if outcome.skipped:
         mark = terminal.cross
-        terminal.sentence(f"{mark} Nothing was done: what differs from {where} cannot be restored")
+        terminal.sentence(
+            f"{mark} Nothing was changed: the differences from {where} cannot be restored"
+        )
     else:
         what = "these paths are" if request.paths else "the workspace is"
         what = "this path is" if len(request.paths) == 1 else what

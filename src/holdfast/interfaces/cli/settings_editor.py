@@ -23,7 +23,7 @@ from holdfast.interfaces.cli.standard_input import agrees, can_ask
 
 _HEAD = """\
 # Settings of {workspace}
-# Remove the # in front of a line to set it. Lines that are removed go back to
+# To set a value, remove the # at the start of its line. Settings without a line use
 # the project's file, the user's file or the default.
 """
 
@@ -76,13 +76,13 @@ def _run_editor(invocation: Invocation, file: Path) -> None:
             done = subprocess.run([*shlex.split(editor), str(file)], check=False)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"the editor {editor!r} could not be started: {error}",
-            hint="name another one: EDITOR=nano holdfast config edit",
+            f"cannot start the editor {editor!r}: {error}",
+            hint="use another one: EDITOR=nano holdfast config edit",
         ) from None
     if done.returncode:
         raise UsageError(
-            f"the editor {editor!r} ended with status {done.returncode}: nothing was changed",
-            hint="change one setting without it: holdfast config set KEY VALUE",
+            f"the editor {editor!r} exited with status {done.returncode}; nothing was changed",
+            hint="to change one setting without an editor: holdfast config set KEY VALUE",
         )
 
 
@@ -123,6 +123,6 @@ def _read(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidSetting(
-            f"this is not TOML: {error}",
-            hint='write KEY = VALUE, with texts in double quotes: budget = "10 GB"',
+            f"invalid TOML: {error}",
+            hint='write KEY = VALUE, with text in double quotes: budget = "10 GB"',
         ) from None

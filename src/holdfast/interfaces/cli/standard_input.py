@@ -21,14 +21,14 @@ READ_AT_MOST = 16_000_000
 def text_on_standard_input(what: str) -> str:
     """Without the line end behind it. Bytes that are not UTF-8 are kept as escapes."""
     if sys.stdin is None:
-        raise UsageError(f"there is no standard input to read the {what} from")
+        raise UsageError(f"no standard input to read the {what} from")
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
     text = sys.stdin.read(READ_AT_MOST + 1)
     if len(text) > READ_AT_MOST:
         raise UsageError(
-            f"the {what} on standard input goes on behind {READ_AT_MOST} characters",
-            hint="shorten it; long material belongs into a file of the workspace",
+            f"the {what} on standard input is longer than {READ_AT_MOST} characters",
+            hint="shorten it, or put long text in a file of the workspace",
         )
     return text.removesuffix("\n")
 
@@ -50,7 +50,7 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
     if not can_ask(invocation):
         raise NeedsConfirmation(what, hint=hint)
     if not agrees(invocation, question):
-        raise Refused("not confirmed: nothing was changed")
+        raise Refused("not confirmed; nothing was changed")
 
 
 def agrees(

@@ -124,20 +124,20 @@ def next_words(status: Status, now: datetime, sure: str = "") -> str:
         return f'save this state: holdfast checkpoint "why"{status.chosen}'
     if status.found.last is not None and status.found.last.is_in_wrecked_turn(now):
         files = count(status.found.last.removed_in_turn, "deleted file")
-        return f"bring back {files}: holdfast undo --turn{sure}"
+        return f"restore {files}: holdfast undo --turn{sure}"
     if status.found.last is not None and status.found.last.is_wreck(now):
-        return f"bring back {count(status.found.last.removed, 'deleted file')}: holdfast undo{sure}"
+        return f"restore {count(status.found.last.removed, 'deleted file')}: holdfast undo{sure}"
     if unprotected is not None and unprotected.cure:
         return f"protect {unprotected.agent}: {visible(unprotected.cure)}"
     if any(not one.saved for one in status.problems):
-        return "find out why agents were not protected: holdfast doctor"
+        return "find out why agent events failed: holdfast doctor"
     if status.share >= _NEARLY_FULL:
-        return "make room in the store: holdfast cleanup"
+        return "free space in the store: holdfast cleanup"
     if status.found.changes:
-        return f'holdfast checkpoint "why"{status.chosen} to save, holdfast undo to take back'
+        return f'holdfast checkpoint "why"{status.chosen} to save, holdfast undo to go back'
     if not status.agents:
         return _PROTECT
-    return "see every moment that you can go back to: holdfast log"
+    return "list the checkpoints you can go back to: holdfast log"
 
 
 def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
@@ -154,7 +154,7 @@ def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
         _fact(terminal, "last", *parts)
         return
     if not terminal.for_people:
-        parts.append(Part(f"  take it back: holdfast undo{terminal.yes_flag}"))
+        parts.append(Part(f"  undo it: holdfast undo{terminal.yes_flag}"))
     elif last.is_in_wrecked_turn(now) or not last.is_wreck(now):  # else it is the next step
         parts.append(Part("  (holdfast undo)", (DIM,)))
     _fact(terminal, "last", *parts)
@@ -229,12 +229,12 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
             _fact(terminal, "cut off", Part(said, (YELLOW,), elastic=True))
             left = status.found.restorable.get(one.number, one.paths)
             if one.paths and not left:
-                terminal.line("  none of its files was there before, and none is there now")
+                terminal.line("  all of its files were new, and all are gone now")
                 continue
             paths = "".join(f" {terminal.typed(path)}" for path in left)
             way = f"{short(one.checkpoint)}{paths}{chosen}{terminal.yes_flag}"
-            terminal.line(f"  put it back: holdfast restore {way}")
-        terminal.line(f"  or leave it as it is: holdfast attempt --keep{chosen}")
+            terminal.line(f"  roll it back: holdfast restore {way}")
+        terminal.line(f"  or keep it as it is: holdfast attempt --keep{chosen}")
 
 
 def _show_degraded(terminal: Terminal, status: Status) -> None:
@@ -244,7 +244,7 @@ def _show_degraded(terminal: Terminal, status: Status) -> None:
         _fact(terminal, "without", Part(words, (YELLOW,), elastic=True))
         if one.left_alone_until_ns is not None:
             until = iso_from_ns(one.left_alone_until_ns)
-            terminal.line(f"  {count(one.failures, 'failure')} in a row; left alone until {until}")
+            terminal.line(f"  {count(one.failures, 'failure')} in a row; paused until {until}")
 
 
 def _watch_words(watch: dict[str, Any]) -> list[Part]:
@@ -255,7 +255,7 @@ def _watch_words(watch: dict[str, Any]) -> list[Part]:
     elif watch["off"]:
         said = Part(f"none: {visible(watch['reason'])}", (YELLOW,), elastic=True)
     else:
-        words = f"{watched}; the next save looks at every file: {visible(watch['reason'])}"
+        words = f"{watched}; the next save scans every file: {visible(watch['reason'])}"
         said = Part(words, elastic=True)
     wrong = f"  ({count(watch['differences'], 'time')} wrong)" if watch["differences"] else ""
     return [said, Part(wrong, (RED,))]
@@ -313,13 +313,13 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     known = Part(f"{identifier(terminal, status.found.head)}, {when}: ")
     _fact(terminal, "HEAD", known, Part(title(status.found.head), elastic=True))
     if not status.found.changes and not status.found.files:
-        empty = Part("no files are left in the project", (YELLOW,))
+        empty = Part("no files left in the project", (YELLOW,))
         _fact(terminal, "unsaved", empty, Part("; nothing changed since HEAD"))
         return
     if not status.found.changes:
         unchanged = Part("nothing changed since HEAD", (GREEN,))
         if status.found.last is not None and status.found.last.lost:
-            unchanged = Part("nothing that is saved changed since HEAD", (YELLOW,))
+            unchanged = Part("no saved file changed since HEAD", (YELLOW,))
         _fact(terminal, "unsaved", unchanged, Part(f", {count(status.found.files, 'file')}"))
         return
     files = [
@@ -352,9 +352,7 @@ def _show_problems(
         failed = Part(f"{count(len(problems), 'agent event')} in the last day", (colour,))
         _fact(terminal, short_label, failed, Part(f"; last: {reason}", elastic=True))
         return
-    words = (
-        f"{count(len(problems), 'event')} of agents in the last day, the last one {iso(last.at)}"
-    )
+    words = f"{count(len(problems), 'agent event')} in the last day, the last one {iso(last.at)}"
     _fact(terminal, label, terminal.paint(words, colour))
     terminal.line(f"  {reason}")
     logs = ", ".join(visible(str(log)) for log in problem_log(os.environ).files())

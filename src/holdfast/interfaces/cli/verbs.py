@@ -24,9 +24,9 @@ TOPICS = {
     "references": """\
 How to name a checkpoint
 
-  3f2a9c81d4          an id, or the beginning of one
+  3f2a9c81d4          an id, or its first characters
   before-refactor     a name
-  HEAD                the checkpoint that the workspace is at
+  HEAD                the current checkpoint of the workspace
   HEAD~2              two checkpoints before it
   initial             the first checkpoint of the session
   approved            the last approved one
@@ -34,16 +34,18 @@ How to name a checkpoint
   SESSION:REF         a checkpoint of a session, by the session's id or title
 
   holdfast show REF:PATH      a file as it was
-  holdfast diff A..B          what differs between two checkpoints
+  holdfast diff A..B          the differences between two checkpoints
 
-Every session of the workspace is looked through. --session ID limits a command to one.
+References cover every session of the workspace. --session ID limits a command to one.
+
 Find a checkpoint: holdfast log, holdfast log PATH, holdfast search WORDS
 """,
     "paths": """\
 How to name files
 
-Paths are relative to the current directory. From the top of the workspace: :/src/app.py
-Paths stand behind -- where they could be taken for something else:
+Paths are relative to the current directory. From the workspace root: :/src/app.py
+
+Put paths after -- if they could mean something else:
 
   holdfast diff HEAD -- README.md
   holdfast log -- src
@@ -54,7 +56,7 @@ Exit codes
   0   done
   1   a bug in Holdfast
   2   wrong usage
-  3   done in part; what is missing is listed
+  3   partly done; missing parts are listed
   4   not found
   5   refused: needs --yes, a conflict, or a limit
   6   the store is damaged: holdfast check, then holdfast repair
@@ -76,17 +78,17 @@ Variables
   COLUMNS                     the width to lay out for
 """,
     "lost-keys": """\
-When every key of an encrypted store is lost
+If you lose every key of an encrypted store
 
-First look for another key: the key file may be on another disk or in a backup, and a store
-can have a passphrase as a second key. Name them in HOLDFAST_KEY_FILE or
-HOLDFAST_PASSPHRASE_FILE. Your project's files are not encrypted and not affected.
+First look for another key. The key file may be on another disk or in a backup, and a store can have
+a passphrase as a second key. Name them in HOLDFAST_KEY_FILE or HOLDFAST_PASSPHRASE_FILE. Your
+project's files are not encrypted and not affected.
 
-Without any key, nobody can read the checkpoints in the store. To go on with a new store,
-keep the old one in case a key turns up:
+Without a key, the checkpoints cannot be read. To continue with a new store, keep the old one in
+case you find a key:
 
-  1. find the directory of the store: it is named in the error of every command
-  2. move that directory to another place
+  1. find the store's directory: the error message shows it
+  2. move that directory elsewhere
   3. holdfast init --new-store --encrypt --key-file ~/keys/new.key
 """,
 }
@@ -107,7 +109,7 @@ _GROUPS: dict[str, dict[str, Verb]] = {
             "save the workspace, with a reason", known_as="add commit create snapshot"
         ),
         "status": Verb(
-            "where you are, what is unsaved, what happened last, what to do next",
+            "show unsaved changes, the last change, and what to do next",
             known_as="changes",
         ),
         "log": Verb("list checkpoints, newest first", known_as="history ls"),
@@ -122,7 +124,7 @@ _GROUPS: dict[str, dict[str, Verb]] = {
     },
     "Go back": {
         "undo": Verb(
-            "undo the last thing that happened (an agent's command, your edits, a restore)",
+            "undo the last change (an agent's command, your edits, a restore)",
             known_as="back recover revert rollback",
         ),
         "restore": Verb(
@@ -160,15 +162,15 @@ _GROUPS: dict[str, dict[str, Verb]] = {
         ),
     },
     "Protect an agent": {
-        "install": Verb("let an agent's hooks save before it changes anything"),
-        "uninstall": Verb("remove those hooks"),
+        "install": Verb("save automatically before an agent changes anything"),
+        "uninstall": Verb("remove the hooks of an agent"),
         "hook": Verb("handle an agent event (hooks call this)"),
-        "mcp": Verb("serve checkpoints to agents by the Model Context Protocol"),
-        "watch": Verb("make checkpoints automatically while you work"),
+        "mcp": Verb("run the MCP server for agents"),
+        "watch": Verb("save automatically while you work"),
         "serve": Verb("run the daemon in the foreground", known_as="daemon"),
     },
     "Set up": {
-        "completion": Verb("let the shell complete commands, checkpoints and paths"),
+        "completion": Verb("print a shell completion script"),
     },
     "Try it": {
         "demo": Verb("watch an agent delete a project's code, and Holdfast bring it back"),

@@ -4,7 +4,7 @@ that name shell commands translated into tool calls.
 Errors and warnings name the way out as a person types it. An agent that has tools and no shell
 needs the call with its arguments instead; where no tool does it, a person can run the command.
 
-    see what there is: holdfast log          →  see what there is: checkpoint_list {}
+    list checkpoints: holdfast log          →  list checkpoints: checkpoint_list {}
     skip such paths: --best-effort           →  skip such paths: "best_effort": true
     run: holdfast repair                     →  ask the person to run: holdfast repair
 

@@ -24,25 +24,26 @@ def configure(parser: Parser) -> None:
         '       [--co-author "NAME <MAIL>"]'
     )
     parser.description = """\
-Make one commit, on the branch that is checked out, of everything that a range of checkpoints
-changed. RANGE is A..B (what B has and A had not), A.. (up to HEAD), ..B (everything in B), or B
-alone; without it, from what was accepted or approved last, or from the first checkpoint, to HEAD.
-On a branch without a commit it is everything that HEAD holds.
+Squash a range of checkpoints into one git commit on the current branch.
 
-The message is composed from the reasons of the checkpoints; -m replaces it, --edit opens your
-editor on it, and the setting accept_template arranges it. Author, signature and hooks are those of
-git commit. Only paths that git tracks or would track are committed; the others are listed.
+RANGE is A..B (changes from A to B), A.. (up to HEAD), ..B (everything in B), or B alone. Without
+it, the range starts at the last accepted or approved checkpoint, or at the first one, and ends at
+HEAD. On a branch without commits, everything in HEAD is committed.
 
-Files are not touched. What you have staged stays staged and is not committed; where it clashes with
-the checkpoint, or a merge or rebase is under way, or HEAD is detached, it is refused. The preview
-is shown first, and on a terminal you are asked. To take the commit back: git reset --soft HEAD~1"""
+The message is written from the checkpoint reasons. Use -m to replace it, --edit to edit it, and the
+setting accept_template to change its layout. Author, signature and hooks work as in git commit.
+Only paths that git tracks or would track are committed. Others are listed.
+
+Your files and your staged changes stay as they are. The command refuses if staged changes conflict
+with the checkpoint, if a merge or rebase is in progress, or if HEAD is detached. It shows a preview
+and asks first; use --yes in scripts. To undo the commit: git reset --soft HEAD~1"""
     parser.epilog = """\
 examples:
   $ holdfast accept --dry-run
   $ holdfast accept -m "Add a login page" --co-author "Ada <ada@example.org>"
   $ holdfast accept before-refactor..HEAD --edit"""
-    parser.add_argument("words", nargs="*", metavar="RANGE", help="the checkpoints: A..B")
-    parser.add_argument("-m", "--message", metavar="MESSAGE", help="the message of the commit")
+    parser.add_argument("words", nargs="*", metavar="RANGE", help="the range of checkpoints: A..B")
+    parser.add_argument("-m", "--message", metavar="MESSAGE", help="the commit message")
     parser.add_argument("--edit", action="store_true", help="edit the message first")
     parser.add_argument(
         "--co-author",
@@ -50,12 +51,12 @@ examples:
         action="append",
         default=[],
         metavar="WHO",
-        help="add a Co-authored-by line; may be given several times",
+        help="add a Co-authored-by line; can be repeated",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be committed, and do nothing"
+        "--dry-run", action="store_true", help="show what would be committed, and change nothing"
     )
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def run(invocation: Invocation) -> int:
@@ -97,7 +98,7 @@ def _ask(invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome) ->
     aside = invocation.terminal.aside()
     _show_plan(aside, chosen, outcome)
     aside.warn(*outcome.warnings)
-    require_confirmation(invocation, "a commit", "Commit?", hint="go ahead with --yes")
+    require_confirmation(invocation, "a commit", "Commit?", hint="use --yes to go ahead")
 
 
 def _report(
@@ -118,7 +119,7 @@ def _report(
         terminal.sentence(f"{mark} Committed {files} as {outcome.commit[:10]}: {subject}")
         if not shown:
             _show_left_out(terminal, outcome)
-        terminal.sentence(terminal.paint(f"  take it back: {outcome.undo}", DIM))
+        terminal.sentence(terminal.paint(f"  undo the commit: {outcome.undo}", DIM))
     if not shown:
         terminal.warn(*outcome.warnings)
     if outcome.commit is None:
@@ -140,13 +141,13 @@ def _show_plan(terminal: Terminal, chosen: AcceptRange, outcome: AcceptOutcome) 
         terminal.sentence(f"  {visible(line)}".rstrip())
     _show_left_out(terminal, outcome)
     for obstacle in plan.obstacles:
-        terminal.sentence(f"In the way: {visible(obstacle.reason)}; {visible(obstacle.way_out)}")
+        terminal.sentence(f"Blocked: {visible(obstacle.reason)}; {visible(obstacle.way_out)}")
 
 
 def _show_left_out(terminal: Terminal, outcome: AcceptOutcome) -> None:
     left_out = outcome.plan.left_out
     if left_out:
-        terminal.sentence("not part of it:")
+        terminal.sentence("not included:")
     for path in left_out[:_SHOWN]:
         terminal.sentence(f"  {visible_bytes(path.path)}  {path.reason.value}")
     if len(left_out) > _SHOWN:

@@ -12,21 +12,19 @@ from holdfast.interfaces.cli.standard_input import text_on_standard_input
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast annotate REF TEXT [--edit N] [--author NAME]"
     parser.description = """\
-Write something about a checkpoint: what became of it, who looked at it, why it must stay. REF is
-an id, the beginning of one, a name, HEAD, HEAD~n, initial, approved or a time. With --edit the text
-takes the place of an earlier annotation, whose words are kept; without --author it stays that of
-its author. - reads the text from standard input. A text has at most 100000 bytes. holdfast show REF
-tells what was written."""
+Add a note to a checkpoint. holdfast show REF displays it.
+
+REF is an id or its first characters, a name, HEAD, HEAD~n, initial, approved or a time. --edit N
+replaces note N; earlier versions are kept, and so is the author unless you give --author. TEXT can
+be up to 100000 bytes; - reads it from standard input."""
     parser.epilog = """\
 examples:
   $ holdfast annotate HEAD "all tests pass here"
   $ holdfast annotate before-refactor "keep until the release" --author ada
   $ holdfast annotate HEAD "only the slow tests fail" --edit 1"""
-    parser.add_argument("words", nargs="*", metavar="REF TEXT", help="the checkpoint, and the text")
-    parser.add_argument(
-        "--edit", type=int, metavar="N", help="put the text in place of annotation N"
-    )
-    parser.add_argument("--author", metavar="NAME", help="who says it")
+    parser.add_argument("words", nargs="*", metavar="REF TEXT", help="the checkpoint and the note")
+    parser.add_argument("--edit", type=int, metavar="N", help="replace note N")
+    parser.add_argument("--author", metavar="NAME", help="the author of the note")
 
 
 def run(invocation: Invocation) -> int:
@@ -35,8 +33,8 @@ def run(invocation: Invocation) -> int:
     words = invocation.at_most(2, "a checkpoint", "a text")
     if len(words) < 2:
         raise UsageError(
-            "the checkpoint or the text is missing",
-            hint='for example: holdfast annotate HEAD "all tests pass here"',
+            "missing REF or TEXT",
+            hint='usage: holdfast annotate HEAD "all tests pass here"',
         )
     text = text_on_standard_input("text") if words[1] == "-" else words[1]
     options = invocation.options

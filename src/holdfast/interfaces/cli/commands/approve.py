@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast approve [-m MESSAGE]"
     parser.description = """\
-Say that the work is good. What the workspace holds now is saved if no checkpoint has it yet, that
-checkpoint becomes the approved one, and the next round begins. holdfast reset comes back to here,
-and no retention rule ever drops it.
+Approve the current work and start the next round. Unsaved changes are saved first. Approved
+checkpoints never expire, and holdfast reset returns to the last one.
 
-With nothing changed since the last approval there is nothing to approve: the status is 5."""
+If nothing changed since the last approval, nothing happens and the exit status is 5."""
     parser.epilog = """\
 examples:
   $ holdfast approve -m "login works, tests pass"
   $ holdfast restore approved --dry-run"""
-    parser.add_argument("-m", "--message", metavar="MESSAGE", help="what is good about it")
+    parser.add_argument("-m", "--message", metavar="MESSAGE", help="why you approve it")
 
 
 def run(invocation: Invocation) -> int:
@@ -51,7 +50,7 @@ def run(invocation: Invocation) -> int:
         if unread:
             from holdfast.interfaces.cli.checkpoint_view import list_first_skipped
 
-            invocation.terminal.sentence("some paths could not be read properly:")
+            invocation.terminal.sentence("some paths could not be read completely:")
             list_first_skipped(invocation.terminal, unread)
     return PARTIAL if unread else 0
 
@@ -65,5 +64,5 @@ def _show(invocation: Invocation, outcome: ApproveOutcome) -> None:
     )
     again = invocation.chosen_session + terminal.yes_flag
     begun = round_title(outcome.new_round)
-    back = f"  {begun} begins; back to here at any time: holdfast reset{again}"
+    back = f"  {begun} begins; return here any time: holdfast reset{again}"
     terminal.sentence(terminal.paint(back, DIM))

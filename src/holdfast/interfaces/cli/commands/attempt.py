@@ -22,25 +22,30 @@ _STANDARD_ERROR = 2
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast attempt REASON -- COMMAND ...\n       holdfast attempt --keep"
     parser.description = """\
-Save the workspace, run a command, and look at its exit status: with 0 its work is kept, with any
-other the workspace is taken back to what it was, and the failed attempt is recorded with its
-reason. The exit status of the command becomes that of holdfast attempt; a command that a signal
-ended gives 128 and the number of the signal, one that does not exist 127, one that cannot be run
-126: then nothing is saved either. Taking back is a restore like any other: undo brings the failed
-state back.
+Save the workspace and run a command. If the command succeeds, its changes are kept. If it fails,
+the workspace is rolled back and the failed attempt is recorded with its reason. holdfast undo
+brings the failed state back.
 
---keep settles edits and attempts whose process was cut off (holdfast status names them): the
-workspace stays as it is."""
+The exit status is that of the command: 128 plus the signal number if a signal ended it, 127 if it
+does not exist, 126 if it cannot be run. In the last two cases nothing is saved.
+
+--keep closes interrupted edits and attempts and leaves the workspace as it is. holdfast status
+lists them."""
     parser.epilog = """\
 examples:
   $ holdfast attempt "try the new resolver" -- ./migrate.sh && echo kept
   $ holdfast attempt "upgrade everything" -- sh -c "npm update && npm test"
   $ holdfast attempt --keep"""
     parser.add_argument(
-        "words", nargs="*", metavar="REASON COMMAND", help="why; behind --, what to run"
+        "words",
+        nargs="*",
+        metavar="REASON COMMAND",
+        help="the reason; after --, the command to run",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="settle what was cut off: it stays as it is"
+        "--keep",
+        action="store_true",
+        help="close interrupted attempts, and keep the workspace as it is",
     )
 
 
@@ -69,7 +74,7 @@ def run(invocation: Invocation) -> int:
             opened.edits.keep_attempt(number)
         else:
             with invocation.busy("restoring", opened):
-                why = f"{invocation.literal[0]} ended with {status}"
+                why = f"{invocation.literal[0]} exited with {status}"
                 opened.edits.put_back_attempt(number, why)
         _tell(invocation, opened, attempt, status)
     return status
@@ -79,8 +84,8 @@ def _reason(invocation: Invocation) -> str:
     words, command = invocation.words, invocation.literal
     if len(words) != 1 or not command:
         raise UsageError(
-            "the reason or the command is missing" if len(words) < 2 else "one reason is enough",
-            hint='for example: holdfast attempt "try the new resolver" -- ./migrate.sh',
+            "missing REASON or COMMAND" if len(words) < 2 else "one reason is enough",
+            hint='usage: holdfast attempt "try the new resolver" -- ./migrate.sh',
         )
     return words[0]
 
@@ -103,14 +108,15 @@ def _not_run(
     command: str, error: OSError | None, attempt: Activity | None = None
 ) -> CommandNotFound | CommandNotRunnable:
     """With the statuses that `env` and shells give, which are none of holdfast's own."""
-    hint = "nothing was changed, and nothing was saved"
+    hint = "nothing was changed or saved"
     if attempt is not None:
         hint = (
-            f"nothing was changed; the checkpoint made before it stays: {short(attempt.checkpoint)}"
+            f"nothing was changed; checkpoint {short(attempt.checkpoint)} was saved before the "
+            "command"
         )
     if error is None:
-        return CommandNotFound(f"there is no command {command!r}", hint=hint)
-    return CommandNotRunnable(f"{command} cannot be run: {error.strerror}", hint=hint)
+        return CommandNotFound(f"command not found: {command!r}", hint=hint)
+    return CommandNotRunnable(f"cannot run {command}: {error.strerror}", hint=hint)
 
 
 def _run_command(invocation: Invocation) -> int:
@@ -140,7 +146,7 @@ def _keep(invocation: Invocation) -> int:
     for one in kept:
         invocation.terminal.line(f"kept {one.kind.value} {one.number}: {visible(one.reason)}")
     if not kept:
-        invocation.terminal.line("nothing was cut off")
+        invocation.terminal.line("no interrupted edits or attempts")
     return 0
 
 
@@ -152,9 +158,9 @@ def _tell(invocation: Invocation, opened: Workspace, attempt: Activity, status: 
         return
     aside = invocation.terminal.aside()
     if status == 0:
-        mark, said = aside.tick, f"kept; before it: {short(attempt.checkpoint)}"
+        mark, said = aside.tick, f"kept; the state before it: {short(attempt.checkpoint)}"
     else:
         mark = aside.paint("↩", YELLOW)
         undo = f"holdfast undo{invocation.chosen_session}{aside.yes_flag}"
-        said = f"taken back: the command ended with {status} (the failed state: {undo})"
+        said = f"rolled back: the command exited with {status} (the failed state: {undo})"
     aside.line(f"{mark} {said}")

@@ -22,15 +22,16 @@ _MOST_LINES = 20
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast check [--data]"
     parser.description = """\
-Verify that the store is sound: that its databases and packs are whole and that everything a
-checkpoint names is there. With --data every stored byte is read and compared with its name, which
-takes as long as reading the store does. Nothing is changed. Problems are listed with the invariant
-that is broken, and the exit status is then 6."""
+Verify the store: its databases and packs, and everything that checkpoints refer to. With --data,
+read every stored byte and compare it with its hash; this takes as long as reading the whole store.
+Nothing is changed.
+
+Each problem is listed with the invariant it breaks, and the exit status is then 6."""
     parser.epilog = """\
 example:
   $ holdfast check --data
   The store is sound: 0 problems, 412 ms"""
-    parser.add_argument("--data", action="store_true", help="read and compare every byte as well")
+    parser.add_argument("--data", action="store_true", help="also read and verify every byte")
 
 
 def run(invocation: Invocation) -> int:
@@ -45,11 +46,11 @@ def run(invocation: Invocation) -> int:
     took = duration(invocation.elapsed_ms)
     if problems:
         words = count(len(problems), "problem")
-        mend = "; what can be mended: holdfast repair"
+        mend = "; to repair it: holdfast repair"
         terminal.line(f"{terminal.cross} The store is damaged: {words}, {took}{mend}")
         return _DAMAGED
     what = "The store is sound" if invocation.options.data else "The store's structure is sound"
-    unread = "" if invocation.options.data else "; content was not read (--data)"
+    unread = "" if invocation.options.data else "; content was not verified (--data)"
     terminal.line(f"{terminal.tick} {what}: 0 problems, {took}{unread}")
     return 0
 

@@ -39,8 +39,10 @@ examples:
   $ holdfast cleanup --yes
   $ holdfast cleanup --stores
   $ holdfast config set retention.tool '{age = "3 days", most = 100}'"""
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be deleted, and change nothing"
+    )
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
     parser.add_argument(
         "--stores", action="store_true", help="delete stores whose workspace is gone"
     )
@@ -147,7 +149,7 @@ def _clean_stores(invocation: Invocation) -> int:
         }
         invocation.emit(view)
     elif not found:
-        terminal.sentence("Every store has its workspace")
+        terminal.sentence("No store to delete: every store has its workspace")
     elif invocation.options.dry_run:
         terminal.sentence(f"Would delete {stores}; {size(total)} would be free")
     else:
@@ -184,13 +186,15 @@ def _answer(
     dropped = count(sum(not decision.keep for decision in decisions), "checkpoint")
     kept = sum(decision.keep for decision in decisions)
     if unneeded_bytes is not None:
-        words = f"Would drop {dropped} and keep {kept}; {size(unneeded_bytes)} would not be needed"
+        words = f"Would delete {dropped} and keep {kept}; {size(unneeded_bytes)} would become free"
     else:
-        words = f"Dropped {dropped}, kept {kept}; {size(freed_bytes)} freed"
+        words = f"Deleted {dropped}, kept {kept}; {size(freed_bytes)} freed"
     invocation.terminal.sentence(words)
     show_saved_first(invocation.terminal, saved_first)
     for name in debris:
-        invocation.terminal.sentence(f"Removed what a killed process left: {visible(name)}")
+        invocation.terminal.sentence(
+            f"Removed a leftover of an interrupted process: {visible(name)}"
+        )
     invocation.terminal.warn(*warnings)
     return PARTIAL if warnings else 0
 

@@ -25,10 +25,10 @@ _LONGEST = 60
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast completion bash | zsh | fish"
     parser.description = """\
-Print a script that makes the shell complete commands, options, checkpoints with their names and
-ids, sessions, settings and paths, also of files that are gone from the disk. It is made from the
-commands of this version: print it anew after an upgrade, or let the shell do so when it starts, as
-below."""
+Print a completion script for your shell. It completes commands, options, checkpoints, sessions,
+settings and paths, including deleted files.
+
+Load it when the shell starts, as in the examples, so that it matches the installed version."""
     parser.epilog = """\
 examples:
   $ echo 'eval "$(holdfast completion bash)"' >> ~/.bashrc
@@ -45,10 +45,10 @@ def run(invocation: Invocation) -> int:
         return _list_candidates(invocation, Kind(words[0]), words[1:])
     invocation.at_most(1, "one shell")
     if not words:
-        raise UsageError("the shell is missing", hint="use: holdfast completion bash, zsh or fish")
+        raise UsageError("missing shell", hint="usage: holdfast completion bash, zsh or fish")
     if words[0] not in SHELLS:
         raise UsageError(
-            f"there is no completion for {words[0]!r}", hint=f"there is for: {', '.join(SHELLS)}"
+            f"no completion for {words[0]!r}", hint=f"supported shells: {', '.join(SHELLS)}"
         )
     if invocation.json:
         from holdfast.api.views.setup import CompletionScriptView

@@ -27,7 +27,7 @@ ACTIONS = {
     "list": "show every setting",
     "get": "show one setting",
     "set": "change a setting",
-    "unset": "remove the value of the store",
+    "unset": "remove a value from the store",
     "edit": "open the settings in your editor",
     "trust": "apply the project's file as it is now",
 }
@@ -37,18 +37,21 @@ _WORDS = {"get": " KEY", "set": " KEY VALUE", "unset": " KEY", "edit": " [--user
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast config [list | get KEY | set KEY VALUE | unset KEY | edit | trust]"
     parser.description = """\
-Read and change the settings of a workspace. VALUE needs no quotes: write 10GB, 17:30 or .env *.db.
-TOML works too, such as [".env", "*.db"]. set writes into the workspace's store. That value wins
-over the project's file .holdfast/config.toml, which wins over the user's file
-~/.config/holdfast/config.toml (under XDG_CONFIG_HOME, if that is set). A variable such as
-HOLDFAST_AUTO_INTERVAL=30 wins over all of them. unset removes the store's value.
+Show and change settings. Values need no quotes: write 10GB, 17:30 or .env *.db. TOML works too,
+such as [".env", "*.db"].
 
-list shows each setting with its value, its origin and its meaning. edit opens the store's settings
-in your editor (VISUAL or EDITOR); --user and --project open those files.
+list shows each setting with its value, origin and meaning. set writes to the workspace's store, and
+unset removes that value. edit opens the store's settings in your editor (VISUAL or EDITOR); --user
+and --project open those files.
 
-A project's file can come with a clone. Its settings that can weaken protection apply only after
-trust, and again only after trust when the file has changed. Without it, just include and
-accept_template are taken from the file."""
+Order of precedence, highest first:
+  1. environment variables, such as HOLDFAST_AUTO_INTERVAL=30
+  2. the store (config set)
+  3. the project's file .holdfast/config.toml
+  4. the user's file ~/.config/holdfast/config.toml (or under XDG_CONFIG_HOME)
+
+A project's file can come with a clone. Until you run trust, only its include and accept_template
+apply, because the other settings can weaken protection. If the file changes, run trust again."""
     parser.epilog = """\
 examples:
   $ holdfast config list
@@ -68,15 +71,15 @@ def run(invocation: Invocation) -> int:
     action, *words = invocation.all_words or ["list"]
     if action not in ACTIONS:
         raise UsageError(
-            f"config does not know {action!r}",
+            f"unknown action: config {action!r}",
             hint="use: " + ", ".join(f"config {name}{_WORDS.get(name, '')}" for name in ACTIONS),
         )
     _require_words(action, words)
     options = invocation.options
     if (options.user or options.project) and action != "edit":
         raise UsageError(
-            "--user and --project say which file to edit",
-            hint="use: holdfast config edit --user",
+            "--user and --project only work with edit",
+            hint="usage: holdfast config edit --user",
         )
     if action == "list":
         return _print_all(invocation)
@@ -100,7 +103,7 @@ def _require_words(action: str, words: list[str]) -> None:
         return
     missing = form.split()[len(words) :]
     wrong = f"{' and '.join(missing)} missing" if missing else f"unexpected {words[least]!r}"
-    raise UsageError(f"config {action}: {wrong}", hint=f"use: holdfast config {action}{form}")
+    raise UsageError(f"config {action}: {wrong}", hint=f"usage: holdfast config {action}{form}")
 
 
 def _edit(invocation: Invocation) -> int:
@@ -109,7 +112,7 @@ def _edit(invocation: Invocation) -> int:
 
     options = invocation.options
     if options.user and options.project:
-        raise UsageError("--user and --project are two files", hint="choose one")
+        raise UsageError("--user cannot be used with --project", hint="choose one")
     if options.user or options.project:
         file = _files(invocation)[1 if options.user else 0][1]
         edit_file(invocation, file)
@@ -155,13 +158,14 @@ def _change(invocation: Invocation, key: str, value: Any) -> str | None:
         used_bytes = opened.upkeep.size_bytes()
         origin = opened.settings.origins.get(key, "")
     if origin.startswith("HOLDFAST_"):
-        return f"{origin} is set in the environment and wins over this value"
+        return f"{origin} is set in the environment and overrides this value"
     if key != "budget" or value is None or used_bytes <= parse_size(value):
         return None
     return (
-        f"the store already takes {size(used_bytes)}, more than this budget. The next checkpoint "
-        "first removes expired checkpoints (see: holdfast cleanup --dry-run), then old automatic "
-        "ones, and leaves out large files if that is not enough. Nothing is removed now"
+        f"the store already uses {size(used_bytes)}, more than this budget. The next "
+        "checkpoint removes expired checkpoints (see: holdfast cleanup --dry-run), then old "
+        "automatic ones. If that is not enough, it leaves out large files. Nothing is removed "
+        "now"
     )
 
 

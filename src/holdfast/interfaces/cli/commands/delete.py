@@ -20,22 +20,21 @@ if TYPE_CHECKING:
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast delete REF [--yes]"
     parser.description = """\
-Drop one checkpoint from the history. The workspace is not touched, and no other
-checkpoint is: content that others share stays. This cannot be undone, so it needs a yes: on a
-terminal it is asked for, elsewhere give --yes."""
+Delete one checkpoint. The workspace and all other checkpoints stay as they are. This cannot be
+undone, so it asks first; use --yes in scripts."""
     parser.epilog = """\
 example:
   $ holdfast delete failed-attempt --yes"""
     parser.add_argument("words", nargs="*", metavar="REF", help="the checkpoint")
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _require_no_hidden_record(found: Checkpoint, typed: str) -> None:
     """The record of a restore goes only when its own id was given."""
     if found.kind.is_record and not found.id.startswith(typed.strip().lower()):
         raise Refused(
-            f"{typed} is the record of a restore, which holds the only copy of that state",
-            hint=f"to delete it anyway, give its id: holdfast delete {short(found.id)}",
+            f"{typed} is a restore record and holds the only copy of that state",
+            hint=f"to delete it anyway, use its id: holdfast delete {short(found.id)}",
         )
 
 
@@ -44,7 +43,7 @@ def run(invocation: Invocation) -> int:
 
     words = invocation.at_most(1, "one checkpoint")
     if not words:
-        raise UsageError("the checkpoint is missing", hint="see what there is: holdfast log")
+        raise UsageError("missing REF", hint="list checkpoints: holdfast log")
     terminal = invocation.terminal
     with invocation.open() as opened:
         found = invocation.resolve(opened, words[0])
@@ -57,7 +56,7 @@ def run(invocation: Invocation) -> int:
             invocation,
             f"deleting {target_words(found)} cannot be undone and needs confirmation",
             "Delete this checkpoint for good?",
-            hint="go ahead with --yes",
+            hint="use --yes to go ahead",
         )
         with invocation.busy("deleting"):
             outcome = opened.history.delete(found)
@@ -69,7 +68,7 @@ def run(invocation: Invocation) -> int:
     terminal.sentence(f"{terminal.tick} Deleted {identifier(terminal, found)}: {title(found)}")
     freed = f"{size(outcome.freed_bytes)} freed"
     if outcome.waiting:
-        freed = "what little space it took is given back by the next: holdfast cleanup"
+        freed = "the next holdfast cleanup frees its space"
     elif not outcome.freed_bytes:
         freed += "; other checkpoints share its content"
     terminal.sentence(terminal.paint(f"  {freed}", DIM))

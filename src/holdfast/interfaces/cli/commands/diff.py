@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ANSWERS = True
 _HOW_PATHS_ARE_GIVEN = (
-    "paths are relative to the current directory; from the workspace's top: :/PATH"
+    "paths are relative to the current directory; from the workspace root: :/PATH"
 )
 _BAR = 30
 _SHORTEST_BAR = 10
@@ -38,14 +38,15 @@ def configure(parser: Parser) -> None:
         "                     [-U N]"
     )
     parser.description = """\
-Show what differs: without arguments between HEAD and the workspace, with one between that
-checkpoint and the workspace, with two, or with A..B, between those checkpoints. A and B are ids,
-names, HEAD~n and so on, as for restore. PATHs limit it to files and directories; a word that is
-a checkpoint and a path means the checkpoint, and behind -- the path.
+Show what changed. Without arguments, compare HEAD with the workspace; with A, compare A with the
+workspace; with A B or A..B, compare two checkpoints. A and B are ids, names, HEAD~n and so on, as
+for restore.
 
-Checkpoints of two sessions are compared with both reasons. Renames are found by content. Modes,
-links and binary files are named, notebooks compared by cell.
---patch writes exact bytes that git apply takes, notebooks as text."""
+PATHs limit the output to files and directories. A word that is both a checkpoint and a path means
+the checkpoint; put paths after --.
+
+If A and B are from different sessions, both reasons are shown. Renames are detected by content, and
+notebooks are compared by cell. --patch writes a patch for git apply, with notebooks as text."""
     parser.epilog = """\
 examples:
   $ holdfast diff
@@ -57,9 +58,9 @@ examples:
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
-        "--stat", action="store_true", help="changed lines a path, as numbers and bars"
+        "--stat", action="store_true", help="the number of changed lines for each path, with bars"
     )
-    how.add_argument("--name-only", action="store_true", help="only the paths, one a line")
+    how.add_argument("--name-only", action="store_true", help="only the paths, one per line")
     how.add_argument(
         "-p",
         "--patch",
@@ -70,10 +71,14 @@ examples:
         "-y",
         "--side-by-side",
         action="store_true",
-        help="old and new next to each other, in colour",
+        help="old and new side by side, in colour",
     )
     parser.add_argument(
-        "-U", dest="context", metavar="N", help="lines around a change (default 3)", default="3"
+        "-U",
+        dest="context",
+        metavar="N",
+        help="context lines around each change (default 3)",
+        default="3",
     )
 
 
@@ -113,8 +118,8 @@ def _sides(
         words = words[1:]
     if words and invocation.options.dashes:
         raise UsageError(
-            f"unexpected argument {words[0]!r}: diff takes two checkpoints",
-            hint="put every path behind --, as in: holdfast diff HEAD -- src",
+            f"unexpected argument {words[0]!r}: diff takes at most two checkpoints",
+            hint="put paths after --: holdfast diff HEAD -- src",
         )
     for word in words:
         _require_path(invocation, opened, word, found)
@@ -158,7 +163,7 @@ def _checkpoint(
         and os.path.lexists(invocation.directory / word)
     ):
         invocation.terminal.note(
-            f"note: {word} is a checkpoint and a path; the path: holdfast diff -- {word}"
+            f"note: {word} is both a checkpoint and a path; for the path: holdfast diff -- {word}"
         )
     return one
 

@@ -27,12 +27,12 @@ AGENT_WARNING = False
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast doctor"
     parser.description = """\
-Look at everything around the store that can go wrong: whether it opens, permissions and owner, free
-disk, the budget, file systems, inotify limits, SQLite, who holds the lock, what interrupted
-operations left behind, whether workspace and store belong together, git, the clock, and the hooks
-and the server in the settings of agents. Each finding comes with its cure. Nothing is changed. The
-exit status is 0 when all is well, and 3 when something was found. What is inside the store is
-verified by holdfast check."""
+Check the setup: the store, permissions, disk space and budget, file systems, inotify limits,
+SQLite, locks, leftovers of interrupted operations, git, the clock, and the hooks and MCP servers of
+your agents. Each problem comes with a fix. Nothing is changed.
+
+The exit status is 0 if everything is fine, and 3 if there are problems. To verify the content of
+the store, use holdfast check."""
     parser.epilog = """\
 example:
   $ holdfast doctor"""
@@ -132,7 +132,7 @@ def run(invocation: Invocation) -> int:
         if symptom.cure is not None and symptom.gravity is not Gravity.FINE:
             terminal.sentence(terminal.paint(f"    {visible(symptom.cure)}", DIM))
     if found:
-        terminal.sentence(f"{count(len(found), 'finding')}; the line below it says what to do")
+        terminal.sentence(f"{count(len(found), 'problem')}; the line below each one shows the fix")
         return PARTIAL
-    terminal.sentence("All is well around the store")
+    terminal.sentence("No problems found")
     return 0

@@ -26,18 +26,17 @@ def configure(parser: Parser) -> None:
         "       holdfast export --git-bundle FILE [--all] [--force]"
     )
     parser.description = """\
-Write the current session, or the one that --session names, into one file: every checkpoint with
-its reason, name, tags, parents and files. With REFs only those checkpoints, with --all every
-session of the workspace. holdfast import takes the file into another store.
+Write the current session, or the one given by --session, to one file: every checkpoint with its
+reason, name, tags, parents and files. With REFs, only those checkpoints; with --all, every session
+of the workspace. holdfast import reads the file into another store.
 
-The file is written beside its name and appears when it is whole; it is private to you. An existing
-file is replaced only with --force. FILE - writes to standard output.
+Only you can read the file. It is not encrypted and contains everything in the checkpoints,
+including secrets. An incomplete export never replaces a file, and an existing file is only replaced
+with --force. FILE - writes to standard output.
 
-With --git-bundle the file is one that git clone takes: a branch with a commit for each checkpoint,
-and tags for what is approved and for each round. It is for looking at; import does not take it, and
-paths that only the setting include protects are not in it.
-
-The file is not encrypted: it holds what the workspace held, secrets included."""
+With --git-bundle, write a bundle for git clone: one branch with a commit for each checkpoint, and
+tags for approved checkpoints and rounds. holdfast import cannot read it. Paths that are captured
+only because of the setting include are not in it."""
     parser.epilog = """\
 examples:
   $ holdfast export work.holdfast
@@ -45,7 +44,7 @@ examples:
   $ holdfast export --git-bundle work.bundle && git clone work.bundle
   $ holdfast export - --all | ssh elsewhere 'cat > work.holdfast'"""
     parser.add_argument(
-        "words", nargs="*", metavar="FILE REF", help="the file, and the checkpoints if not all"
+        "words", nargs="*", metavar="FILE REF", help="the file, and the checkpoints (default: all)"
     )
     parser.add_argument("--all", action="store_true", help="every session of the workspace")
     parser.add_argument("--git-bundle", action="store_true", help="write a bundle for git clone")
@@ -54,11 +53,11 @@ examples:
 def run(invocation: Invocation) -> int:
     words = invocation.all_words
     if not words:
-        raise UsageError("the file is missing", hint="see: holdfast export --help")
+        raise UsageError("missing FILE", hint="usage: holdfast export FILE")
     if words[0] == _STANDARD_OUTPUT and invocation.json:
         raise UsageError(
-            "the bundle and the JSON would both go to standard output",
-            hint="name a file, or leave --json out",
+            "--json and FILE - would both write to standard output",
+            hint="use a file name, or leave out --json",
         )
     if invocation.options.git_bundle:
         return _git_bundle(invocation, words)
@@ -84,16 +83,16 @@ def _unsealed(opened: Workspace) -> list[str]:
     """Who encrypts a store would not expect what comes out of it to lie there in the open."""
     if not opened.is_encrypted:
         return []
-    return [
-        "the store is encrypted, and this file is not: whoever has it can read everything in it"
-    ]
+    return ["the store is encrypted, but this file is not: anyone who has it can read it"]
 
 
 def _git_bundle(invocation: Invocation, words: list[str]) -> int:
     if len(words) > 1:
-        raise UsageError("a git bundle holds whole sessions", hint="leave the checkpoints out")
+        raise UsageError(
+            "a git bundle always contains whole sessions", hint="leave out the checkpoints"
+        )
     if words[0] == _STANDARD_OUTPUT:
-        raise UsageError("a git bundle needs a file", hint="name one")
+        raise UsageError("missing FILE for the git bundle", hint="name one")
     path = _target(invocation, words[0])
     with invocation.open() as opened:
         _require_outside(invocation, opened, path)
@@ -123,7 +122,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
 def _selection(invocation: Invocation, opened: Workspace, references: list[str]) -> Selection:
     if invocation.options.all:
         if references:
-            raise UsageError("--all takes no checkpoints", hint="leave one of the two out")
+            raise UsageError("--all cannot be used with checkpoints", hint="leave out one of them")
         return opened.bundles.select_all()
     if not references:
         return opened.bundles.select_session(invocation.session(opened))
@@ -142,9 +141,8 @@ def _require_outside(invocation: Invocation, opened: Workspace, path: Path) -> N
     if invocation.options.force or not path.resolve().is_relative_to(opened.path.resolve()):
         return
     raise Refused(
-        f"{path} is inside the workspace, so every further checkpoint would save the export too",
-        hint=f"write it elsewhere: holdfast export {quote(f'../{path.name}')}; "
-        "or insist with --force",
+        f"{path} is inside the workspace, so later checkpoints would include the export",
+        hint=f"write it elsewhere: holdfast export {quote(f'../{path.name}')}; or use --force",
     )
 
 

@@ -12,18 +12,18 @@ AGENT_WARNING = False
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast hook AGENT [EVENT] < EVENT.json"
     parser.description = f"""\
-Read one event of an agent as JSON from standard input, save the workspace if the agent is about to
-change it, and print the answer that the agent expects. EVENT names the event where the JSON does
-not. Agents call this; holdfast install sets it up. AGENT is one of:
+Handle one agent event. Agents call this; holdfast install sets it up. It reads the event as JSON
+from standard input, saves the workspace if the agent is about to change it, and prints the answer
+that the agent expects. EVENT is the event name, if the JSON does not contain it. AGENT is one of:
 {", ".join(AGENTS)}.
 
-It returns when the checkpoint is durable. Events after a change are answered at once. The exit
-status is always 0 and the answer never stops the agent, whatever happens: what could not be saved
-is written to hooks.log beside the stores, and holdfast status tells it."""
+The command returns when the checkpoint is safely on disk. Events after a change are answered
+immediately. It never blocks the agent: the exit status is always 0. Failures are logged to
+hooks.log next to the stores, and holdfast status shows them."""
     parser.epilog = """\
 example:
   $ holdfast hook claude-code < event.json"""
-    parser.add_argument("words", nargs="*", metavar="AGENT", help="who sends the event")
+    parser.add_argument("words", nargs="*", metavar="AGENT", help="the agent that sends the event")
 
 
 def run(invocation: Invocation) -> int:

@@ -20,26 +20,23 @@ if TYPE_CHECKING:
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast import FILE [--as-session NAME] [--foreign] [--dry-run]"
     parser.description = """\
-Take in what holdfast export wrote. Everything in the file is verified first: every byte, every
-path, every size. A file that is damaged, cut short or made to do harm is refused whole, with
-status 5, and nothing is changed. Checkpoints keep their ids; those that are here already are left
-alone, so that importing twice changes nothing.
+Import a file that holdfast export wrote. The whole file is verified first. If it is damaged,
+incomplete or malicious, nothing is imported and the exit status is 5. Checkpoints keep their ids,
+and existing ones are skipped, so importing twice is safe.
 
-A file from another workspace is refused unless you say --foreign. The files of the workspace are
-not touched: restore a checkpoint to have them."""
+Use --foreign to import a file from another workspace. Your files are not touched; restore an
+imported checkpoint to get its files."""
     parser.epilog = """\
 examples:
   $ holdfast import work.holdfast --dry-run
   $ holdfast import work.holdfast --foreign --as-session from-laptop"""
     parser.add_argument("words", nargs="*", metavar="FILE", help="the bundle")
+    parser.add_argument("--as-session", metavar="NAME", help="import the session under this name")
     parser.add_argument(
-        "--as-session", metavar="NAME", help="take its one session in under this name"
+        "--foreign", action="store_true", help="accept an export from another workspace"
     )
     parser.add_argument(
-        "--foreign", action="store_true", help="accept a bundle of another workspace"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="verify it and say what would be added"
+        "--dry-run", action="store_true", help="verify the file, and show what would be imported"
     )
 
 
@@ -48,7 +45,7 @@ def run(invocation: Invocation) -> int:
 
     words = invocation.at_most(1, "one file")
     if not words or not words[0] or "\0" in words[0]:
-        raise UsageError("the file is missing", hint="see: holdfast import --help")
+        raise UsageError("missing FILE", hint="usage: holdfast import FILE")
     options = invocation.options
     request = ImportRequest(
         invocation.directory / Path(words[0]).expanduser(),
@@ -84,12 +81,12 @@ def _report(invocation: Invocation, outcome: ImportOutcome) -> None:
     tick = terminal.tick
     here = count(outcome.already_there, "checkpoint")
     if not outcome.added:
-        terminal.line(f"{tick} Nothing to import: all {here} are here already")
+        terminal.line(f"{tick} Nothing to import: all {here} already exist")
         return
     what = count(len(outcome.added), "checkpoint")
     names = ", ".join(map(visible, outcome.sessions))
     verb = "Would import" if dry_run else "Imported"
-    more = f", {here} here already" if outcome.already_there else ""
+    more = f", {here} already existed" if outcome.already_there else ""
     stored = "" if dry_run else f", {size(outcome.stored_bytes)} stored"
     terminal.line(
         f"{tick} {verb} {what} of {names}{more}{stored}, {duration(invocation.elapsed_ms)}"

@@ -18,7 +18,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
 
 _IF_LOST = """\
-  It is encrypted. Whoever loses every key of it loses what is in it: nobody can bring it back.
+  The store is encrypted. If you lose every key, the data cannot be recovered.
   Keep a copy of the key elsewhere, or add a second one: holdfast key add"""
 
 
@@ -28,23 +28,20 @@ def configure(parser: Parser) -> None:
         "       holdfast init --encrypt [--key-file PATH | --passphrase-file PATH]"
     )
     parser.description = """\
-Make the store of a workspace and the marker that ties the two together. The store lies outside
-the workspace, under HOLDFAST_HOME or the user's data directory, where no clean-up of the workspace
-can reach it. The marker is the directory .holdfast in the workspace; it ignores itself for git.
+Create the store for a workspace. You rarely need this: the first checkpoint creates the store too.
+The store is outside the workspace, in HOLDFAST_HOME or your data directory, so deleting the
+workspace does not delete it. A directory .holdfast in the workspace, which git ignores, links the
+two. Running init again changes nothing.
 
-Running it again changes nothing. It is never needed: the first checkpoint makes the store too.
+If the store is missing, commands refuse to work, because it may be on an unmounted disk or in
+another HOLDFAST_HOME. --new-store creates a new, empty store. Hooks do this automatically, and so
+does the first checkpoint in a clone. If the old store comes back, --former-store uses it again.
 
-A workspace whose store is not there any more is refused by every command, because its checkpoints
-may only be out of reach: a disk that is not mounted, another HOLDFAST_HOME. With --new-store it
-gets a new, empty store; where there is one, nothing is changed. Hooks make a new store, because
-they have nobody to ask; a marker that came with a clone gets one from any checkpoint. When the
-store is back, --former-store uses it again.
-
-With --encrypt everything in the store is encrypted. Its key is a file, or a passphrase that is
-asked for. Later commands find a key file through HOLDFAST_KEY_FILE or the setting key_file of the
-user's own file, a passphrase through HOLDFAST_PASSPHRASE_FILE or by asking. Without its key the
-store is lost. A store that exists is not encrypted afterwards. A new store that replaces a missing
-encrypted one is encrypted too; --no-encrypt makes it without encryption."""
+With --encrypt, everything in the store is encrypted with a key file or a passphrase. Commands find
+the key file in HOLDFAST_KEY_FILE or in the setting key_file of your user settings. They read the
+passphrase from HOLDFAST_PASSPHRASE_FILE, or ask for it. Without its key, the store cannot be read.
+An existing store cannot be encrypted later. A new store that replaces a missing encrypted one is
+encrypted too, unless you use --no-encrypt."""
     parser.epilog = """\
 example:
   $ holdfast init -C ~/projects/shop
@@ -53,14 +50,14 @@ example:
 
   $ holdfast init --encrypt --key-file ~/keys/shop.key"""
     parser.add_argument(
-        "--new-store", action="store_true", help="if the store is lost, start a new one"
+        "--new-store", action="store_true", help="if the store is missing, create a new one"
     )
     parser.add_argument(
         "--former-store",
         action="store_true",
-        help="use the store again that was missing when a new one was made",
+        help="use the former store again, after a new one was created",
     )
-    parser.add_argument("--encrypt", action="store_true", help="make an encrypted store")
+    parser.add_argument("--encrypt", action="store_true", help="create an encrypted store")
     parser.add_argument(
         "--no-encrypt",
         action="store_true",
@@ -71,9 +68,9 @@ example:
 
 def run(invocation: Invocation) -> int:
     if wants_new_key(invocation) and not invocation.options.encrypt:
-        raise UsageError("a key is for an encrypted store", hint="add --encrypt")
+        raise UsageError("a key requires --encrypt", hint="add --encrypt")
     if invocation.options.encrypt and invocation.options.no_encrypt:
-        raise UsageError("--encrypt and --no-encrypt exclude each other", hint="choose one")
+        raise UsageError("--encrypt cannot be used with --no-encrypt", hint="choose one")
     if invocation.options.former_store:
         from holdfast.api.stores import use_former_store
 
@@ -132,11 +129,11 @@ def _surroundings(workspace: Path) -> Iterator[str]:
 
     top = repository_top(workspace)
     if top is not None and top != workspace:
-        yield f"  It is a part of the repository {visible(str(top))}. The rest is not saved here."
+        yield f"  It is part of the repository {visible(str(top))}. The rest is not saved here."
     elif not is_project(workspace) and holds_repositories(workspace):
-        yield "  Repositories below it are workspaces of their own and are left out. To capture"
+        yield "  Repositories inside it are separate workspaces and are left out. To capture"
         yield "  them here too: holdfast config set nested_repositories on"
 
 
 def _inside(outer: Path) -> str:
-    return f"  It lies in {visible(str(outer))}, which stays a workspace of its own."
+    return f"  It is inside {visible(str(outer))}, which remains a separate workspace."

@@ -28,33 +28,32 @@ def configure(parser: Parser) -> None:
     with_plugins = " and ".join(agent.title for agent in every_agent() if agent.plugin_files())
     parser.usage = "holdfast install AGENT [--project | --user] [--mcp] [--skills] [--dry-run]"
     parser.description = f"""\
-Write the hooks that save the workspace before an agent changes it into the settings of AGENT:
+Install the hooks that save the workspace before an agent changes it. AGENT is one of:
 {", ".join(AGENTS)}.
---project (the default) writes into the workspace, --user into the home directory, for all projects.
-Only lines of ours are added; comments, order and formatting stay. Running it again changes nothing.
-The command is tried once before anything is written.
 
---mcp also registers the MCP server, holdfast mcp, in the settings of the agent: an entry holdfast
-among its servers, JSON or TOML. An entry of that name that is not as we write it is not touched.
---skills adds the skills /checkpoint, /checkpoints, /restore, /rollback, /checkpoint-delete and
-/checkpoint-cleanup. --plugin DIR writes a plug-in for {with_plugins} into DIR instead, with
-hooks, skills and the MCP server. --dry-run shows the difference and writes nothing."""
+--project (the default) installs for this workspace, --user for all your projects. Only Holdfast's
+own lines are added to the settings; comments, order and formatting stay. Running it again changes
+nothing. The hook command is tested before anything is written.
+
+--mcp also registers the MCP server, holdfast mcp, as the entry holdfast. An entry of that name that
+you changed is kept. --skills adds the skills /checkpoint, /checkpoints, /restore, /rollback,
+/checkpoint-delete and /checkpoint-cleanup. --plugin DIR writes a plug-in for {with_plugins} to DIR
+instead, with hooks, skills and the MCP server. --dry-run shows the difference and writes
+nothing."""
     parser.epilog = """\
 examples:
   $ holdfast install claude-code
   $ holdfast install codex --user --mcp --dry-run"""
-    parser.add_argument("words", nargs="*", metavar="AGENT", help="whom to protect")
+    parser.add_argument("words", nargs="*", metavar="AGENT", help="the agent to protect")
     add_scope(parser)
-    parser.add_argument("--mcp", action="store_true", help="register the MCP server, too")
-    parser.add_argument("--skills", action="store_true", help="add skills to call by name")
+    parser.add_argument("--mcp", action="store_true", help="also register the MCP server")
+    parser.add_argument("--skills", action="store_true", help="add skills that you call by name")
     parser.add_argument("--plugin", metavar="DIR", help="write a plug-in directory instead")
 
 
 def add_scope(parser: Parser) -> None:
-    parser.add_argument(
-        "--project", action="store_true", help="in the workspace; this is the default"
-    )
-    parser.add_argument("--user", action="store_true", help="for all projects of the user")
+    parser.add_argument("--project", action="store_true", help="for this workspace (the default)")
+    parser.add_argument("--user", action="store_true", help="for all your projects")
     parser.add_argument(
         "--dry-run", action="store_true", help="show the difference, and write nothing"
     )
@@ -120,13 +119,13 @@ def _saved(invocation: Invocation, reason: str) -> str | None:
     except NotFound:
         return None
     except HoldfastError as error:
-        return f"the state of the workspace was not saved: {error.message}"
+        return f"could not save the workspace: {error.message}"
     return None
 
 
 def chosen_scope(invocation: Invocation) -> str:
     if invocation.options.project and invocation.options.user:
-        raise UsageError("--project and --user exclude each other")
+        raise UsageError("--project cannot be used with --user")
     return "user" if invocation.options.user else "project"
 
 
@@ -164,7 +163,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
         terminal.sentence(f"{terminal.tick} {agent}: {word}")
         if word == "installed":
             terminal.sentence(
-                "  Every state is saved before the agent changes it. Go back: holdfast undo"
+                "  Holdfast now saves before the agent changes anything. To go back: holdfast undo"
             )
             terminal.sentence("  Files that git ignores are not saved: holdfast status --skipped")
     if changed and not dry_run and word == "uninstalled":
@@ -220,7 +219,7 @@ def _plugin(invocation: Invocation, agent: str) -> int:
 
     if not agent_named(agent).plugin_files():
         others = " and ".join(one.name for one in every_agent() if one.plugin_files())
-        raise UsageError(f"plug-ins are for {others}")
+        raise UsageError(f"plug-ins are only for {others}")
     target = invocation.directory / Path(invocation.options.plugin).expanduser()
     written = write_plugin(target, dry_run=invocation.options.dry_run)
     if invocation.json:

@@ -20,7 +20,7 @@ ANSWERS = True
 ACTIONS = {
     "list": "list the keys",
     "add": "add one more key",
-    "change": "replace the key that was used",
+    "change": "replace the current key",
     "remove": "remove a key",
 }
 
@@ -30,13 +30,12 @@ def configure(parser: Parser) -> None:
         "holdfast key [list | add | change | remove ID] [--key-file PATH | --passphrase-file PATH]"
     )
     parser.description = """\
-The keys that open an encrypted store: key files and passphrases, each of which opens all of it.
-add gives the store one more, change puts a new one in the place of the one that was used now, and
-remove takes one away. A new key comes from --key-file or --passphrase-file; without either, a
-passphrase is asked for.
+Manage the keys of an encrypted store. A key is a key file or a passphrase, and any one key opens
+the store. add adds a key, change replaces the key you used, and remove deletes one. New keys come
+from --key-file or --passphrase-file; otherwise you are asked for a passphrase.
 
-Content is not written again: the store has a key of its own, and only that is wrapped anew.
-Somebody who kept an old copy of the store can still open that copy with a key from then."""
+Changing keys does not re-encrypt the content. An old copy of the store can still be opened with its
+old keys."""
     parser.epilog = """\
 examples:
   $ holdfast key list
@@ -53,17 +52,17 @@ def run(invocation: Invocation) -> int:
     action, *words = invocation.all_words or ["list"]
     if action not in ACTIONS or len(words) != (action == "remove"):
         raise UsageError(
-            f"key does not take {' '.join([action, *words])!r}",
-            hint="use: key list, key add, key change, key remove ID",
+            f"unknown action: key {' '.join([action, *words])!r}",
+            hint="usage: key list, key add, key change, key remove ID",
         )
     if action in ("list", "remove") and wants_new_key(invocation):
-        raise UsageError(f"key {action} takes no new key", hint="see: holdfast key --help")
+        raise UsageError(f"key {action} takes no key options", hint="see: holdfast key --help")
     with invocation.open() as opened:
         keys, used = opened.keys, opened.keys.used
         if used is None:
             raise Refused(
-                f"the store of {opened.path} is not encrypted: it has no keys",
-                hint="encryption is chosen when a store is made: holdfast init --encrypt",
+                f"the store of {opened.path} is not encrypted and has no keys",
+                hint="only a new store can be encrypted: holdfast init --encrypt",
             )
         if action in ("add", "change"):
             secret = new_secret(invocation)(opened.path)
@@ -90,10 +89,10 @@ def run(invocation: Invocation) -> int:
 
 def add_new_key_options(parser: Parser) -> None:
     parser.add_argument(
-        "--key-file", metavar="PATH", help="the key is in this file, which is made if it is missing"
+        "--key-file", metavar="PATH", help="the key file; created if it does not exist"
     )
     parser.add_argument(
-        "--passphrase-file", metavar="PATH", help="the key is a passphrase, the first line of PATH"
+        "--passphrase-file", metavar="PATH", help="a file whose first line is the passphrase"
     )
 
 
@@ -106,7 +105,7 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
     """What the options name, or a passphrase that is asked for twice; called with the workspace."""
     options = invocation.options
     if options.key_file is not None and options.passphrase_file is not None:
-        raise UsageError("a key is either a file or a passphrase, not both")
+        raise UsageError("--key-file cannot be used with --passphrase-file")
 
     def get(workspace: Path) -> Secret:
         from holdfast.api.stores import key_file_secret, passphrase_file_secret, passphrase_secret
@@ -117,13 +116,13 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
             return passphrase_file_secret(Path(options.passphrase_file))
         if not can_ask(invocation):
             raise KeyNeeded(
-                "there is nobody to ask for a new passphrase",
-                hint="give --key-file PATH, or --passphrase-file PATH",
+                "cannot ask for a passphrase: this is not a terminal",
+                hint="use --key-file PATH or --passphrase-file PATH",
             )
         first = ask_passphrase(invocation, "New passphrase: ")
         secret = passphrase_secret(first)
         if ask_passphrase(invocation, "The same again: ") != first:
-            raise Refused("the two passphrases differ: nothing was changed")
+            raise Refused("the passphrases do not match; nothing was changed")
         return secret
 
     return get
@@ -140,4 +139,4 @@ def way_to_new_key(invocation: Invocation) -> str | None:
     place, known = Path(named).expanduser().absolute(), os.environ.get(variable)
     if known and Path(known).expanduser().absolute() == place:
         return None
-    return f"Later commands have to be told of it: export {variable}={quote(visible(str(place)))}"
+    return f"For later commands: export {variable}={quote(visible(str(place)))}"

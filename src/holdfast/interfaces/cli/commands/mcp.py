@@ -32,16 +32,15 @@ def _session_variables() -> list[str]:
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast mcp [DIR ...] [--http [--host HOST] [--port N] [--issuer URL ...]]"
     parser.description = f"""\
-Serve the tools, resources and prompts of Holdfast to an agent by the Model Context Protocol, over
-standard input and output, or with --http over streamable HTTP. DIRs are the workspaces to serve,
-the first one unless a call names another; without any, {", ".join(_workspace_variables())} or
-the current directory. The session is that of --session, of {", of ".join(_session_variables())},
-or the current one of the workspace.
+Run the MCP server for agents, over standard input and output or, with --http, over streamable HTTP.
+DIRs are the workspaces to serve; calls use the first one unless they name another. The default is
+{", ".join(_workspace_variables())} or the current directory. The session comes from --session, from
+{", from ".join(_session_variables())}, or is the workspace's current one.
 
-Over HTTP every request needs a token. On this machine it is the one in the file mcp-token beside
-the stores, which only you can read. With --issuer it is an access token of that authorization
-server, issued for the address --url, with the scopes holdfast:read, holdfast:write,
-holdfast:restore and holdfast:admin."""
+Over HTTP, every request needs a token. By default, the token is in the file mcp-token next to the
+stores, which only you can read. With --issuer, it is an access token from that authorization
+server, issued for --url, with the scopes holdfast:read, holdfast:write, holdfast:restore and
+holdfast:admin."""
     parser.epilog = """\
 examples:
   $ claude mcp add holdfast -- holdfast mcp
@@ -50,17 +49,22 @@ examples:
     parser.add_argument("words", nargs="*", metavar="DIR", help="workspaces to serve")
     parser.add_argument("--http", action="store_true", help="serve over HTTP")
     parser.add_argument(
-        "--host", metavar="HOST", default="127.0.0.1", help="where to listen (default 127.0.0.1)"
+        "--host",
+        metavar="HOST",
+        default="127.0.0.1",
+        help="the address to listen on (default 127.0.0.1)",
     )
     parser.add_argument(
         "--port",
         metavar="N",
         default=str(_PORT),
-        help=f"the port (default {_PORT}; 0: any free one)",
+        help=f"the port (default {_PORT}; 0: any free port)",
     )
     parser.add_argument("--issuer", metavar="URL", help="the authorization server to trust")
-    parser.add_argument("--url", metavar="URL", help="the address that its tokens are issued for")
-    parser.add_argument("--jwks-url", metavar="URL", help="its keys, where it does not tell")
+    parser.add_argument("--url", metavar="URL", help="the URL that its tokens are issued for")
+    parser.add_argument(
+        "--jwks-url", metavar="URL", help="the URL of its keys, if it does not publish one"
+    )
 
 
 def run(invocation: Invocation) -> int:
@@ -105,10 +109,10 @@ def _place(invocation: Invocation) -> HttpPlace | None:
     options = invocation.options
     if not options.http:
         if options.issuer or options.url or options.jwks_url:
-            raise UsageError("--issuer, --url and --jwks-url go with --http")
+            raise UsageError("--issuer, --url and --jwks-url require --http")
         return None
     if not (options.port.isascii() and options.port.isdigit() and int(options.port) < 65536):
-        raise UsageError(f"--port takes a number from 0 to 65535, not {options.port!r}")
+        raise UsageError(f"--port must be a number from 0 to 65535, not {options.port!r}")
     _require_package()
     from holdfast.interfaces.mcp.http import HttpPlace
 
@@ -145,7 +149,7 @@ def _require_package() -> None:
 
     if find_spec("mcp") is None:
         raise Refused(
-            "the Model Context Protocol needs a package that is not installed",
+            "the MCP server needs a package that is not installed",
             hint="install it: pip install mcp",
         )
 
@@ -159,5 +163,5 @@ def _tell(invocation: Invocation, address: str, token_file: Path | None) -> None
     else:
         invocation.terminal.line(f"Serving on {address}")
         if token_file is not None:
-            invocation.terminal.line(f"The token that clients send is in {token_file}")
+            invocation.terminal.line(f"Clients need the token in {token_file}")
     invocation.terminal.flush()

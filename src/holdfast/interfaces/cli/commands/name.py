@@ -21,21 +21,22 @@ _SHORTEST_ID = 4
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast name REF [NAME] [--tag TAG ...] [--untag TAG ...] [--remove]"
     parser.description = """\
-Give an existing checkpoint a name, another name, or tags. REF is an id, the beginning of one, a
-name, HEAD, HEAD~n, initial, approved or a time. A name is unique in its session, and a checkpoint
-with a name never expires. --remove takes the name away; --tag and --untag may be given several
-times."""
+Name or tag an existing checkpoint. REF is an id or its first characters, a name, HEAD, HEAD~n,
+initial, approved or a time. A name is unique in its session, and named checkpoints never expire.
+--remove removes the name. --tag and --untag can be repeated."""
     parser.epilog = """\
 examples:
   $ holdfast name HEAD works-again
   $ holdfast name 3f2a9c81d4 before-refactor --tag nightly
   $ holdfast name before-refactor --untag nightly"""
-    parser.add_argument("words", nargs="*", metavar="REF NAME", help="the checkpoint, and its name")
+    parser.add_argument(
+        "words", nargs="*", metavar="REF NAME", help="the checkpoint and its new name"
+    )
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="add this tag")
     parser.add_argument(
         "--untag", action="append", default=[], metavar="TAG", help="remove this tag"
     )
-    parser.add_argument("--remove", action="store_true", help="take its name away")
+    parser.add_argument("--remove", action="store_true", help="remove the name")
 
 
 def run(invocation: Invocation) -> int:
@@ -45,7 +46,7 @@ def run(invocation: Invocation) -> int:
     if not words or not (len(words) == 2 or options.tag or options.untag or options.remove):
         raise _incomplete(invocation, words)
     if len(words) == 2 and options.remove:
-        raise UsageError("NAME and --remove do not go together", hint="choose one")
+        raise UsageError("NAME cannot be used with --remove", hint="choose one")
     with invocation.open() as opened:
         found = invocation.resolve(opened, words[0])
         if len(words) == 2:
@@ -77,10 +78,10 @@ def _incomplete(invocation: Invocation, words: list[str]) -> UsageError:
                 invocation.resolve(opened, words[0])
             except (UnknownReference, NotFound):
                 return UsageError(
-                    f"REF is missing: which checkpoint to call {words[0]!r}",
-                    hint=f"for example: holdfast name HEAD {quote(words[0])}",
+                    f"missing REF: which checkpoint should be named {words[0]!r}?",
+                    hint=f"usage: holdfast name HEAD {quote(words[0])}",
                 )
-    return UsageError("NAME is missing", hint="for example: holdfast name HEAD works-again")
+    return UsageError("missing NAME", hint="usage: holdfast name HEAD works-again")
 
 
 def _require_order(
@@ -96,5 +97,5 @@ def _require_order(
     if other.id.startswith(words[1]):
         raise UsageError(
             f"{words[1]!r} is a checkpoint, not a name",
-            hint=f"the checkpoint comes first: holdfast name {words[1]} {quote(words[0])}",
+            hint=f"put the checkpoint first: holdfast name {words[1]} {quote(words[0])}",
         )

@@ -37,23 +37,22 @@ def configure(parser: Parser) -> None:
         "       holdfast purge --text TEXT [--dry-run] [--yes]"
     )
     parser.description = """\
-Remove content for good, such as a secret that should never have been saved. With PATHs: from every
-checkpoint of the workspace; the checkpoints stay and say that the path was removed. With REFs:
-those checkpoints, with their reasons and everything that only they need. Words behind -- are paths.
-A PATH outside the workspace is one that a tool of an agent has named, which is followed no longer,
-or a file of an agent that the setting agent_state names.
+Remove content for good, such as a secret that should never have been saved. With PATHs, remove them
+from every checkpoint; the checkpoints are kept and record the removal. With REFs, remove those
+checkpoints with everything that only they use. Words after -- are always paths. A PATH outside the
+workspace can be a file that an agent's tool changed, which is then no longer captured, or a file
+named by the setting agent_state.
 
-With --text: replace a text by [purged] in everything that was said: messages, tool calls, reasons,
-names, tags, annotations, edit diffs and session titles. Files of checkpoints that hold the text are
-listed, with the command that removes them. --text - reads it from standard input, which keeps it
-out of your shell's history.
+With --text, replace a text with [purged] in messages, tool calls, reasons, names, tags, notes, edit
+diffs and session titles. Saved files that contain the text are listed with the command that removes
+them. --text - reads it from standard input, which keeps it out of your shell history.
 
-Packs are rewritten, databases built anew and logs emptied; then every file of the store is searched
-for digests and bytes of what was removed, and the answer says what was searched. If something is
-found, it is listed and the status is 3. An interrupted purge is finished by running it again.
+Purge rewrites packs, rebuilds databases and empties logs. Then it searches every file of the store
+for the removed bytes and their hashes, and reports what it searched. If anything is left, it is
+listed and the exit status is 3. To finish an interrupted purge, run it again.
 
-The workspace is not touched, and copies outside the store are not reached: exports, backups,
-snapshots of the file system. This cannot be undone, so it needs a yes."""
+The workspace is not touched. Copies outside the store are not reached: exports, backups, file
+system snapshots. This cannot be undone, so it asks first; use --yes in scripts."""
     parser.epilog = """\
 examples:
   $ holdfast purge .env --dry-run
@@ -63,21 +62,23 @@ examples:
   $ holdfast purge --text 'the old password' --yes"""
     parser.add_argument("words", nargs="*", metavar="PATH|REF", help="paths, or checkpoints")
     parser.add_argument(
-        "--text", metavar="TEXT", help="replace this text in everything that was said; - reads it"
+        "--text",
+        metavar="TEXT",
+        help="replace this text in messages, reasons and names; - reads it from standard input",
     )
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--everywhere",
         action="store_true",
-        help="also remove the same content from other paths that have it",
+        help="also remove the same content from other paths",
     )
     group.add_argument(
-        "--keep-shared", action="store_true", help="leave content that other paths have too"
+        "--keep-shared", action="store_true", help="keep content that other paths also have"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be removed, and do nothing"
+        "--dry-run", action="store_true", help="show what would be removed, and change nothing"
     )
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def run(invocation: Invocation) -> int:
@@ -117,8 +118,8 @@ def _text(invocation: Invocation) -> str:
 
     if invocation.words or invocation.literal:
         raise UsageError(
-            "name a text, or paths, or checkpoints, and not two of them at once",
-            hint="purge one after the other",
+            "paths, checkpoints and --text cannot be combined",
+            hint="purge them one after the other",
         )
     text: str = invocation.options.text
     if text == "-":
@@ -126,7 +127,7 @@ def _text(invocation: Invocation) -> str:
     if len(text.strip()) < SHORTEST_TEXT:
         raise UsageError(
             f"the text to purge has fewer than {SHORTEST_TEXT} characters",
-            hint="a longer part of it is found in fewer unrelated places",
+            hint="use a longer text: short ones match unrelated places",
         )
     return text
 
@@ -140,8 +141,8 @@ def _request(invocation: Invocation, opened: Workspace) -> PurgeRequest:
         named = path is not None and opened.upkeep.is_saved_path(path)
         if found is not None and named:
             raise UsageError(
-                f"{word!r} is a checkpoint and a path",
-                hint=f"write -- {word} for the path, or the id of the checkpoint: {found.id}",
+                f"{word!r} is both a checkpoint and a path",
+                hint=f"for the path, write -- {word}; for the checkpoint, use its id: {found.id}",
             )
         if found is not None:
             checkpoints.append(found)
@@ -149,16 +150,14 @@ def _request(invocation: Invocation, opened: Workspace) -> PurgeRequest:
             paths.append(path)
         else:
             raise NotFound(
-                f"{word!r} is neither a checkpoint nor a path that any checkpoint has",
-                hint="see what there is: holdfast log, holdfast show REF --files",
+                f"{word!r} is neither a checkpoint nor a path in any checkpoint",
+                hint="list checkpoints: holdfast log; list files: holdfast show REF --files",
             )
     if not paths and not checkpoints:
-        raise UsageError(
-            "the path or the checkpoint is missing", hint="for example: holdfast purge .env"
-        )
+        raise UsageError("missing PATH or REF", hint="usage: holdfast purge .env")
     if paths and checkpoints:
         raise UsageError(
-            "name paths or checkpoints, and not both at once", hint="purge one after the other"
+            "paths and checkpoints cannot be combined", hint="purge them one after the other"
         )
     return opened.upkeep.purge_request(
         paths,
@@ -191,9 +190,7 @@ def _literal(invocation: Invocation, opened: Workspace, word: str) -> bytes:
         return outside
     found = invocation.paths([word], opened.path)
     if not found:
-        raise UsageError(
-            "the whole workspace cannot be purged", hint="name the paths that have to go"
-        )
+        raise UsageError("cannot purge the whole workspace", hint="name the paths to remove")
     return found[0]
 
 
@@ -218,9 +215,9 @@ def _confirm(invocation: Invocation, opened: Workspace, request: PurgeRequest) -
 def _require_yes(invocation: Invocation) -> None:
     require_confirmation(
         invocation,
-        "what is purged cannot be brought back, and needs confirmation",
+        "a purge cannot be undone and needs confirmation",
         "Remove this for good?",
-        hint="look at it with --dry-run, and go ahead with --yes",
+        hint="preview it with --dry-run; go ahead with --yes",
     )
 
 
@@ -248,10 +245,10 @@ def _describe_plan(terminal: Terminal, plan: PurgePlan) -> None:
         title = shortened(first_line(checkpoint.intent.reasoning), _TITLE_LENGTH)
         terminal.sentence(f"  checkpoint  {short(checkpoint.id)} {visible(title)}")
     if plan.changed:
-        terminal.sentence(f"  {count(len(plan.changed), 'checkpoint')} lose it and stay")
+        terminal.sentence(f"  removed from {count(len(plan.changed), 'checkpoint')} (kept)")
     for path in plan.stays_elsewhere:
         terminal.sentence(f"  also at     {visible_bytes(path)}")
-    terminal.sentence(f"  {count(len(plan.gone), 'object')} would be gone for good")
+    terminal.sentence(f"  {count(len(plan.gone), 'object')} would be deleted for good")
 
 
 def _show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
@@ -271,13 +268,13 @@ def _show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     _show_proof(terminal, outcome.proof)
     _show_holders(terminal, outcome.holders)
     for path in outcome.still_in_workspace:
-        way = "is still in the workspace", "unless an ignore rule leaves it out"
+        way = "is still in the workspace", "unless an ignore rule excludes it"
         if path.startswith(b"/"):
             way = (
-                "lies in a directory that is followed, or agent_state names it",
-                "unless you purge that directory, or change that setting",
+                "is in a captured directory outside the workspace, or named by agent_state",
+                "unless you purge that directory or change that setting",
             )
-        terminal.warn(f"{to_text(path)} {way[0]}, and the next checkpoint saves it again {way[1]}")
+        terminal.warn(f"{to_text(path)} {way[0]}; the next checkpoint saves it again {way[1]}")
     terminal.warn(*outcome.warnings)
     return status
 
@@ -311,7 +308,7 @@ def _show_text_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     terminal = invocation.terminal
     mark = terminal.cross if proof.traces else terminal.tick
     where = f"replaced by {PURGED_MARK} in {count_in_words(outcome.said)}"
-    done = f"Purged the text: {where}" if outcome.said else "Nothing that was said has this text"
+    done = f"Purged the text: {where}" if outcome.said else "The text was not found"
     terminal.sentence(f"{mark} {done}, {duration(invocation.elapsed_ms)}")
     _show_search(terminal, proof, "outside of saved files")
     _show_text_left(terminal, proof.elsewhere, proof.components)
@@ -322,9 +319,9 @@ def _show_text_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
 def _show_text_left(terminal: Terminal, paths: Sequence[bytes], components: Sequence[str]) -> None:
     for path in paths:
         name = visible_bytes(path)
-        terminal.warn(f"{name} has it in checkpoints: holdfast purge {shlex.quote(name)}")
+        terminal.warn(f"{name} contains it in checkpoints: holdfast purge {shlex.quote(name)}")
     for name in components:
-        terminal.warn(f"checkpoints have it in what {visible(name)} saved: holdfast purge REF")
+        terminal.warn(f"checkpoints contain it in the data of {visible(name)}: holdfast purge REF")
 
 
 def _show_holders(terminal: Terminal, holders: Sequence[Holder]) -> None:
@@ -339,11 +336,11 @@ def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
     wanted = f"{count(proof.digests, 'digest')} and {count(proof.samples, 'sample')} of bytes"
     _show_search(terminal, proof, f"for {wanted}")
     if any(trace.file.startswith(_SAID) for trace in proof.traces):
-        terminal.warn("it was quoted; this replaces it there: holdfast purge --text TEXT")
+        terminal.warn("it was quoted; to replace it there: holdfast purge --text TEXT")
     for name in proof.components:
-        terminal.warn(f"checkpoints hold some of the same bytes in what {visible(name)} saved")
+        terminal.warn(f"checkpoints contain some of the same bytes in the data of {visible(name)}")
     for path in proof.elsewhere:
-        terminal.warn(f"{to_text(path)} holds some of the same bytes, and was not removed")
+        terminal.warn(f"{to_text(path)} contains some of the same bytes and was not removed")
 
 
 def _show_search(terminal: Terminal, proof: PurgeProof, how: str) -> None:
@@ -354,6 +351,6 @@ def _show_search(terminal: Terminal, proof: PurgeProof, how: str) -> None:
         terminal.sentence(f"  left in {visible(trace.file)}: {visible(trace.what)}")
     if any(trace.file.startswith(_SET_ASIDE) for trace in proof.traces):
         terminal.warn(
-            "what was set aside from the store is not rewritten: delete its directory set-aside "
-            "when you need nothing of it, and purge again"
+            "quarantined files in the store's directory set-aside are not rewritten: delete "
+            "that directory when you no longer need it, and purge again"
         )

@@ -9,11 +9,11 @@ from holdfast.interfaces.cli.invocation import Invocation
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast redo [--dry-run] [--yes]"
     parser.description = """\
-Take back the last undo: the workspace is again exactly what it was before it. Redo again to go one
-step further forward. A new change clears what can be redone; it stays in the history. With
---session, redo the last undo of that session.
+Redo the last undo. Run it again to go one more step forward. It shows what it will do and asks
+once; use --yes in scripts. The current state is saved first.
 
-It shows what it will do and asks once. The present state is saved first."""
+A new change clears the redo history; the undone states stay in holdfast log. With --session, redo
+the last undo of that session."""
     parser.epilog = """\
 examples:
   $ holdfast redo --dry-run

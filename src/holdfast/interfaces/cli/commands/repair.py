@@ -18,17 +18,18 @@ _NEEDS_YES = 5
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast repair [--yes]"
     parser.description = """\
-Find out what is wrong with the store and print what would be done about it; with --yes, do it.
-Everything sound is kept. Content that is lost and still lies in the workspace is stored again from
-there. Nothing is deleted: damaged files, rows and journals are moved to the directory set-aside of
-the store. A checkpoint that lost some files stays, and restores the others with --best-effort. The
-exit status is 0 when nothing is lost, 3 when the repair is done and something is lost (it is
-listed), 5 when there is something to do and --yes was not given."""
+Find problems in the store and print a repair plan. With --yes, carry it out. Lost content is stored
+again from the workspace if it is still there. Nothing is deleted: damaged files, rows and journals
+are moved to the store's directory set-aside. A checkpoint that lost files is kept; restore the rest
+with --best-effort.
+
+The exit status is 0 if nothing is lost, 3 if the repair is done but something is lost (it is
+listed), and 5 if there is something to repair and --yes was not given."""
     parser.epilog = """\
 examples:
   $ holdfast repair
   $ holdfast repair --yes"""
-    parser.add_argument("-y", "--yes", action="store_true", help="carry the plan out")
+    parser.add_argument("-y", "--yes", action="store_true", help="carry out the plan")
 
 
 def run(invocation: Invocation) -> int:
@@ -71,4 +72,4 @@ def _show(invocation: Invocation, outcome: RepairOutcome) -> None:
     if outcome.done:
         terminal.line(f"{terminal.tick} Repaired: {steps}")
     else:
-        terminal.line(f"{steps}; nothing was changed. Carry them out: holdfast repair --yes")
+        terminal.line(f"{steps}; nothing was changed. To carry them out: holdfast repair --yes")

@@ -39,15 +39,13 @@ ANSWERS = True
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast replay [REF] [--patch]"
     parser.description = """\
-Walk through what was done in the session: each checkpoint and each restore is a step, with why it
-was made, what it changed, every file as it was then, and what had been said. It begins at REF, an
-id, a name, HEAD~n and so on, as for restore; without it, at the last step. The workspace is
-never touched.
+Step through a session. Each checkpoint and restore is a step, with its reason, its changes, all
+files at that time and the conversation so far. REF is the step to start at (default: the last one).
+The workspace is never changed.
 
-At a terminal it is a view that keys move: n and p, or the arrows, step forward and back, g and G go
-to the first and the last step, d shows the changed lines, f the files, m the messages, ? all keys
-and q quits. In a pipe the steps are listed, oldest first. A step whose content is damaged says so,
-and the others are shown all the same; the exit status of a list is then 3."""
+On a terminal, n and p or the arrow keys move between steps, g and G go to the first and last step,
+d shows changed lines, f files, m messages, ? all keys, and q quits. In a pipe, steps are listed
+oldest first. A damaged step is marked and the others are still shown; the exit status is then 3."""
     parser.epilog = """\
 examples:
   $ holdfast replay
@@ -57,7 +55,7 @@ examples:
         "words",
         nargs="*",
         metavar="REF",
-        help="the checkpoint to begin at (default: the last step)",
+        help="the checkpoint to start at (default: the last step)",
     )
     parser.add_argument(
         "-p", "--patch", action="store_true", help="the changed lines of each step, not only paths"

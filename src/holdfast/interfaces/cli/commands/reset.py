@@ -9,13 +9,12 @@ from holdfast.interfaces.cli.invocation import Invocation
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast reset [--dry-run] [--yes]"
     parser.description = """\
-Take the workspace back to what was approved last, or, when nothing was approved yet, to the first
-checkpoint of the session. The round is abandoned and the next one begins.
+Discard everything since the last approval, or since the session's first checkpoint if nothing was
+approved yet. The round is abandoned and the next one begins.
 
-It is a restore with all of its safety: the present state is saved first, so that holdfast undo
-brings it back, and an abandoned round can be restored later (holdfast log --rounds).
-
-More than one affected file needs a yes: on a terminal it is asked for, elsewhere give --yes."""
+The current state is saved first, so holdfast undo brings it back, and an abandoned round can still
+be restored (holdfast log --rounds). Asks before changing more than one file; use --yes in
+scripts."""
     parser.epilog = """\
 example:
   $ holdfast reset --dry-run

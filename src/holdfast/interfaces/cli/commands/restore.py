@@ -73,7 +73,7 @@ examples:
     )
     add_restore_options(parser)
     parser.add_argument(
-        "-p", "--patch", action="store_true", help="ask about each change whether to restore it"
+        "-p", "--patch", action="store_true", help="choose the changes to restore, one by one"
     )
     parser.add_argument(
         "--hunk",
@@ -81,18 +81,18 @@ examples:
         metavar="N[,M]",
         action="append",
         default=[],
-        help="only these hunks of the file, by number, or by the id that diff --json gives",
+        help="only these hunks of the file, by number, or by id from diff --json",
     )
     parser.add_argument(
         "-U",
         dest="context",
         metavar="N",
-        help="lines around a change that the hunks were numbered with (default 3)",
+        help="context lines used to number the hunks (default 3)",
     )
     parser.add_argument(
         "--best-effort",
         action="store_true",
-        help="skip and list what cannot be restored, instead of refusing as a whole (status 3)",
+        help="skip and list paths that cannot be restored, instead of refusing (status 3)",
     )
     parser.add_argument(
         "--stop-agents",
@@ -108,19 +108,19 @@ def _add_component_options(parser: Parser) -> None:
         "--git",
         metavar="MODE",
         choices=_GIT_MODES,
-        help="what happens to git: files (nothing, the default), exact, branch or revert",
+        help="what to restore in git: files (nothing, the default), exact, branch or revert",
     )
     parser.add_argument(
         "--refs",
         action="append",
         default=[],
         metavar="NAME",
-        help="bring back a branch or tag by name or pattern, stash, or all; may be repeated",
+        help="restore a branch or tag by name or pattern, stash, or all; can be repeated",
     )
     parser.add_argument(
         "--external",
         action="store_true",
-        help="bring back files outside the workspace that the checkpoint has, each when agreed to",
+        help="also restore files outside the workspace, asking for each",
     )
     parser.add_argument(
         "--with",
@@ -128,7 +128,7 @@ def _add_component_options(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="bring this component back too, as it was; may be given several times",
+        help="also restore this component; can be repeated",
     )
     parser.add_argument(
         "--without",
@@ -136,7 +136,7 @@ def _add_component_options(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="leave this component as it is; may be given several times",
+        help="do not restore this component; can be repeated",
     )
 
 
@@ -187,7 +187,9 @@ def run(invocation: Invocation) -> int:
             return _patch(invocation, opened, request)
         if not invocation.options.hunks:
             if invocation.options.context is not None:
-                raise UsageError("-U is about hunks", hint="name some: --hunk 1")
+                raise UsageError(
+                    "-U requires --hunk", hint="usage: holdfast restore REF PATH --hunk 1"
+                )
             incomplete = False
             if external:
                 from holdfast.interfaces.cli.restore_choices import choose_external
@@ -218,9 +220,11 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
 
     if not has_keyboard(invocation):
         raise UsageError(
-            "REF is missing: which checkpoint to restore",
-            hint="see what there is: holdfast log; then: holdfast restore REF. "
-            "The last thing that happened: holdfast undo",
+            "missing REF",
+            hint=(
+                "list checkpoints: holdfast log; then: holdfast restore REF. To undo the last "
+                "change: holdfast undo"
+            ),
         )
     from holdfast.interfaces.cli.moment_picker import MomentPicker
     from holdfast.interfaces.cli.screen import Screen
@@ -250,7 +254,7 @@ def _patch(invocation: Invocation, opened: Workspace, request: RestoreRequest) -
     from holdfast.interfaces.cli.restore_dialog import restore_and_report
 
     if invocation.options.hunks:
-        raise UsageError("--patch and --hunk do not go together", hint="choose one")
+        raise UsageError("--patch cannot be used with --hunk", hint="choose one")
     chosen = choose_patches(invocation, opened, request)
     if chosen is None:
         invocation.terminal.note("Nothing was changed.")

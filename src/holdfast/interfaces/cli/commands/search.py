@@ -23,25 +23,24 @@ _DEFAULT_LIMIT = 20
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast search [QUERY] [-n N] [--session ID]"
     parser.description = """\
-Find checkpoints by their names, reasons, tags, annotations, ids, tool calls and changed paths, and
-by the messages around them; best first, what matched below each. Every session of the workspace is
-searched; --session limits it to one.
+Search the names, reasons, tags, notes, ids, tool calls and changed paths of checkpoints, and the
+messages around them. Best matches come first, each with the text that matched. All sessions are
+searched unless you give --session.
 
-All words have to be there, in any form: token finds tokens, refresh finds refreshing. "Words in
-quotes" follow each other exactly as written; a star behind a word finds what begins like that. If
-nothing is found, near words that would find something are suggested.
+All words must match, in any form: token finds tokens, refresh finds refreshing. "Quoted words"
+match exactly, and tok* matches any word that starts with tok. Names in code match whole and by
+their parts: user, getusername and get_user_name all find getUserName. If nothing is found, similar
+words are suggested.
 
-Names in code are found whole and by their parts: getUserName by user, by
-getusername and by get_user_name. Filters: kind:risky, tag:x, name:before, path:src/auth,
-session:ID, after:2h, before:2026-11-15, is:named (approved, annotated, partial, record, message).
-What is no filter is searched as text; no query is an error. Without one, or with filters alone, the
-newest checkpoints come first."""
+Filters: kind:risky, tag:x, name:before, path:src/auth, session:ID, after:2h, before:2026-11-15,
+is:named (approved, annotated, partial, record, message). Unknown filters are searched as text.
+Without words, the newest checkpoints come first."""
     parser.epilog = """\
 examples:
   $ holdfast search login timeout
   $ holdfast search '"connection reset" kind:risky after:2h'
   $ holdfast search path:src/auth tag:nightly"""
-    parser.add_argument("words", nargs="*", metavar="QUERY", help="what to look for")
+    parser.add_argument("words", nargs="*", metavar="QUERY", help="what to search for")
     parser.add_argument(
         "-n", dest="limit", metavar="N", help=f"at most N (default {_DEFAULT_LIMIT})"
     )
@@ -67,9 +66,9 @@ def run(invocation: Invocation) -> int:
         return 0
     if not result.hits:
         where = " in this session" if one else ""
-        invocation.terminal.note(f"nothing was found{where}")
+        invocation.terminal.note(f"nothing found{where}")
         if not result.suggestions:
-            invocation.terminal.note("  try fewer words, or look through: holdfast log --graph")
+            invocation.terminal.note("  try fewer words, or browse: holdfast log --graph")
         for near in result.suggestions:
             invocation.terminal.note(f"  did you mean: holdfast search {quote(visible(near))}")
     show_hits(invocation.terminal, result.hits, invocation.now, sessions=sessions)

@@ -18,10 +18,11 @@ AGENT_WARNING = False
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast serve [--idle MINUTES]"
     parser.description = """\
-Run the daemon that keeps workspaces open and watched, so that a save costs only what changed. It
-starts by itself when an agent's hook needs it, and ends when nobody has needed it for a while; run
-it by hand to keep it, or to see what it does. There is one for each user. Ctrl-C ends it, after it
-has finished what it is doing. Everything works without it, only slower."""
+Run the daemon in the foreground. The daemon keeps workspaces open and watched, which makes saving
+faster. Agent hooks start it automatically, and it exits when it has been idle for a while. There is
+one daemon per user. Everything works without it, only slower.
+
+Ctrl-C shuts it down cleanly."""
     parser.epilog = """\
 examples:
   $ holdfast serve
@@ -29,7 +30,7 @@ examples:
     parser.add_argument(
         "--idle",
         metavar="MINUTES",
-        help="end after so long without work, 0 for never (default: the setting daemon_idle)",
+        help="exit after this many idle minutes, 0 for never (default: the setting daemon_idle)",
     )
     parser.add_argument("--detached", metavar="FD", help=argparse.SUPPRESS)
 
@@ -52,12 +53,12 @@ def run(invocation: Invocation) -> int:
         if ready is not None:
             return 0  # somebody else was quicker, which is just as well
         raise Refused(
-            f"a daemon is already running: {error}", hint="use that one, or end it first, with kill"
+            f"a daemon is already running: {error}", hint="use that one, or stop it first with kill"
         ) from None
     except NoPlace as error:
         raise Refused(
-            f"there is no place for the daemon's socket: {error}",
-            hint="set XDG_RUNTIME_DIR to a directory of your own with a short path",
+            f"cannot create the daemon's socket: {error}",
+            hint="set XDG_RUNTIME_DIR to a directory that you own and whose path is short",
         ) from None
     daemon = Daemon(listener, open_watcher(), os.environ, idle_s=idle_s)
     if ready is not None:
@@ -68,7 +69,7 @@ def run(invocation: Invocation) -> int:
 
         invocation.emit(DaemonView(socket=str(listener.path), pid=os.getpid()))
     else:
-        invocation.terminal.line(f"Listening on {listener.path}. Ctrl-C ends it.")
+        invocation.terminal.line(f"Listening on {listener.path}. Press Ctrl-C to stop.")
     invocation.terminal.flush()
     try:
         daemon.run()
@@ -79,7 +80,7 @@ def run(invocation: Invocation) -> int:
 
 def _idle_s(text: str | None) -> float:
     if text is not None:
-        hint = "0 lets it run until it is ended"
+        hint = "0 means never"
         return number_option("--idle", text, 100_000, of="of minutes ", hint=hint) * 60
     from holdfast.api.settings import gather_settings
     from holdfast.domain.settings.schema import make_settings

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ANSWERS = True
 ACTIONS = {
     "rename": "give a session a title",
-    "end": "say that a session is over",
+    "end": "mark a session as ended",
     "archive": "close a session for good",
     "delete": "delete a session with its checkpoints",
 }
@@ -42,14 +42,17 @@ def configure(parser: Parser) -> None:
         "       holdfast sessions delete S [--yes]"
     )
     parser.description = """\
-List the sessions of the workspace, newest activity first: title, agent, status, checkpoints, how
-many of them are not approved, and the last activity. A session is one conversation with an agent.
-▶ marks the session that the workspace is at. A session whose agent is gone has ended.
+List sessions, most recently active first, with title, agent, status, checkpoints, unapproved
+checkpoints and last activity. A session is one conversation with an agent. ▶ marks the current
+session of the workspace. A session has ended when its agent is gone.
 
-S is a session's id, its title, or the beginning of its id. rename gives it a title. end says that
-it is over; it can go on later. archive closes it for good; it can still be listed and restored.
-delete removes it with all of its checkpoints and messages. That cannot be undone, so it asks;
-use --yes in scripts. No other session loses anything, and the workspace is not touched."""
+S is a session's id, its title, or the first characters of its id.
+  rename    gives it a title
+  end       marks it as ended; it can continue later
+  archive   closes it for good; it can still be listed and restored
+  delete    deletes it with all its checkpoints and messages, for good
+
+delete asks first; use --yes in scripts. It never affects other sessions or your files."""
     parser.epilog = """\
 examples:
   $ holdfast sessions
@@ -68,9 +71,11 @@ def run(invocation: Invocation) -> int:
     words = invocation.all_words
     if words and (words[0] not in ACTIONS or len(words) != (3 if words[0] == "rename" else 2)):
         raise UsageError(
-            f"sessions does not take {' '.join(words)!r}",
-            hint="use: sessions, sessions rename S TITLE, sessions end S, sessions archive S, "
-            "sessions delete S",
+            f"unknown action: sessions {' '.join(words)!r}",
+            hint=(
+                "usage: sessions, sessions rename S TITLE, sessions end S, sessions archive S, "
+                "sessions delete S"
+            ),
         )
     with invocation.open() as opened:
         if not words:
@@ -88,7 +93,7 @@ def _list(invocation: Invocation, opened: Workspace) -> int:
 
         invocation.emit([session_view(one) for one in found])
     elif not found:
-        invocation.terminal.note('no session yet; begin one: holdfast checkpoint "why"')
+        invocation.terminal.note('no sessions yet; to start one: holdfast checkpoint "why"')
     else:
         show_sessions(invocation.terminal, found, invocation.now)
     return 0
@@ -119,7 +124,7 @@ def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
         invocation,
         f"deleting {_name(session)} with {checkpoints} cannot be undone and needs confirmation",
         f"Delete {_name(session)} with {checkpoints} for good?",
-        hint="go ahead with --yes",
+        hint="use --yes to go ahead",
     )
     with invocation.busy("deleting", opened):
         outcome = opened.sessions.delete(session.id)

@@ -64,12 +64,11 @@ _LARGEST_SHOWN_BYTES = 64 << 20
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast show [REF] [--files]\n       holdfast show REF:PATH"
     parser.description = """\
-Show one checkpoint: when, why, how sure, what changed with it, what was left out of it and what was
-written about it. REF is
-an id, the beginning of one, a name, HEAD, HEAD~n, initial, approved, or a time such as
-@{2 hours ago}; without it, HEAD. With --files, also every path in it.
+Show one checkpoint: when and why it was made, the confidence, what changed, what was left out, and
+its notes. REF is an id or its first characters, a name, HEAD, HEAD~n, initial, approved, or a time
+such as @{2 hours ago} (default: HEAD). With --files, list every path in it.
 
-REF:PATH shows a file as it was, or lists a directory. In a pipe its exact bytes are written."""
+REF:PATH shows a file as it was, or lists a directory. In a pipe, it writes the exact bytes."""
     parser.epilog = """\
 examples:
   $ holdfast show before-refactor
@@ -88,7 +87,7 @@ examples:
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
-    words = invocation.at_most(1, "one checkpoint, or one REF:PATH")
+    words = invocation.at_most(1, "expected one checkpoint, or one REF:PATH")
     with invocation.open() as opened:
         wanted = words[0] if words else "HEAD"
         try:
@@ -196,7 +195,7 @@ def _facts(
     yield "content", f"{files_words(found)}, {size(found.size_bytes)}"
     yield "changed", change_words(found.changed)
     if found.partial:
-        yield "saved", terminal.paint("in part: something could not be read", YELLOW)
+        yield "saved", terminal.paint("partial: something could not be read", YELLOW)
     for name, line in opened.contents.component_lines(found):
         yield name, visible(line)
     yield "left out", left_out_words(opened.contents.skipped(found))
@@ -291,7 +290,7 @@ def _show_old_file(
 def _show_file(terminal: Terminal, contents: Contents, path: bytes, entry: FileEntry) -> None:
     data = _content(contents, entry) if entry.size <= _LARGEST_SHOWN_BYTES else b"\0"
     if b"\0" in data:
-        said = f"binary file, {size(entry.size)}; redirect the output to write it"
+        said = f"binary file, {size(entry.size)}; redirect the output to save it"
         terminal.line(terminal.paint(said, DIM))
         return
     text = "\n".join(visible_line(line) for line in data.splitlines())
@@ -328,7 +327,7 @@ def _file_view(contents: Contents, found: Checkpoint, path: bytes, entry: Entry)
         return old_file_view(found, path, entry)
     if entry.size > _LARGEST_SHOWN_BYTES:
         raise UsageError(
-            f"{to_text(path)} has {size(entry.size)}, too much for one JSON value",
-            hint="without --json, its bytes are written to standard output",
+            f"{to_text(path)} has {size(entry.size)}, too much for JSON",
+            hint="leave out --json to write its bytes to standard output",
         )
     return old_file_view(found, path, entry, content=_content(contents, entry))

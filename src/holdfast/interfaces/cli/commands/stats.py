@@ -19,10 +19,11 @@ ANSWERS = True
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast stats [--usage]"
     parser.description = """\
-Count the checkpoints and restores of the session, and what the store of the workspace holds: how
-many bytes are stored, how many need not be because equal content is stored once, and how much of
-the disk budget is used. With --usage, also how often checkpoints are restored, and an estimate of
-the time that saved. The numbers come from the local store and are never sent anywhere."""
+Show the number of checkpoints and restores in the session, and how much the store uses: bytes
+stored, bytes saved by storing equal content once, and the share of the disk budget.
+
+With --usage, also show how often checkpoints are restored, and an estimate of the time that saved.
+The numbers come from the local store and are never sent anywhere."""
     parser.epilog = """\
 examples:
   $ holdfast stats --usage
@@ -62,11 +63,11 @@ def run(invocation: Invocation) -> int:
         ("session", visible(session)),
         ("checkpoints", f"{counted['checkpoints']:,}"),
         ("restores", f"{counted['restores']:,}"),
-        ("states kept", f"{counted['snapshots']:,}, those before and after restores included"),
+        ("states kept", f"{counted['snapshots']:,}, including those before and after restores"),
         ("sessions", f"{sessions:,} in this workspace"),
         ("objects", f"{counted['content_blobs']:,}"),
         ("stored", size(counted["bytes_stored"])),
-        ("not stored twice", size(counted["bytes_deduped"])),
+        ("deduplicated", size(counted["bytes_deduped"])),
         (
             "on disk",
             f"{size(used_bytes)} of {size(budget_bytes)} ({percent(used_bytes / budget_bytes)})",

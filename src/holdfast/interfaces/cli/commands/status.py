@@ -29,10 +29,10 @@ _DAEMON_S = 2.0
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast status [--skipped]"
     parser.description = """\
-Show where you are, what is not saved, what happened last and how to take it back, whether the hooks
-of agents would really run, and what to do next. Trouble is listed when there is any: what hooks
-could not save in the last day, a store that is nearly full, paths that are left out. With
---skipped, every path that is left out, with its reason."""
+Show the current checkpoint, unsaved changes, the last change and how to undo it, whether agent
+hooks work, and what to do next. Problems are listed too: hook failures of the last day, a store
+that is nearly full, paths that are left out. With --skipped, list every path that is left out,
+with the reason."""
     parser.epilog = """\
 examples:
   $ holdfast status

@@ -27,16 +27,16 @@ _MOST_BELOW = 5
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast undo [--turn]\n       [--dry-run] [--yes]"
     parser.description = """\
-Undo the last thing that happened to the workspace, no matter who did it: unsaved edits, an agent's
-tool call, a restore. Undo again to go one step further back; holdfast redo goes forward again.
-With --turn, undo everything since the last message to an agent.
+Undo the last change to the workspace, no matter who made it: unsaved edits, an agent's tool call,
+or a restore. Run it again to go one more step back; holdfast redo goes forward. With --turn, undo
+everything since the last message to an agent.
 
-It shows what it will undo, and asks before it changes more than one file; use --yes in scripts. The
-present state is saved first. A new change after an undo clears what can be redone; it stays in the
-history. If the last call deleted only files that are not saved, undo says so; with --yes it refuses
-to undo what happened before.
+It shows what it will undo, and asks before changing more than one file; use --yes in scripts. The
+current state is saved first. A new change after an undo clears the redo history; the undone states
+stay in holdfast log.
 
-With --session, undo the last restore of that session."""
+If the last tool call only deleted files that are not saved, undo says so, and with --yes it refuses
+to undo earlier changes instead. With --session, undo the last restore of that session."""
     parser.epilog = """\
 examples:
   $ holdfast undo
@@ -70,7 +70,7 @@ def run(invocation: Invocation) -> int:
         _require_known_loss(invocation, opened, step)
         if not invocation.json:
             for command in undo_commands_below(invocation, opened):
-                invocation.terminal.note(f"note: a project below changed later: {command}")
+                invocation.terminal.note(f"note: a nested project changed later: {command}")
         return undo_and_report(invocation, opened, step)
 
 
@@ -99,7 +99,7 @@ def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoSte
             f"holdfast restore {short(step.request.target.id)} --yes",
         )
     if not invocation.json:
-        invocation.terminal.warn(f"{words}; this is about what happened before that")
+        invocation.terminal.warn(f"{words}; this undoes the change before it")
 
 
 def _with_projects_below(
@@ -111,7 +111,7 @@ def _with_projects_below(
     if not commands:
         return error
     return type(error)(
-        error.message, hint=f"undo the last change of a project below: {'; '.join(commands)}"
+        error.message, hint=f"to undo the last change in a nested project: {'; '.join(commands)}"
     )
 
 

@@ -23,12 +23,10 @@ AGENT_WARNING = False
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast uninstall AGENT [--project | --user] [--dry-run]"
     parser.description = """\
-Take out of the settings of AGENT what holdfast install put in, the MCP server included, and nothing
-else. Files that are wholly ours are removed, skills included; files that hold something else keep
-it as it is. What of ours was edited, so that what is whose cannot be told apart, is left and named;
-the exit status is then 3.
-Checkpoints stay, and the answer says how to delete them. --dry-run shows the difference and writes
-nothing."""
+Remove from the agent's settings everything that holdfast install added, including the MCP server
+and skills. Nothing else is changed. Holdfast files that you edited are kept and listed, and the
+exit status is then 3. Your checkpoints are kept; the output shows how to delete them. --dry-run
+shows the difference and writes nothing."""
     parser.epilog = """\
 example:
   $ holdfast uninstall claude-code"""

@@ -96,10 +96,10 @@ def _wait_in_parts(happened: threading.Event, seconds: float | None) -> None:
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast watch [--files N] [--every MINUTES]"
     parser.description = """\
-Watch the workspace and save it by itself, for agents that have no hooks: after a burst of changes,
-when enough files have changed; after a while, if anything has; and at the end of the day. What has
-changed when it begins and when Ctrl-C ends it is saved, too. Where the system cannot tell of
-changes, the workspace is looked at once a minute, and that is said."""
+Save automatically while you work, for agents without hooks: after a burst of changes, at regular
+intervals, and at the end of the day. Changes are also saved when watch starts and when Ctrl-C
+stops it. If the system cannot report changes, watch scans the workspace once a minute and says
+so."""
     parser.epilog = """\
 examples:
   $ holdfast watch
@@ -107,12 +107,12 @@ examples:
     parser.add_argument(
         "--files",
         metavar="N",
-        help="changed files that make a checkpoint, 0 for never (default: the setting auto_files)",
+        help="save after this many changed files, 0 for never (default: the setting auto_files)",
     )
     parser.add_argument(
         "--every",
         metavar="MINUTES",
-        help="minutes after which changes are saved, 0 for never (default: auto_interval)",
+        help="save changes after this many minutes, 0 for never (default: auto_interval)",
     )
 
 
@@ -168,7 +168,7 @@ def _follow(
         try:
             _note(invocation, made, workspace.consider(_local()))
         except (Busy, NoSpace) as error:
-            invocation.terminal.warn(f"not saved this time: {error.message}")
+            invocation.terminal.warn(f"not saved: {error.message}")
         stop.wait(pause, _DEBOUNCE_S)
 
 
@@ -194,12 +194,12 @@ def _say_how(invocation: Invocation, workspace: WatchedWorkspace) -> None:
     name = visible(str(workspace.workspace))
     if status.off:
         invocation.terminal.warn(f"{name} is not watched: {status.doubt}")
-        how = "Looking once a minute at every file"
+        how = "Scanning every file once a minute"
     elif status.unproven:
-        how = "Watching, and looking once a minute, at every file"
+        how = "Watching, and scanning every file once a minute"
     else:
         how = f"Watching {count(status.directories, 'directory', 'directories')}"
-    invocation.terminal.line(f"{how} of {name}. Ctrl-C ends it.")
+    invocation.terminal.line(f"{how} of {name}. Press Ctrl-C to stop.")
     invocation.terminal.flush()
 
 
@@ -227,4 +227,4 @@ def _sum_up(invocation: Invocation, workspace: WatchedWorkspace, made: list[Save
 
         invocation.emit(watched_view(workspace.workspace, workspace.session, made))
         return
-    invocation.terminal.line(f"Ended: {count(len(made), 'checkpoint')} made.")
+    invocation.terminal.line(f"Stopped: {count(len(made), 'checkpoint')} saved.")

@@ -26,7 +26,7 @@ _LONGEST_MESSAGE = 300
 _WITHOUT_CHECKPOINT = {
     LineState.UNSAVED: "not saved yet",
     LineState.ELSEWHERE: "saved by another session",
-    LineState.OLDER: "older than what was looked at",
+    LineState.OLDER: "older than the searched history",
 }
 _NO_AGENT = "by hand or by a program"
 
@@ -34,25 +34,27 @@ _NO_AGENT = "by hand or by a program"
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast why FILE[:LINE] [--ref REF]"
     parser.description = """\
-Tell for each line of a file which checkpoint has it first, and why it was written; for one LINE
-also the tool call and the message that led to it. The file is the one in the workspace, whose
-unsaved lines are marked, or with --ref the one in that checkpoint.
+Show which checkpoint first contained each line of a file, and why it was written. For one LINE,
+also show the tool call and the message behind it. The file is the one in the workspace, with
+unsaved lines marked, or with --ref the one in that checkpoint.
 
-Restores are looked through: a line that one brought back belongs to whoever wrote it. A file that
-was renamed is followed. Lines of the first checkpoint were there before the history begins."""
+Restored lines are credited to their original checkpoint, and renames are followed. Lines in the
+first checkpoint are older than the history."""
     parser.epilog = """\
 examples:
   $ holdfast why src/auth.py
   $ holdfast why src/auth.py:42
   $ holdfast why src/auth.py:42 --ref HEAD~3"""
-    parser.add_argument("words", nargs="*", metavar="FILE[:LINE]", help="the file, and the line")
-    parser.add_argument("--ref", metavar="REF", help="the file as it is in this checkpoint")
+    parser.add_argument(
+        "words", nargs="*", metavar="FILE[:LINE]", help="the file, and optionally a line"
+    )
+    parser.add_argument("--ref", metavar="REF", help="use the file in this checkpoint")
 
 
 def run(invocation: Invocation) -> int:
     words = invocation.at_most(1, "one file")
     if not words:
-        raise UsageError("the file is missing", hint="for example: holdfast why src/app.py:12")
+        raise UsageError("missing FILE", hint="usage: holdfast why src/app.py:12")
     with invocation.open() as opened:
         path, line = _place(invocation, opened, words[0])
         with invocation.busy("looking back", opened):
@@ -82,7 +84,7 @@ def _place(invocation: Invocation, opened: Workspace, word: str) -> tuple[bytes,
     paths = invocation.paths([word], opened.path)
     if not paths:
         raise UsageError(
-            f"{word!r} is the whole workspace", hint="for example: holdfast why src/app.py:12"
+            f"{word!r} is the whole workspace, not a file", hint="usage: holdfast why src/app.py:12"
         )
     return paths[0], line
 
@@ -153,9 +155,13 @@ def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
         f"{identifier(terminal, found)}  {when_words(terminal, found.created_at, now)}",
     )
     if origin.state is LineState.INITIAL:
-        _fact(terminal, "written", "before the history begins")
+        _fact(terminal, "written", "older than the history")
     if origin.before is not None:
-        _fact(terminal, "not yet in", terminal.paint(shown_id(terminal, origin.before), CYAN))
+        _fact(
+            terminal,
+            "not yet in",
+            terminal.paint(shown_id(terminal, origin.before), CYAN),
+        )
     _fact(terminal, "file then", terminal.path(origin.path))
     if origin.session_id is not None:
         _fact(terminal, "session", visible(origin.session_id))
