@@ -54,10 +54,12 @@ def watch_workspace(
     *,
     listener: Callable[[], None] | None = None,
     rules: TriggerRules | None = None,
+    purpose: str = "holdfast daemon",
 ) -> WatchedWorkspace:
     """Open a workspace and keep it open under watch; a store is created if there is none.
     `listener` is called when files have changed; `rules` win over the settings. Saves do not run
-    the daily cleanup: no caller is to wait for it."""
+    the daily cleanup: no caller is to wait for it. `purpose` is what others read who wait for the
+    store."""
     from holdfast.app.automation.watched_workspace import WatchedWorkspace
     from holdfast.bootstrap.workspace import open_workspace
 
@@ -66,7 +68,7 @@ def watch_workspace(
         create=True,
         spare_repositories=True,
         environment=environment,
-        purpose="holdfast daemon",
+        purpose=purpose,
     )
     opened.engine.cleans_up = False
     return WatchedWorkspace(opened, watcher, listener=listener, rules=rules)

@@ -207,6 +207,10 @@ class WatchedWorkspace:
                 return self.keep_merge(session) or made
             return self.keep_merge(session) or self._save_if_changed(session, Kind.INTERVAL)
 
+    def has_checkpoint(self, session: SessionId) -> bool:
+        with self._lock:
+            return self._last(session, Kind.INITIAL) is not None
+
     def attach(self, session: SessionId) -> None:
         """From now on automatic checkpoints go to this session; nothing is saved yet, except a
         merge."""

@@ -59,6 +59,12 @@ class ServedSessions:
         self._fresh_id = fresh_id
         self._open: OrderedDict[tuple[Path, str], _Open] = OrderedDict()
         self._lock = threading.Lock()
+        self.on_open: Callable[[], None] = lambda: None
+        """Called when a session was opened, which may have created its store."""
+
+    def default_session(self, directory: Path) -> str:
+        """The session of calls that name none."""
+        return self._session(directory, None)
 
     @property
     def workspaces(self) -> list[Path]:
@@ -156,6 +162,7 @@ class ServedSessions:
             self._used(key, known)
         if known is not opened:
             opened.handlers.session.close()
+        self.on_open()
         return known
 
     def _replace(self, key: tuple[Path, str], outdated: _Open) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,7 @@ def run(invocation: Invocation) -> int:
     gc.disable()
     import time
 
+    from holdfast.interfaces.mcp.automation import AutomaticCheckpoints
     from holdfast.interfaces.mcp.server import Admission, make_server
     from holdfast.interfaces.mcp.sessions import ServedSessions
     from holdfast.interfaces.mcp.stdio import AnswerQueue
@@ -85,8 +87,12 @@ def run(invocation: Invocation) -> int:
     sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
     queue = AnswerQueue() if place is None else None
     server = make_server(sessions, Admission(time.monotonic_ns), queue)
+    automatic = AutomaticCheckpoints(
+        sessions, os.environ, lambda: datetime.now().astimezone(), _note_missed
+    )
     gc.freeze()  # what is there by now stays: no need to look through it again
     gc.enable()
+    automatic.start()
     try:
         if queue is not None:
             from holdfast.interfaces.mcp.stdio import serve_stdio
@@ -101,8 +107,16 @@ def run(invocation: Invocation) -> int:
 
             serve_http(server, place, holdfast_home(os.environ), time.monotonic_ns, ready)
     finally:
+        automatic.end()
         sessions.close()
     return 0
+
+
+def _note_missed(workspace: Path, session: str, error: Exception) -> None:
+    """For `holdfast status`: no call waits for an automatic checkpoint."""
+    from holdfast.interfaces.hooks.automation import problem_log
+
+    problem_log(os.environ).note_missed(workspace, session, error)
 
 
 def _place(invocation: Invocation) -> HttpPlace | None:

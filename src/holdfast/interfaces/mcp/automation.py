@@ -1,0 +1,128 @@
+"""Automatic checkpoints of the workspaces that a server serves, without hooks and without a daemon.
+
+    a thread sleeps until a trigger can be due, files change, or a session is opened
+    → checkpoints by changed files, by time, at the end of the day and after merges, in the session
+      that calls work in
+
+Watching begins when a workspace has a store: at once, or with the first checkpoint that is made in
+it. So a server that is only asked for lists writes nothing. Where another process watches for the
+same session, the first to save wins, and the other finds nothing to keep.
+
+Not guaranteed: a checkpoint when the server ends. Clients may kill it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.ids import SessionId
+from holdfast.interfaces.mcp.sessions import ServedSessions
+
+if TYPE_CHECKING:
+    from holdfast.api.automation import WatchedWorkspace, Watcher
+
+_DEBOUNCE_S = 1.0
+
+NoteMissed = Callable[[Path, str, Exception], None]
+
+
+class AutomaticCheckpoints:
+    """Watches the served workspaces until `end`."""
+
+    def __init__(
+        self,
+        sessions: ServedSessions,
+        environment: Mapping[str, str],
+        local_time: Callable[[], datetime],
+        note_missed: NoteMissed,
+    ) -> None:
+        """`note_missed` hears of a checkpoint that was due and could not be made."""
+        self._sessions = sessions
+        self._environment = environment
+        self._local_time = local_time
+        self._note_missed = note_missed
+        self._watched: dict[Path, WatchedWorkspace] = {}
+        self._happened = threading.Event()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="automatic", daemon=True)
+        sessions.on_open = self._happened.set
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._happened.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._ended.wait(_DEBOUNCE_S)  # the first answer comes first
+        from holdfast.api.automation import open_watcher
+
+        watcher = open_watcher()
+        try:
+            while not self._ended.is_set():
+                self._happened.clear()
+                for path in self._sessions.workspaces:
+                    self._save_if_due(path, watcher)
+                self._happened.wait(self._until_due_s())
+                self._ended.wait(_DEBOUNCE_S)
+        finally:
+            for path in list(self._watched):
+                self._close(path)
+            watcher.close()
+
+    def _until_due_s(self) -> float | None:
+        local = self._local_time()
+        waits = [workspace.wait_ns(local) for workspace in self._watched.values()]
+        known = [wait for wait in waits if wait is not None]
+        return min(known) / 1e9 if known else None
+
+    def _save_if_due(self, path: Path, watcher: Watcher) -> None:
+        session = ""
+        try:
+            workspace = self._current(path, watcher)
+            if workspace is not None:
+                session = workspace.session or ""
+                workspace.consider(self._local_time())
+        except Exception as error:  # tried again when something happens
+            self._close(path)
+            self._note_missed(path, session, error)
+
+    def _current(self, path: Path, watcher: Watcher) -> WatchedWorkspace | None:
+        """The workspace with the store and the settings that are in force now."""
+        from holdfast.api.automation import watch_workspace
+        from holdfast.api.stores import store_directory
+
+        kept = self._watched.get(path)
+        if kept is not None:
+            if kept.is_current():
+                return kept
+            self._close(path)
+        if store_directory(path) is None:
+            return None
+        session = SessionId(self._sessions.default_session(path))
+        opened = self._watched[path] = watch_workspace(
+            path,
+            watcher,
+            self._environment,
+            listener=self._happened.set,
+            purpose="holdfast mcp",
+        )
+        if opened.has_checkpoint(session):
+            opened.attach(session)
+        else:
+            opened.begin(session)
+        return opened
+
+    def _close(self, path: Path) -> None:
+        workspace = self._watched.pop(path, None)
+        if workspace is not None:
+            with suppress(HoldfastError, OSError):
+                workspace.close()

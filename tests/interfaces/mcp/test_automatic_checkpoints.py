@@ -1,0 +1,118 @@
+"""Automatic checkpoints by the server alone: no hooks, no daemon, nothing configured."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from holdfast import SessionCheckpointer
+from holdfast.api.stores import store_directory
+from holdfast.interfaces.mcp.automation import AutomaticCheckpoints
+from holdfast.interfaces.mcp.sessions import ServedSessions
+from tests.support.hostile_trees import fill
+from tests.support.mcp_servers import stdio_client
+
+pytestmark = pytest.mark.requirement("AU-4", "MC-1")
+
+PATIENCE_S = 60
+
+
+def now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@contextmanager
+def automatic(
+    sessions: ServedSessions, local_time: Callable[[], datetime] = now
+) -> Iterator[list[Exception]]:
+    missed: list[Exception] = []
+    running = AutomaticCheckpoints(
+        sessions, os.environ, local_time, lambda path, session, error: missed.append(error)
+    )
+    running.start()
+    try:
+        yield missed
+    finally:
+        running.end()
+
+
+async def automatic_kinds(client: Client, *, least: int) -> list[str]:
+    """The kinds of automatic checkpoints, as soon as there are so many."""
+    with anyio.fail_after(PATIENCE_S):
+        while True:
+            found: Any = await client.call_tool("checkpoint_list", {"checkpoint_type": "auto"})
+            rows = found.structured_content["checkpoints"]
+            if len(rows) >= least:
+                return [row["kind"] for row in rows]
+            await anyio.sleep(0.2)
+
+
+def test_five_changed_files_are_saved_by_a_server_with_default_settings(workspace: Path) -> None:
+    async def walk() -> None:
+        async with stdio_client(workspace) as client:
+            await client.call_tool("checkpoint_create", {"description": "the work begins"})
+            await anyio.sleep(3)  # watching begins
+            for number in range(5):
+                fill(workspace / f"new-{number}.txt", b"made by an agent without hooks\n")
+            assert await automatic_kinds(client, least=1) == ["threshold"]
+
+    anyio.run(walk)
+
+
+def wait_for(workspace: Path, kind: str, work: Callable[[], object] = lambda: None) -> None:
+    """Until the session has a checkpoint of this kind; `work` goes on meanwhile."""
+    for _ in range(PATIENCE_S * 2):
+        with SessionCheckpointer(workspace, "agent") as session:
+            if kind in [one.kind for one in session.summaries(limit=5)]:
+                return
+        work()
+        time.sleep(0.5)
+    pytest.fail(f"no checkpoint of kind {kind} after {PATIENCE_S} seconds")
+
+
+def test_one_changed_file_is_saved_when_the_interval_is_over(
+    workspace: Path, sessions: ServedSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_AUTO_INTERVAL", "0.05")
+    with SessionCheckpointer(workspace, "agent") as session:
+        session.checkpoint("the work begins")
+    numbers = iter(range(1_000))
+    with automatic(sessions) as missed:
+        wait_for(
+            workspace, "interval", lambda: fill(workspace / "notes.txt", b"%d\n" % next(numbers))
+        )
+    assert not missed
+
+
+def test_the_end_of_the_day_is_saved(workspace: Path, sessions: ServedSessions) -> None:
+    with SessionCheckpointer(workspace, "agent") as session:
+        session.checkpoint("the work begins")
+    with automatic(sessions, lambda: now() + timedelta(days=1)):
+        wait_for(workspace, "end-of-day")
+
+
+def test_a_session_without_a_checkpoint_gets_its_first(
+    workspace: Path, sessions: ServedSessions
+) -> None:
+    with SessionCheckpointer(workspace, "yesterday") as session:
+        session.checkpoint("the store is there")
+    with automatic(sessions):
+        wait_for(workspace, "initial")
+
+
+def test_a_workspace_without_a_store_is_left_alone(
+    workspace: Path, sessions: ServedSessions
+) -> None:
+    with automatic(sessions) as missed:
+        time.sleep(2.5)
+    assert store_directory(workspace) is None
+    assert not missed
