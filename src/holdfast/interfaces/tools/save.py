@@ -23,6 +23,7 @@ from holdfast.interfaces.tools.tool import (
 )
 from holdfast.interfaces.tools.wording import (
     PathNote,
+    bullets,
     git_now,
     label,
     noted,
@@ -53,6 +54,8 @@ class Created:
     remarks: list[str] = field(default_factory=list)
     """Those of the warnings that nobody has to act on."""
     git: GitNow | None = None
+    degraded: list[str] = field(default_factory=list)
+    """What was not saved besides files, with the reason and the way out."""
     databases: list[str] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
 
@@ -94,6 +97,7 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     databases = [one_line(str(one)) for one in context.workspace.contents.databases(made)]
     agents = [one_line(str(one)) for one in context.workspace.sessions.active_agents()]
     problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)
+    degraded = [said(text) for text in outcome.degraded]
     changed = made.changed
     size = f"{count_words(made.files, 'file')}, {size_words(made.size_bytes)}"
     saved = (
@@ -107,6 +111,7 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         *([f"Databases: {'; '.join(databases)}."] if databases else []),
         *([f"Active agents: {', '.join(agents)}."] if agents else []),
         *warning_lines(outcome.warnings),
+        *(["Files are saved; not saved:", *bullets(degraded)] if degraded else []),
         *noted("Not saved as it should be:", problems),
         f'To come back to this state: checkpoint_restore {{"checkpoint_id": "{made.id}"}}.',
     ]
@@ -123,7 +128,7 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         info.sha,
         made.files,
         info.timestamp,
-        bool(outcome.degraded),
+        bool(degraded),
         info,
         problems,
         left_out,
@@ -131,6 +136,7 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         outcome.deduplicated,
         remarks=remarks_in(map(said, outcome.warnings)),
         git=git,
+        degraded=degraded,
         databases=databases,
         agents=agents,
     )
