@@ -17,7 +17,14 @@ import pytest
 from holdfast.adapters.local.inotify import OVERFLOWED, InotifyWatcher
 from holdfast.adapters.local.inotify_watch import InotifyWatch
 from holdfast.adapters.local.linux_calls import OVERFLOW, Event, parse_events
-from holdfast.adapters.local.mounts import Mount, mounts_around, parse_mounts
+from holdfast.adapters.local.mounts import (
+    Mount,
+    file_system_of,
+    is_on_a_network,
+    mount_points_below,
+    mounts_around,
+    parse_mounts,
+)
 from holdfast.adapters.local.system import SystemClock
 from holdfast.ports.watcher import ChangedPlaces, Doubt, NoWatcher
 from tests.support.hostile_trees import fill
@@ -303,6 +310,18 @@ def test_a_mount_may_have_any_name() -> None:
     below = parse_mounts(table)[1]
     assert below == (b"2", b"/w/\r\xff\nx", b"tmpfs")
     assert parse_mounts(b"") == ()  # as in a root of its own
+
+
+@pytest.mark.parametrize("table", [None, b"nonsense\n"])
+def test_without_a_table_of_mounts_that_makes_sense_nothing_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bytes | None
+) -> None:
+    if table is not None:
+        (tmp_path / "mountinfo").write_bytes(table)
+    monkeypatch.setattr("holdfast.adapters.local.mounts.TABLE", tmp_path / "mountinfo")
+    assert file_system_of(tmp_path) is None
+    assert mount_points_below(os.fsencode(tmp_path)) == []
+    assert not is_on_a_network(tmp_path)
 
 
 def test_names_come_as_the_bytes_they_are() -> None:
