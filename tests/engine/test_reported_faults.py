@@ -16,6 +16,7 @@ from tests.behind_the_api import engine_of
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.session_states import get_snapshot
+from tests.support.ticks import wait_a_tick
 from tests.support.watched_filesystem import WatchedFilesystem, once
 
 
@@ -24,16 +25,6 @@ def workspace(tmp_path: Path) -> Path:
     root = tmp_path / "project"
     root.mkdir()
     return root
-
-
-def _wait_a_tick(root: Path) -> None:
-    """Until a change must show in the times of everything written so far."""
-    newest = max(path.lstat().st_ctime_ns for path in (root, *root.rglob("*")))
-    probe = root.parent / "probe"
-    while True:
-        probe.write_bytes(b"")
-        if probe.stat().st_ctime_ns > newest + 40_000_000:
-            return
 
 
 @pytest.mark.requirement("CP-7", "ST-3")
@@ -70,7 +61,7 @@ def test_a_changed_ignore_setting_counts_for_directories_that_were_scanned_befor
 ) -> None:
     fill(workspace / "dir/x.db", b"precious")
     configure(workspace, ignore=["*.db"])
-    _wait_a_tick(workspace)
+    wait_a_tick(workspace)
     with SessionCheckpointer(workspace, "s") as session:
         assert session.save_checkpoint("left out").checkpoint.files == 0
     configure(workspace, ignore=[])
@@ -82,7 +73,7 @@ def test_a_changed_ignore_setting_counts_for_directories_that_were_scanned_befor
 def test_undo_keeps_to_the_filter_of_the_session(workspace: Path) -> None:
     fill(workspace / "a", b"1")
     fill(workspace / "sub/k.secret", b"key")
-    _wait_a_tick(workspace)
+    wait_a_tick(workspace)
     keep = lambda path: path.suffix != ".secret"  # noqa: E731
     with SessionCheckpointer(workspace, "s", file_filter=keep) as session:
         first = session.checkpoint("first")
@@ -101,7 +92,7 @@ def test_undo_removes_what_the_restore_made_although_a_rule_ignores_it_now(
     workspace: Path,
 ) -> None:
     fill(workspace / "c.log", b"log")
-    _wait_a_tick(workspace)
+    wait_a_tick(workspace)
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("first")
         (workspace / "c.log").unlink()
@@ -115,7 +106,7 @@ def test_undo_removes_what_the_restore_made_although_a_rule_ignores_it_now(
 @pytest.mark.requirement("CP-11", "RB-4")
 def test_a_marker_that_appears_among_sources_does_not_hide_them(workspace: Path) -> None:
     fill(workspace / "src/module.py", b"code")
-    _wait_a_tick(workspace)
+    wait_a_tick(workspace)
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("first")
         fill(workspace / "src/module.py", b"wrecked")
@@ -134,7 +125,7 @@ def test_a_write_through_a_mapping_is_not_missed(workspace: Path) -> None:
     with mmap.mmap(fd, 8192) as mapped:
         os.close(fd)
         mapped[0:1] = b"B"
-        _wait_a_tick(workspace)
+        wait_a_tick(workspace)
         with SessionCheckpointer(workspace, "s") as session:
             session.checkpoint("first")
             mapped[0:4] = b"CCCC"  # the page is dirty already: no time moves

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill, git
+from tests.support.ticks import wait_a_tick
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 from tests.support.watched_workspaces import watched
 
@@ -306,6 +307,7 @@ def test_a_watched_save_looks_at_nothing_but_what_changed(workspace: Path) -> No
         one.settle()
         _append(workspace)
         one.save()  # within the tick of the change: the file is looked at once more
+        wait_a_tick(workspace)
         one.settle()
         opened.clear()
         looked.clear()

@@ -168,8 +168,8 @@ def test_nothing_is_kept_alive_that_is_not_there(tmp_path: Path) -> None:
 def test_what_is_kept_alive_is_as_readable_as_the_rest_of_the_repository(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     (place / ".git/objects").chmod(0o2770)
-    before = set((place / ".git/objects").rglob("*"))
     stages(place)
+    before = set((place / ".git/objects").rglob("*"))
     with SessionCheckpointer(place, "s") as session:
         session.checkpoint("why")
     mine = git(place, "for-each-ref", "--format=%(objectname)", "refs/holdfast").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,13 +66,23 @@ def test_leaving_the_pager_early_is_no_error(cli: CommandLine) -> None:
     assert shown.count("line") == 2
 
 
+# Blocked from the start, so that Ctrl-C is not lost between the word and the wait.
+PATIENT_PAGER = f"""#!{sys.executable}
+import signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+sys.stdin.readline()
+print("waiting", flush=True)
+signal.sigwait([signal.SIGINT])
+print("heard", flush=True)
+open("/dev/tty").readline()
+"""
+
+
 def test_ctrl_c_in_the_pager_is_no_error(cli: CommandLine, tmp_path: Path) -> None:
     (cli.workspace / "large").write_text("line\n" * 200_000)
     cli.save("one")
     patient = tmp_path / "patient"
-    patient.write_text(
-        "#!/bin/sh\ntrap 'echo heard' INT\nread line\necho waiting\nread line </dev/tty\n"
-    )
+    patient.write_text(PATIENT_PAGER)
     patient.chmod(0o755)
     environment = {"HOLDFAST_PAGER": str(patient)}
     with Screen(cli.workspace, "show", "HEAD:large", environment=environment) as screen:
