@@ -189,3 +189,83 @@ def test_a_shell_that_is_not_known_is_a_usage_error() -> None:
     assert answer.error["hint"] == "supported shells: bash, zsh, fish"
     assert run("completion", "bash", "zsh").status == 2
     assert run("completion", "bash", "--json").json["script"] == run("completion", "bash").out
+
+
+INSTALLED = {
+    "bash": "data/bash-completion/completions/holdfast",
+    "zsh": "data/zsh/site-functions/_holdfast",
+    "fish": "config/fish/completions/holdfast.fish",
+}
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("BASH_COMPLETION_USER_DIR", raising=False)
+    return tmp_path
+
+
+@pytest.mark.requirement("CL-1")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_install_writes_the_file_where_the_shell_looks_and_twice_is_once(
+    own_home: Path, shell: str
+) -> None:
+    target = own_home / INSTALLED[shell]
+    dry = run("completion", shell, "--install", "--dry-run")
+    assert (dry.status, dry.out) == (0, f"would write {target}\n")
+    assert not target.exists()
+    first = run("completion", shell, "--install")
+    assert (first.status, first.err) == (0, "")
+    assert first.out.startswith(f"✓ Wrote {target}\n  ")
+    assert target.read_text() == run("completion", shell).out
+    written = target.stat()
+    assert run("completion", shell, "--install").out == f"✓ {target} is up to date.\n"
+    assert target.stat().st_ino == written.st_ino
+    assert [one.name for one in target.parent.iterdir()] == [target.name]
+
+
+def test_install_renews_an_old_file_and_takes_the_shell_from_the_environment(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", "/usr/bin/fish")
+    target = own_home / INSTALLED["fish"]
+    target.parent.mkdir(parents=True)
+    target.write_text("# holdfast: completion for fish. Made by: an older version\n")
+    answer = run("completion", "--install", "--json").json
+    assert answer == {"shell": "fish", "file": str(target), "changed": True, "dry_run": False}
+    assert target.read_text() == run("completion", "fish").out
+    assert run("completion", "--install", "--json").json["changed"] is False
+
+
+def test_install_keeps_a_file_that_holdfast_did_not_write(own_home: Path) -> None:
+    target = own_home / INSTALLED["bash"]
+    target.parent.mkdir(parents=True)
+    target.write_text("my own\n")
+    answer = run("completion", "bash", "--install")
+    assert answer.status == 5
+    assert "was not written by Holdfast" in answer.err
+    assert target.read_text() == "my own\n"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [["bash", "--dry-run"], ["tcsh", "--install"], ["--install"]],
+    ids=["dry run of nothing", "unknown shell", "no shell known"],
+)
+def test_install_needs_a_shell_that_it_knows(
+    own_home: Path, typed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHELL", raising=False)
+    assert run("completion", *typed).status == 2
+    assert list(own_home.iterdir()) == []
+
+
+def test_the_installed_file_of_bash_completes(own_home: Path, bash: Bash) -> None:
+    assert run("completion", "bash", "--install").status == 0
+    script = f"source {own_home / INSTALLED['bash']}; complete -p holdfast"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "_holdfast" in done.stdout

@@ -101,6 +101,15 @@ class CompletionScriptView(TypedDict):
     script: str
 
 
+class CompletionInstallView(TypedDict):
+    """The completion file of a shell; `changed` if it was not up to date."""
+
+    shell: str
+    file: str
+    changed: bool
+    dry_run: bool
+
+
 class CandidateView(TypedDict):
     """Something that the shell can complete."""
 

@@ -19,21 +19,30 @@ from holdfast.interfaces.cli.wording import ago, first_line, shortened
 ANSWERS = True
 AGENT_WARNING = False
 _MOST = 200
+NEXT_STEPS = {
+    "bash": "Open a new shell. It needs the package bash-completion.",
+    "zsh": "Add its directory to fpath before compinit, then open a new shell:"
+    " fpath=(~/.local/share/zsh/site-functions $fpath)",
+    "fish": "Open a new shell.",
+}
 _LONGEST = 60
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast completion bash | zsh | fish"
+    parser.usage = "holdfast completion bash | zsh | fish [--install [--dry-run]]"
     parser.description = """\
-Print a completion script for your shell. It completes commands, options, checkpoints, sessions,
-settings and paths, including deleted files.
-
-Load it when the shell starts, as in the examples, so that it matches the installed version."""
+Make the shell complete commands, options, checkpoints, sessions, settings and paths, including
+deleted files that a checkpoint has. --install writes the completion file to the directory where
+the shell looks for it. Without --install the script is printed."""
     parser.epilog = """\
 examples:
-  $ echo 'eval "$(holdfast completion bash)"' >> ~/.bashrc
-  $ echo 'eval "$(holdfast completion zsh)"' >> ~/.zshrc      # after compinit
-  $ holdfast completion fish > ~/.config/fish/completions/holdfast.fish"""
+  $ holdfast completion --install
+  $ holdfast completion zsh --install --dry-run
+  $ echo 'eval "$(holdfast completion bash)"' >> ~/.bashrc"""
+    parser.add_argument(
+        "--install", action="store_true", help="write the file; the shell is $SHELL unless named"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what --install would do")
     parser.add_argument("words", nargs="*", metavar="SHELL", help="bash, zsh or fish")
 
 
@@ -44,18 +53,55 @@ def run(invocation: Invocation) -> int:
     if words and words[0] in (Kind.CHECKPOINT, Kind.SESSION, Kind.PATH):
         return _list_candidates(invocation, Kind(words[0]), words[1:])
     invocation.at_most(1, "one shell")
-    if not words:
-        raise UsageError("missing shell", hint="usage: holdfast completion bash, zsh or fish")
+    options = invocation.options
+    if options.dry_run and not options.install:
+        raise UsageError(
+            "--dry-run needs --install", hint="holdfast completion --install --dry-run"
+        )
+    if not words and options.install:
+        words = [os.path.basename(os.environ.get("SHELL", ""))]
+    if not words or not words[0]:
+        raise UsageError(
+            "missing shell", hint="usage: holdfast completion bash, zsh or fish [--install]"
+        )
     if words[0] not in SHELLS:
         raise UsageError(
             f"no completion for {words[0]!r}", hint=f"supported shells: {', '.join(SHELLS)}"
         )
+    if options.install:
+        return _install(invocation, words[0])
     if invocation.json:
         from holdfast.api.views.setup import CompletionScriptView
 
         invocation.emit(CompletionScriptView(shell=words[0], script=script(words[0])))
     else:
         invocation.terminal.write(script(words[0]))
+    return 0
+
+
+def _install(invocation: Invocation, shell: str) -> int:
+    """Write the file that the shell loads. What is there already is left if it is the same."""
+    from holdfast.interfaces.cli.completion_install import install, place
+
+    target = place(shell, os.environ)
+    changed = install(shell, target, dry_run=invocation.options.dry_run)
+    if invocation.json:
+        from holdfast.api.views.setup import CompletionInstallView
+
+        dry_run = invocation.options.dry_run
+        invocation.emit(
+            CompletionInstallView(shell=shell, file=str(target), changed=changed, dry_run=dry_run)
+        )
+        return 0
+    terminal = invocation.terminal
+    path = terminal.path(os.fsencode(target))
+    if not changed:
+        terminal.line(f"✓ {path} is up to date.")
+    elif invocation.options.dry_run:
+        terminal.line(f"would write {path}")
+    else:
+        terminal.line(f"✓ Wrote {path}")
+        terminal.line(f"  {NEXT_STEPS[shell]}")
     return 0
 
 
