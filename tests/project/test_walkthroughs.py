@@ -81,6 +81,16 @@ WALKS = {
     "docs/guides/why.md": (LINES, ("holdfast why src/auth.py:42 --session one",)),  # one agent only
     "docs/guides/databases.md": (ROUNDS, ("export HOLDFAST_POSTGRES_URL",)),  # no server there
     "docs/guides/agent-state.md": (ROUNDS, ()),
+    "docs/guides/conversations.md": (MOVED, ()),
+    "docs/guides/encryption.md": (
+        "mkdir shop && cd shop && echo 1 > app.py",
+        # they need a passphrase file, key ids and a store that only the reader has
+        ("holdfast key add", "holdfast key remove", "mv ", "holdfast init --new-store"),
+    ),
+    "docs/reference/settings.md": (
+        f"{ROUNDS} mkdir -p .holdfast && echo 'budget = \"10 GB\"' > .holdfast/config.toml",
+        ("HOLDFAST_AUTO_INTERVAL=30 holdfast watch",),  # it runs until it is stopped
+    ),
     "docs/guides/git.md": (
         AGENT,
         (
