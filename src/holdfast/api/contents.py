@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.snapshots import Artifact, WorkspaceSnapshot
     from holdfast.domain.trees.entries import Entry
     from holdfast.engine.components.databases import SavedDatabase as SavedDatabase
+    from holdfast.engine.replay.agent_state import AgentState as AgentState
     from holdfast.engine.vault import Vault
 
 
@@ -105,6 +106,18 @@ class Contents:
         from holdfast.engine.components.databases import saved_databases
 
         return saved_databases(self._vault, checkpoint)
+
+    def agent_states(self, checkpoint: Checkpoint) -> list[AgentState]:
+        """What agents had given through the library at a checkpoint."""
+        from holdfast.engine.replay.agent_state import agent_states
+
+        return agent_states(self._vault, checkpoint)
+
+    def memory_files(self, checkpoint: Checkpoint) -> Iterator[tuple[bytes, bytes]]:
+        """Path and content of each memory file of agents that a checkpoint has."""
+        from holdfast.engine.replay.agent_state import memory_files
+
+        return memory_files(self._vault, checkpoint)
 
     def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
         """The state of git in a checkpoint; None without one, and where it is damaged."""

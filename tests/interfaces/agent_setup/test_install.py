@@ -289,6 +289,11 @@ def test_skills_are_installed_and_removed_with_the_agent(
         "rollback",
         "checkpoint-delete",
         "checkpoint-cleanup",
+        "replay",
+        "replay-step",
+        "replay-agents",
+        "replay-memory",
+        "replay-exit",
     }
     policy = project / folder / "rollback" / "agents" / "openai.yaml"
     assert policy.is_file() == (agent != "claude-code")
@@ -347,7 +352,7 @@ def test_every_command_in_the_skills_exists_and_takes_what_it_is_given(
             if words[0] == "delete":
                 reference = cli.save("another")
     assert ran == {"checkpoint", "log", "status", "show", "diff", "restore", "delete", "cleanup",
-                   "stats", "undo"}  # fmt: skip
+                   "stats", "undo", "replay"}  # fmt: skip
 
 
 @pytest.mark.requirement("HK-4")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import SessionCheckpointer
 from tests.interfaces.cli.command_line import CommandLine, run
 from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.composition import SESSION
@@ -83,3 +84,26 @@ def test_on_a_dumb_terminal_the_steps_are_listed(told: CommandLine) -> None:
         assert screen.status == 0
     assert "the second one" in shown
     assert "\x1b" not in shown
+
+
+@pytest.mark.requirement("SE-10", "AG-1")
+def test_agent_states_and_memory_files_are_shown_as_they_were_then(cli: CommandLine) -> None:
+    cli.json("config", "set", "agent_state", '["notes/*.md"]')
+    notes = cli.workspace / "notes"
+    notes.mkdir()
+    (notes / "memory.md").write_text("what it knew\n")
+    with SessionCheckpointer(cli.workspace, "s") as session:
+        session.set_agent_state("planner", {"step": 1})
+        first = session.checkpoint("first")
+        (notes / "memory.md").write_text("something else\n")
+        session.set_agent_state("planner", {"step": 2})
+        session.checkpoint("second")
+    memory = cli.json("replay", first, "--memory")
+    file = {"path": str(notes / "memory.md"), "content": "what it knew\n"}
+    assert memory == {"checkpoint": first, "files": [file]}
+    planner = {"session_id": "s", "agent": "planner", "state": {"step": 1}}
+    assert cli.json("replay", first, "--agents") == {"checkpoint": first, "agents": [planner]}
+    assert cli("replay", first, "--agents").out == 'planner (s): {"step": 1}\n'
+    assert cli("replay", first, "--memory").out == f"{notes}/memory.md\n    what it knew\n"
+    assert (notes / "memory.md").read_text() == "something else\n"
+    assert cli("replay", first, "--memory", "--agents").status == 2

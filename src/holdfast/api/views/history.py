@@ -17,6 +17,8 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.wording import iso_from_ns
 
 if TYPE_CHECKING:
+    from holdfast.api.contents import AgentState
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.diff.line_origins import Explanation, LineOrigin
     from holdfast.domain.errors import HoldfastError
     from holdfast.domain.search.hits import Hit, Match, SearchResult
@@ -270,3 +272,55 @@ def replay_message_view(message: "Message") -> ReplayMessageView:
         "tool_calls": list(message.tool_calls),
         "rolled_back": message.rolled_back_by is not None,
     }
+
+
+class AgentStateView(TypedDict):
+    """What an agent gave through the library."""
+
+    session_id: str
+    agent: str
+    state: dict[str, Any]
+
+
+class AgentsAtView(TypedDict):
+    """The states that agents had given at a checkpoint."""
+
+    checkpoint: str
+    agents: list[AgentStateView]
+
+
+class MemoryFileView(TypedDict):
+    """`content` of a text file, `base64` of another one."""
+
+    path: str
+    content: NotRequired[str]
+    base64: NotRequired[str]
+
+
+class MemoryAtView(TypedDict):
+    """The memory files of agents at a checkpoint."""
+
+    checkpoint: str
+    files: list[MemoryFileView]
+
+
+def agents_at_view(checkpoint: "Checkpoint", found: "Iterable[AgentState]") -> AgentsAtView:
+    agents: list[AgentStateView] = [
+        {"session_id": one.session_id, "agent": one.agent, "state": one.state} for one in found
+    ]
+    return {"checkpoint": checkpoint.id, "agents": agents}
+
+
+def memory_at_view(checkpoint: "Checkpoint", files: Iterable[tuple[bytes, bytes]]) -> MemoryAtView:
+    return {"checkpoint": checkpoint.id, "files": [_memory_file(*one) for one in files]}
+
+
+def _memory_file(path: bytes, content: bytes) -> MemoryFileView:
+    view: MemoryFileView = {"path": to_text(path)}
+    try:
+        view["content"] = content.decode("utf-8")
+    except UnicodeDecodeError:
+        import base64
+
+        view["base64"] = base64.b64encode(content).decode()
+    return view

@@ -37,9 +37,9 @@ nothing. The hook command is tested before anything is written.
 
 --mcp also registers the MCP server, holdfast mcp, as the entry holdfast. An entry of that name that
 you changed is kept. --skills adds the skills /checkpoint, /checkpoints, /restore, /rollback,
-/checkpoint-delete and /checkpoint-cleanup. --plugin DIR writes a plug-in for {with_plugins} to DIR
-instead, with hooks, skills and the MCP server. --dry-run shows the difference and writes
-nothing."""
+/checkpoint-delete, /checkpoint-cleanup and the /replay family. --plugin DIR writes a plug-in for
+{with_plugins} to DIR instead, with hooks, skills and the MCP server. --dry-run shows the
+difference and writes nothing."""
     parser.epilog = """\
 examples:
   $ holdfast install claude-code

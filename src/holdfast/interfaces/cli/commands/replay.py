@@ -12,12 +12,15 @@ from holdfast.api.views.changes import ChangeView, change_view
 from holdfast.api.views.history import (
     DamagedStepView,
     ReplayStepView,
+    agents_at_view,
     component_lines_view,
     damaged_step_view,
+    memory_at_view,
     replay_message_view,
     replay_step_view,
 )
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.errors import HoldfastError, UsageError
+from holdfast.domain.paths import to_text
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.checkpoint_view import confidence_word, identifier, title
 from holdfast.interfaces.cli.diff_output import change_as_json
@@ -32,12 +35,13 @@ if TYPE_CHECKING:
     from holdfast.api.diffs import Diffs
     from holdfast.api.history import Replay
     from holdfast.api.workspace import Workspace
+    from holdfast.domain.checkpoints import Checkpoint
 
 ANSWERS = True
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast replay [REF] [--patch]"
+    parser.usage = "holdfast replay [REF] [--patch | --agents | --memory]"
     parser.description = """\
 Step through a session. Each checkpoint and restore is a step, with its reason, its changes, all
 files at that time and the conversation so far. REF is the step to start at (default: the last one).
@@ -50,6 +54,7 @@ oldest first. A damaged step is marked and the others are still shown; the exit 
 examples:
   $ holdfast replay
   $ holdfast replay before-refactor
+  $ holdfast replay before-refactor --memory
   $ holdfast replay --json | jq '.steps[].reasoning'"""
     parser.add_argument(
         "words",
@@ -60,19 +65,61 @@ examples:
     parser.add_argument(
         "-p", "--patch", action="store_true", help="the changed lines of each step, not only paths"
     )
+    parser.add_argument(
+        "--agents", action="store_true", help="only the states that agents had given by then"
+    )
+    parser.add_argument(
+        "--memory", action="store_true", help="only the memory files of agents, as they were then"
+    )
 
 
 def run(invocation: Invocation) -> int:
     words = invocation.at_most(1, "one checkpoint")
+    options = invocation.options
+    if options.patch + options.agents + options.memory > 1:
+        raise UsageError("--patch, --agents and --memory do not go together", hint="choose one")
     # Not even an interrupted restore is put right by looking at what was.
     with invocation.open(recover=False) as opened:
         start = invocation.resolve(opened, words[0] if words else "HEAD")
+        if options.agents:
+            _show_agents(invocation, opened, start)
+            return 0
+        if options.memory:
+            _show_memory(invocation, opened, start)
+            return 0
         history = opened.history
         with history.replay(start.session_id, start, from_last_step=not words) as replay:
             if has_keyboard(invocation):
                 _browse(invocation, opened.diffs, replay)
                 return 0
             return 0 if _list(invocation, opened, replay) else PARTIAL
+
+
+def _show_agents(invocation: Invocation, opened: Workspace, start: Checkpoint) -> None:
+    found = opened.contents.agent_states(start)
+    if invocation.json:
+        invocation.emit(agents_at_view(start, found))
+        return
+    if not found:
+        invocation.terminal.note("no agent had given a state by then")
+    for one in found:
+        state = json.dumps(one.state, ensure_ascii=False)
+        invocation.terminal.line(visible(f"{one.agent} ({one.session_id}): {state}"))
+
+
+def _show_memory(invocation: Invocation, opened: Workspace, start: Checkpoint) -> None:
+    files = opened.contents.memory_files(start)
+    if invocation.json:
+        invocation.emit(memory_at_view(start, files))
+        return
+    terminal, any_file = invocation.terminal, False
+    for path, content in files:
+        any_file = True
+        terminal.line(terminal.paint(visible(to_text(path)), BOLD))
+        for line in content.decode("utf-8", "replace").splitlines():
+            terminal.line(f"    {visible(line)}")
+    if not any_file:
+        terminal.note("the checkpoint has no memory files of agents (setting agent_state)")
 
 
 def _browse(invocation: Invocation, diffs: Diffs, replay: Replay) -> None:
