@@ -97,12 +97,15 @@ def test_branch_commit_and_dirty_files_are_shown_with_a_checkpoint(cli: CommandL
     (place / "README.md").write_text("changed\n")
     made = cli.json("checkpoint", "one file changed")
     told = {"branch": "main", "commit": commit, "dirty": 1, "dirty_files": ["README.md"]}
-    assert made["git"] == told
+    assert made["git"] == told | {"staged_files": []}
+    git(place, "add", "README.md")
+    told |= {"staged_files": ["README.md"]}
+    assert cli.json("checkpoint", "the same, staged")["git"] == told
     assert cli.json("show", "HEAD")["git"] == told
     shown = cli.json("log")
-    assert [one["git"]["dirty"] for one in shown] == [1, 0]
+    assert [one["git"]["dirty"] for one in shown] == [1, 1, 0]
     assert f"main@{commit[:7]}, 1 dirty" in cli("show", "HEAD").out
-    before = cli("show", "HEAD~1").out
+    before = cli("show", "HEAD~2").out
     assert f"main@{commit[:7]}" in before
     assert " dirty" not in before
 

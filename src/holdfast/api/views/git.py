@@ -28,9 +28,10 @@ class GitNowView(GitPlaceView):
 
 
 class GitAtCheckpointView(GitNowView):
-    """With the names of the first dirty files."""
+    """With the names of the first dirty files, and of the first staged ones."""
 
     dirty_files: list[str]
+    staged_files: list[str]
 
 
 class GitDriftView(TypedDict):
@@ -104,6 +105,7 @@ def git_at_checkpoint_view(
         "commit": head.get("commit"),
         "dirty": None if dirty is None else dirty["count"],
         "dirty_files": [] if dirty is None else dirty["files"],
+        "staged_files": [str(path) for _, path in state.facts.get("staged") or ()],
     }
 
 
