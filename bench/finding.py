@@ -190,6 +190,15 @@ def measure(engine: Engine, rounds: int) -> Iterator[tuple[str, float, float]]:
 
         yield f"search: {name}", _median_ms(ask, rounds), SEARCH_LIMIT_MS
 
+    def after_a_save() -> object:
+        return engine.search("the server word1", session_id=session)
+
+    saved = []
+    for number in range(rounds):
+        engine.save(session, make_intent(f"saved before search {number}"))
+        saved.append(1000 * timed(after_a_save))
+    yield "search: the first after a save", statistics.median(saved), SEARCH_LIMIT_MS
+
     def whole() -> object:
         return timeline(engine.vault, session, limit=EVENTS, before=None, messages=False)
 

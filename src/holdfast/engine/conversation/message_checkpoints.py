@@ -9,15 +9,15 @@ and a message that nothing was saved for has none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Kind
-from holdfast.domain.ids import SessionId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.story import Message, Role
 from holdfast.domain.timeline.timeline import Outline
-from holdfast.domain.tool_calls import message_description
+from holdfast.domain.tool_calls import BEFORE_MESSAGE, message_description
 from holdfast.engine.conversation.conversation import add_message, checked_content
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
@@ -29,6 +29,7 @@ _APART_NS = 600 * 1_000_000_000
 """Between a message and its checkpoint: a first save of a large workspace takes minutes."""
 
 _CHUNK = 250
+_NAMED = f"{BEFORE_MESSAGE}: "
 
 
 def user_message(
@@ -43,34 +44,66 @@ def user_message(
 
 
 def with_checkpoints(
-    vault: Vault, session_id: SessionId, messages: Sequence[Message]
+    vault: Vault,
+    session_id: SessionId,
+    messages: Sequence[Message],
+    rows: Iterable[Outline] | None = None,
 ) -> list[Message]:
-    """The same messages; those of the user with their checkpoint, where there is one."""
+    """The same messages; those of the user with their checkpoint, where there is one. `rows` are
+    checkpoints of that time, newest first, if they were read already."""
     asked = [one for one in messages if one.role is Role.USER]
     if not asked:
         return list(messages)
-    newest = max(one.at_ns for one in asked) + _APART_NS
-    oldest = min(one.at_ns for one in asked) - _APART_NS
-    made = list(_made_for_messages(vault, session_id, newest, oldest))
-    return [_with_checkpoint(one, made) if one.role is Role.USER else one for one in messages]
-
-
-def _with_checkpoint(message: Message, made: Sequence[Outline]) -> Message:
-    name = message_description(message.content)
-    near = [
-        row for row in made if row.reasoning == name and abs(row.at_ns - message.at_ns) <= _APART_NS
+    if rows is None:
+        newest = max(one.at_ns for one in asked) + _APART_NS
+        oldest = min(one.at_ns for one in asked) - _APART_NS
+        rows = _outlines(vault, session_id, newest, oldest)
+    made = [row for row in rows if row.kind is Kind.MESSAGE]
+    if not made:
+        return list(messages)
+    search = _Search(made)
+    return [
+        replace(one, checkpoint=search.before(one)) if one.role is Role.USER else one
+        for one in messages
     ]
-    # Some agents write the message into their transcript before the hook for it is called.
-    for last in (message.index - 1, message.index):
-        for row in near:
-            if row.message_index is None or row.message_index <= last:
-                return replace(message, checkpoint=row.id)
-    return message
 
 
-def _made_for_messages(
-    vault: Vault, session_id: SessionId, newest: int, oldest: int
-) -> Iterator[Outline]:
+class _Search:
+    """Finds the checkpoint before a message. Pages are long, and composing a name is not quick: it
+    is composed only where the beginning of the text does not tell."""
+
+    def __init__(self, made: Sequence[Outline]) -> None:
+        self._by_index: dict[int, list[Outline]] = {}
+        self._by_name: dict[str, list[Outline]] = {}
+        for row in made:
+            self._by_index.setdefault(_last_known(row), []).append(row)
+            self._by_name.setdefault(row.reasoning, []).append(row)
+
+    def before(self, message: Message) -> CheckpointId | None:
+        for row in self._by_index.get(message.index - 1, ()):
+            shown = row.reasoning.removeprefix(_NAMED)
+            is_cut = shown.endswith("…") and message.content.startswith(shown[:-1])
+            if _is_near(row, message) and (is_cut or shown == message.content):
+                return row.id
+        named = self._by_name.get(message_description(message.content), ())
+        near = [row for row in named if _is_near(row, message)]
+        # Some agents write the message into their transcript before the hook for it is called.
+        for last in (message.index - 1, message.index):
+            for row in near:
+                if _last_known(row) <= last:
+                    return row.id
+        return None
+
+
+def _last_known(row: Outline) -> int:
+    return -1 if row.message_index is None else row.message_index
+
+
+def _is_near(row: Outline, message: Message) -> bool:
+    return abs(row.at_ns - message.at_ns) <= _APART_NS
+
+
+def _outlines(vault: Vault, session_id: SessionId, newest: int, oldest: int) -> Iterator[Outline]:
     """Newest first, of that time."""
     last = vault.catalog.checkpoint_at(session_id, newest)
     before = 0 if last is None else last.sequence + 1
@@ -78,6 +111,5 @@ def _made_for_messages(
         for row in chunk:
             if row.at_ns < oldest:
                 return
-            if row.kind is Kind.MESSAGE:
-                yield row
+            yield row
         before = chunk[-1].sequence

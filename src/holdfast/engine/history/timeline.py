@@ -113,7 +113,13 @@ def _with_message_checkpoints(
     said = [event.message for event in events if event.message is not None]
     if not said:
         return events
-    known = {one.index: one for one in with_checkpoints(vault, session_id, said)}
+    rows = [event.checkpoint for event in events if event.checkpoint is not None]
+    # The checkpoint before the last message may be on the next page.
+    following = vault.catalog.outline(
+        session_id, limit=_FIRST_CHUNK, before=rows[-1].sequence if rows else None
+    )
+    found = with_checkpoints(vault, session_id, said, [*rows, *following])
+    known = {one.index: one for one in found}
     return tuple(
         event if event.message is None else event._replace(message=known[event.message.index])
         for event in events
