@@ -373,3 +373,27 @@ def test_searching_makes_no_checkpoint_wait_and_saving_makes_no_index(workspace:
         with open_workspace(workspace, create=False) as opened, opened.store.hold():
             assert len(session.search("needle")) == 1
         assert (store / "search.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_first_search_after_a_save_reads_what_is_new_and_nothing_else(
+    session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = _engine(session).vault.catalog
+    for number in range(30):
+        fill(session.workspace / "README.md", str(number).encode())
+        session.checkpoint(f"step {number}")
+    session.search("step")
+    fill(session.workspace / "README.md", b"new")
+    newest = session.checkpoint("a needle")
+    read: list[int] = []
+    for name in ("checkpoints_after", "operations_after"):
+        whole = getattr(catalog, name)
+
+        def counted(sequence: int, limit: int, whole: object = whole) -> object:
+            rows = whole(sequence, limit)  # type: ignore[operator]
+            read.append(len(rows))
+            return rows
+
+        monkeypatch.setattr(catalog, name, counted)
+    assert _ids(session.search("needle")) == [newest]
+    assert 0 < sum(read) <= 10
