@@ -82,7 +82,7 @@ def test_a_template_arranges_the_message_and_cannot_be_extended_by_a_reason() ->
         require_template("{oops}")
     with pytest.raises(InvalidSetting, match="needs a message"):
         check_setting("accept_template", " \n")
-    with pytest.raises(InvalidSetting, match="expects a text"):
+    with pytest.raises(InvalidSetting, match="expects text"):
         check_setting("accept_template", 1)
 
 

@@ -84,7 +84,7 @@ def test_a_reasoning_that_says_nothing_or_too_much_is_refused(reasoning: Any) ->
     with pytest.raises(InvalidIntent) as refused:
         make_intent(reasoning)
     assert refused.value.hint
-    assert isinstance(reasoning, str) or f"{reasoning!r} is not a text" in refused.value.message
+    assert isinstance(reasoning, str) or f"{reasoning!r} is not a string" in refused.value.message
 
 
 @pytest.mark.requirement("CP-2")
@@ -148,7 +148,7 @@ def test_tags_are_a_list_of_short_words(tags: Any) -> None:
 @pytest.mark.requirement("CP-2")
 @pytest.mark.parametrize("calls", ["Edit", {"name": "Edit"}, None, 5])
 def test_one_tool_call_is_not_taken_for_a_list_of_its_parts(calls: Any) -> None:
-    with pytest.raises(InvalidIntent, match="tool_calls is") as refused:
+    with pytest.raises(InvalidIntent, match="tool_calls must be a list") as refused:
         make_intent("why", tool_calls=calls)
     assert refused.value.hint
 

@@ -164,7 +164,7 @@ def test_any_text_is_a_reference_or_refused_by_name(text: str) -> None:
 @pytest.mark.requirement("CP-3")
 @pytest.mark.parametrize("thing", [5, b"HEAD", ["HEAD"]])
 def test_what_is_no_text_is_refused_by_name(thing: Any) -> None:
-    with pytest.raises(UnknownReference, match="is not a text") as refused:
+    with pytest.raises(UnknownReference, match="is not a string") as refused:
         parse(thing)
     assert refused.value.hint
 

@@ -134,13 +134,13 @@ def test_a_clock_that_went_back_makes_nothing_old() -> None:
 
 
 NONSENSE: list[tuple[Any, str]] = [
-    ({"tool": {"age": "-1 day"}}, "an age is not negative"),
+    ({"tool": {"age": "-1 day"}}, "an age cannot be negative"),
     ({"tool": {"most": -1}}, "expects a number from 0"),
     ({"tool": {"most": True}}, "expects a number from 0"),
     ({"tool": {"least": 5, "most": 4}}, "contradicts itself"),
     ({"initial": {"age": "1 day"}}, "always kept"),
-    ({"tol": {"age": "1 day"}}, "no kind 'tol'"),
-    ({"tool": {"oldest": "1 day"}}, "knows no 'oldest'"),
+    ({"tol": {"age": "1 day"}}, "unknown kind of checkpoint: 'tol'"),
+    ({"tool": {"oldest": "1 day"}}, "has no 'oldest'"),
     ({"tool": {}}, "expects"),
     ({"tool": 7}, "expects"),
     ({"tool": {"age": 3}}, "is not an age"),

@@ -66,16 +66,16 @@ def test_records_of_restores_can_be_annotated_too(session: SessionCheckpointer) 
     [
         ("nothing", "x", None, None, NotFound, "no checkpoint 'nothing'"),
         ("first", "x", None, 7, NotFound, "no annotation 7"),
-        ("first", "x", None, 1 << 80, UsageError, "not a number from 1 on"),
+        ("first", "x", None, 1 << 80, UsageError, "must be 1 or more"),
         ("first", "  ", None, None, UsageError, "empty"),
-        ("first", "ä" * 60_000, None, None, UsageError, "120000 bytes; at most 100000"),
+        ("first", "ä" * 60_000, None, None, UsageError, "120000 bytes; the limit is 100000"),
         ("first", "x" * 1_000_000, None, None, UsageError, "1000000 bytes"),
         ("first", "x", "two\nlines", None, UsageError, "author"),
         ("first", "x", "x" * 201, None, UsageError, "201 characters"),
-        ("first", "x", None, 0, UsageError, "annotation 0 is not a number"),
-        ("first", "x", None, "1", UsageError, "annotation '1' is not a number"),
-        ("first", "x", None, True, UsageError, "annotation True is not a number"),
-        ("first", "x", None, 1 << 70, UsageError, "is not a number"),
+        ("first", "x", None, 0, UsageError, "annotation number 0 must be 1"),
+        ("first", "x", None, "1", UsageError, "annotation number '1' must be 1"),
+        ("first", "x", None, True, UsageError, "annotation number True must be 1"),
+        ("first", "x", None, 1 << 70, UsageError, "must be 1 or more"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_by_name(

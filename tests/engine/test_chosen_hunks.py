@@ -224,7 +224,7 @@ def test_what_is_not_captured_says_why(session: SessionCheckpointer) -> None:
     file = _saved(session, OLD, NEW)
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(Refused, match="the present one is not saved: special file"):
+    with pytest.raises(Refused, match="the current one is not saved: special file"):
         session.restore_checkpoint("initial", ["file"], hunks=[1])
     assert file.is_fifo()
 
@@ -256,7 +256,7 @@ def test_hunks_need_one_file(session: SessionCheckpointer, paths: list[str] | No
     _saved(session, OLD, NEW)
     with pytest.raises(UsageError, match="one file"):
         session.restore_checkpoint("initial", paths, hunks=[1])
-    with pytest.raises(UsageError, match="no hunk was named"):
+    with pytest.raises(UsageError, match="no hunk was given"):
         session.plan_restore("initial", ["file"], hunks=[])
 
 
@@ -273,7 +273,7 @@ def test_a_hunk_that_changed_after_it_was_chosen_refuses_the_restore(tmp_path: P
         assert file.read_bytes() == b"zero\n" + WITHOUT_SECOND
         fill(file, NEW.replace(b"LINE 20", b"line twenty"))
         for act in (opened.engine.plan, opened.engine.restore):
-            with pytest.raises(RestoreConflict, match="no longer there"):
+            with pytest.raises(RestoreConflict, match="gone"):
                 act(chosen)
         assert b"line twenty" in file.read_bytes()
 

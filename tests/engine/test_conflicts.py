@@ -227,7 +227,7 @@ def test_a_directory_that_appears_while_a_restore_is_taken_back_is_not_lost(
 
         fs.before = before
         fs.after = lambda call: after(call) if exchanges else None
-        with pytest.raises(RestoreFailed, match="so did rolling it back"):
+        with pytest.raises(RestoreFailed, match="rolling it back failed too"):
             opened.restore(first.id)
         assert (workspace / "edited/mine").read_bytes() == b"by a person"
     with composed(workspace) as opened:
@@ -342,7 +342,7 @@ def test_a_directory_made_again_meanwhile_is_no_hindrance_to_taking_back(workspa
         fill(workspace / "gone/file", b"by the agent", 0o600)
         (workspace / "gone").chmod(0o750)
         _blocked_at_last(workspace, fs, lambda: fill(workspace / "gone/other", b"by a person"))
-        with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+        with pytest.raises(RestoreFailed, match="rolled back"):
             opened.restore(first.id)
         assert (workspace / "gone").stat().st_mode & 0o777 == 0o750
     assert (workspace / "gone/file").read_bytes() == b"by the agent"
@@ -362,7 +362,7 @@ def test_a_directory_that_somebody_uses_meanwhile_stays_when_all_is_taken_back(
         (workspace / "made/file").unlink()
         (workspace / "made").rmdir()
         _blocked_at_last(workspace, fs, lambda: fill(workspace / "made/other", b"by a person"))
-        with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+        with pytest.raises(RestoreFailed, match="rolled back"):
             opened.restore(first.id)
     assert [path.name for path in (workspace / "made").iterdir()] == ["other"]
     assert (workspace / "made/other").read_bytes() == b"by a person"

@@ -90,7 +90,7 @@ def test_a_time_or_a_place_that_cannot_be_is_refused(workspace: Path) -> None:
         with pytest.raises(UsageError, match="time"):
             session.add_message("user", "x", at="yesterday")  # type: ignore[arg-type]
         for first, limit in ((-1, None), (1 << 70, None), (0, -1), (0, 1 << 70)):
-            with pytest.raises(UsageError, match="no index of a message"):
+            with pytest.raises(UsageError, match="not a message index"):
                 session.messages(first=first, limit=limit)
         assert session.messages() == []
 

@@ -34,9 +34,9 @@ def test_an_index_that_no_message_can_have_is_refused(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.add_message("user", "hello")
         for wrong in (-1, 1 << 70, True, "0"):
-            with pytest.raises(UsageError, match="no index"):
+            with pytest.raises(UsageError, match="not a message index"):
                 session.messages(first=wrong)  # type: ignore[arg-type]
-            with pytest.raises(UsageError, match="no number"):
+            with pytest.raises(UsageError, match="a number of messages"):
                 session.messages(limit=wrong)  # type: ignore[arg-type]
         assert session.messages(limit=0) == []
 
@@ -95,7 +95,7 @@ def test_of_calls_with_very_many_values_the_beginning_is_kept(
 def test_a_transcript_that_no_file_can_be_called_is_not_found(workspace: Path) -> None:
     with (
         SessionCheckpointer(workspace, "s") as session,
-        pytest.raises(NotFound, match="no transcript"),
+        pytest.raises(NotFound, match="no such transcript"),
     ):
         session.import_transcript(Path("a\0b"))
 

@@ -495,7 +495,7 @@ def test_taking_back_reads_each_directory_once_whatever_it_holds(
         fs.before = once(
             lambda call: call.member == "rename_new" and call.arguments[1] == b"x", stand_in_the_way
         )
-        with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+        with pytest.raises(RestoreFailed, match="rolled back"):
             opened.restore(first.id)
     assert read
     assert max(read.values()) < FILES / 10, read.most_common(3)

@@ -50,7 +50,7 @@ def _restore_between_transactions(session: SessionCheckpointer, goal: str) -> No
         try:
             session.restore(goal)
         except (RestoreConflict, RestoreFailed) as refused:
-            if "transaction of this database is under way" not in refused.message:
+            if "transaction of this database is open" not in refused.message:
                 raise
         else:
             return

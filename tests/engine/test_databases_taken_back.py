@@ -80,7 +80,7 @@ class _FailingAfterwards(InterceptedFilesystem):
 def _failing(session: SessionCheckpointer, fs: _FailingAfterwards, goal: str) -> None:
     vault = engine_of(session).vault
     engine_of(session).vault = replace(vault, fs=fs, databases=fs)
-    with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+    with pytest.raises(RestoreFailed, match="rolled back"):
         session.restore(goal)
     engine_of(session).vault = vault
 
@@ -163,7 +163,7 @@ def test_a_database_of_which_nobody_knows_whether_it_was_written_is_put_back(
             assert [problem.path for problem in outcome.skipped] == [b"app.db"]
             before["z"] = b"one"
         else:
-            with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+            with pytest.raises(RestoreFailed, match="rolled back"):
                 session.restore(first)
         engine_of(session).vault = vault
         assert place.files() == before
@@ -198,7 +198,7 @@ def test_with_best_effort_a_locked_database_is_left_out_and_said(
         with _locked(place.database):
             outcome = session.restore_checkpoint(first, best_effort=True)
         assert [problem.path for problem in outcome.skipped] == [b"app.db"]
-        assert "keeps it locked" in outcome.skipped[0].reason
+        assert "has it locked" in outcome.skipped[0].reason
         assert (place.workspace / "z").read_text() == "one"
         assert state_of(place.database) == 2
 
@@ -266,7 +266,7 @@ def test_a_process_that_somebody_has_stopped_is_ended_and_everything_put_back(
         engine_of(session).vault = replace(vault, fs=fs, databases=fs)
         with pytest.raises(RestoreFailed, match="was stopped, and has been ended") as failed:
             session.restore(first)
-        assert "everything was put back as it was" in failed.value.message
+        assert "rolled back" in failed.value.message
         assert state_of(place.database) == 2
         assert (place.workspace / "z").read_text() == "two"
         session.restore(first)

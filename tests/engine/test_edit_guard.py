@@ -178,7 +178,7 @@ def test_start_finalize_and_abort_work_without_a_block(workspace: Path) -> None:
         assert session.finalize_edit().paths == (b"src/b.py",)
         assert session.abort_edit().number == outer
         assert a.read_text() == "one\ntwo\nthree\n"
-        with pytest.raises(Refused, match="ended already"):
+        with pytest.raises(Refused, match="already ended"):
             session.abort_edit(outer)
 
 
@@ -285,16 +285,16 @@ def test_restoring_some_paths_does_not_settle_an_attempt_that_was_cut_off(worksp
     ("paths", "error", "words"),
     [
         ([], UsageError, "at least one path"),
-        ("src/a.py", UsageError, "not a list"),
+        ("src/a.py", UsageError, "must be a list"),
         (["/etc/passwd"], UsageError, "outside the workspace"),
         (["../elsewhere"], UsageError, "not a path inside"),
         ([".git/config"], UsageError, "not a path inside"),
         ([".holdfast/config.toml"], UsageError, "own data"),
         (["src"], Refused, "is a directory"),
         (["pipe"], Refused, "no regular file"),
-        (["link/secret"], Refused, "cannot be kept"),
+        (["link/secret"], Refused, "cannot save"),
         (["file-link"], Refused, "outside the workspace"),
-        (["round"], Refused, "in a circle"),
+        (["round"], Refused, "circular link"),
         (["git-link"], UsageError, "not a path inside"),
     ],
 )

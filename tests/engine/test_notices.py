@@ -174,8 +174,8 @@ def test_the_agent_of_the_other_session_is_named(workspace: Path) -> None:
         one.reset()
         one.undo()
         reset, undone = two.take_notices()
-    assert "s (agent codex), reset the workspace to what was approved there" in reset
-    assert "s (agent codex), undid a restore of its own" in undone
+    assert "s (agent codex), reset the workspace to its last approved state" in reset
+    assert "s (agent codex), undid one of its own restores" in undone
 
 
 @pytest.mark.requirement("SE-5")
@@ -191,9 +191,9 @@ def test_a_reset_with_nothing_approved_is_not_said_to_go_back_to_an_approval(
         one.reset()
         own, later = one.take_notices()
         foreign, _ = two.take_notices()
-    assert "Nothing was approved yet, so the work was reset to how the session began" in own
+    assert "Nothing was approved yet, so the workspace was reset to the start of the session" in own
     assert "reset to the last approved state" in later
-    assert "reset the workspace to how that session began, checkpoint" in foreign
+    assert "reset the workspace to the start of that session, checkpoint" in foreign
 
 
 def test_a_session_is_not_told_of_what_was_before_it_and_once_of_what_came_while_it_rested(
@@ -232,7 +232,7 @@ def test_of_one_message_a_notice_speaks_in_the_singular(workspace: Path) -> None
         (workspace / "a.txt").write_text("1")
         session.restore(first)
         (notice,) = session.take_notices()
-    assert "message 0 ('make it fast') no longer holds: what was done in it is undone" in notice
+    assert "message 0 ('make it fast') no longer holds: the work done in it is undone" in notice
 
 
 def test_of_one_restore_more_than_are_told_a_notice_speaks_in_the_singular(
@@ -309,7 +309,7 @@ def test_a_notice_about_what_is_gone_by_now_says_so(workspace: Path) -> None:
         outcome = session.restore_checkpoint(first)
         session.purge(outcome.safety, force=True)
         (notice,) = session.take_notices()
-        assert "not known any more" in notice
+        assert "no longer known" in notice
 
 
 def test_telling_reads_one_message_however_long_the_conversation_is(

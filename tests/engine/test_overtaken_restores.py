@@ -48,12 +48,12 @@ def test_an_undo_that_somebody_else_has_done_meanwhile_is_not_done_again(workspa
         engine = engine_of(session)
         undo = engine.undo_request(SESSION)
         two.undo()
-        with pytest.raises(Refused, match="came in between; nothing was undone"):
+        with pytest.raises(Refused, match="ran in the meantime; nothing was undone"):
             engine.restore(undo)
         assert (workspace / "file").read_bytes() == b"two"
         redo = engine.redo_request(SESSION)
         two.redo()
-        with pytest.raises(Refused, match="came in between; nothing was redone"):
+        with pytest.raises(Refused, match="ran in the meantime; nothing was redone"):
             engine.restore(redo)
         assert (workspace / "file").read_bytes() == b"a file"
         two.undo()

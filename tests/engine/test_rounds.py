@@ -119,7 +119,7 @@ def test_with_nothing_to_approve_it_is_refused_and_nothing_begins(
 ) -> None:
     fill(session.workspace / "file", b"1")
     session.approve()
-    with pytest.raises(Refused, match="nothing to approve: nothing has changed in round 2"):
+    with pytest.raises(Refused, match="nothing to approve: nothing changed in round 2"):
         session.approve()
     assert len(session.rounds()) == 2
 
@@ -207,7 +207,7 @@ def test_what_was_approved_while_a_reset_was_being_considered_is_not_thrown_away
         considered = opened.engine.reset_request(SESSION)
         fill(workspace / "file", b"approved by somebody else")
         session.approve()
-        with pytest.raises(Refused, match="approved meanwhile"):
+        with pytest.raises(Refused, match="approved in the meantime"):
             opened.engine.restore(considered)
     assert (workspace / "file").read_bytes() == b"approved by somebody else"
 

@@ -190,7 +190,7 @@ def test_a_transaction_under_way_is_left_out_and_no_restore_tears_it_apart(works
             assert (workspace / "app.db-journal").exists()
             reasons = {skip.path: skip.reason for skip in outcome.skipped}
             assert reasons[b"app.db-journal"] is SkipReason.TRANSACTION
-            with pytest.raises(RestoreConflict, match="transaction of this database is under way"):
+            with pytest.raises(RestoreConflict, match="transaction of this database is open"):
                 session.restore(first)
             db.execute("COMMIT")
             assert db.execute("SELECT DISTINCT number FROM rows").fetchall() == [(3,)]
@@ -302,7 +302,7 @@ def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
         vault = engine_of(session).vault
         fs = _Beginning(LocalFilesystem(), writer)
         engine_of(session).vault = replace(vault, fs=fs, databases=fs)
-        with pytest.raises(RestoreFailed, match="transaction of this database is under way"):
+        with pytest.raises(RestoreFailed, match="transaction of this database is open"):
             session.restore(first)
         tell(writer, "commit")
         assert state_of(path) == 7

@@ -132,9 +132,9 @@ def test_an_archived_session_takes_nothing_more_and_can_still_be_restored_and_an
             session.end,
             lambda: session.attempt("too late").__enter__(),
         ):
-            with pytest.raises(Refused, match="is archived and takes nothing more") as refused:
+            with pytest.raises(Refused, match="is archived and cannot be changed") as refused:
                 call()
-            assert "begin another one" in (refused.value.hint or "")
+            assert "start another one" in (refused.value.hint or "")
         assert session.checkpoint_count == 1
         session.annotate(first, "closed")
         session.restore(first)
@@ -210,7 +210,7 @@ def test_the_command_line_tells_that_a_session_has_ended_and_that_it_goes_on(
         session.archive()
     refused = cli("--session", "s", "--json", "checkpoint", "more")
     assert (refused.status, refused.error["code"]) == (5, "refused")
-    assert "begin another one" in refused.error["hint"]
+    assert "start another one" in refused.error["hint"]
 
 
 @pytest.mark.requirement("SE-6", "SE-1")
@@ -227,7 +227,7 @@ def test_an_archived_session_takes_no_edit(workspace: Path) -> None:
 def test_what_is_no_line_of_text_is_refused_with_a_way_out(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("why")
-        with pytest.raises(UsageError, match="the annotation is 5, not a text"):
+        with pytest.raises(UsageError, match="the annotation is 5, not a string"):
             session.annotate("HEAD", 5)  # type: ignore[arg-type]
         with pytest.raises(UsageError, match="author") as refused:
             session.annotate("HEAD", "text", author="two\nlines")

@@ -167,9 +167,9 @@ def test_a_limit_or_a_place_that_is_none_is_refused(session: SessionCheckpointer
     for wrong in (0, -1, True):
         with pytest.raises(UsageError):
             session.timeline(limit=wrong)
-    with pytest.raises(UsageError, match="no place in a timeline"):
+    with pytest.raises(UsageError, match="not a position in a timeline"):
         session.timeline(before="yesterday")
-    with pytest.raises(UsageError, match="no place in a timeline"):
+    with pytest.raises(UsageError, match="not a position in a timeline"):
         session.timeline(before=3)  # type: ignore[arg-type]
     assert len(session.timeline(limit=10**30).events) == 1
 
@@ -195,4 +195,4 @@ def test_a_damaged_story_costs_the_messages_and_the_page_says_so(workspace: Path
     with SessionCheckpointer(workspace, "s") as session:
         page = session.timeline()
         assert _stream(page) == [("checkpoint", "one")]
-        assert "messages and annotations are missing" in page.warnings[0]
+        assert "messages and notes are missing" in page.warnings[0]

@@ -93,7 +93,7 @@ def test_a_restore_that_staged_an_unreadable_file_is_rolled_back(workspace: Path
     fs = RefusingFilesystem(("exchange",), errno.EIO)
     fs.allowed, fs.most = 1, 1
     with composed(workspace, fs=fs) as opened:
-        with pytest.raises(RestoreFailed, match="put back as it was"):
+        with pytest.raises(RestoreFailed, match="rolled back"):
             opened.undo()
         assert fs.refused == 1
     assert differences(describe(workspace), before) == []

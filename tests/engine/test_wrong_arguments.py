@@ -194,7 +194,7 @@ def test_the_edits_of_another_session_are_not_there(session: SessionCheckpointer
     with SessionCheckpointer(session.workspace, "other") as other:
         other.checkpoint("theirs")
         for forbidden in (other.finalize_edit, other.abort_edit, other.edit_diff):
-            with pytest.raises(NotFound, match=f"no edit or attempt {number}"):
+            with pytest.raises(NotFound, match=f"no such edit or attempt: {number}"):
                 forbidden(number)
     session.finalize_edit(number)
     assert "print(2)" in (session.edit_diff(number) or "")
@@ -202,7 +202,7 @@ def test_the_edits_of_another_session_are_not_there(session: SessionCheckpointer
 
 def test_an_edit_that_does_not_exist_has_no_difference(session: SessionCheckpointer) -> None:
     for number in (999, 0, -1, 10**30):
-        with pytest.raises(NotFound, match="no edit or attempt"):
+        with pytest.raises(NotFound, match="no such edit or attempt"):
             session.edit_diff(number)
     number = session.start_edit(["app.py"])
     assert session.edit_diff(number) is None

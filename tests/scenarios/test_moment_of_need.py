@@ -334,13 +334,11 @@ def test_undo_names_redo_as_the_way_back_and_asks_for_more_than_one_file(
     cli.save("all of it")
     for name in ("cart.py", "prices.py"):
         (project / "src" / name).unlink()
-    assert "saved first, so that redo brings them back" in cli("undo", "--dry-run").out
+    assert "saved first, so redo restores them" in cli("undo", "--dry-run").out
     assert cli("undo").status == 5
     (project / "src" / "cart.py").write_text("# cart.py\n")
     (project / "src" / "prices.py").write_text("# prices.py\n")
     cli.save("back again")
     (project / "src" / "cart.py").unlink()
     assert cli("undo").status == 0
-    assert "asks before it changes more than one file" in " ".join(
-        cli("undo", "--help").out.split()
-    )
+    assert "asks before changing more than one file" in " ".join(cli("undo", "--help").out.split())

@@ -202,5 +202,5 @@ def test_what_somebody_else_did_after_the_look_is_not_undone(
         cli.save("by another", "--session", "another")
         with pytest.raises(Refused, match=f"nothing was {verb.replace('do', 'done')}") as refused:
             engine.restore(step.request)
-    assert refused.value.hint == "see what happened: holdfast log"
+    assert refused.value.hint == "see what changed: holdfast log"
     assert (project / "b.txt").read_text() == "by another\n"

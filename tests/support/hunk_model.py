@@ -15,7 +15,7 @@ def apply_hunks(old: bytes, hunks: Iterable[Hunk]) -> bytes:
     for hunk in hunks:
         begin = hunk.old_start - 1 if hunk.old_count else hunk.old_start
         if not position <= begin <= len(source):
-            raise mismatch(hunk, "lies outside of the text or before the hunk it follows")
+            raise mismatch(hunk, "is outside the text, or comes before the hunk it follows")
         result += source[position:begin]
         result += _replaced(source, begin, hunk)
         position = begin + hunk.old_count

@@ -65,13 +65,17 @@ def path(name: str, value: Any) -> str:
 
 def paths(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, (str, bytes, os.PathLike)):
-        raise UsageError(f"{name} is one path, not a list of them", hint=f"use [{str(value)!r}]")
+        raise UsageError(
+            f"{name} must be a list of paths, but one path was given", hint=f"use [{str(value)!r}]"
+        )
     return tuple(path(f"an entry of {name}", one) for one in items(name, value))
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        raise UsageError(f"{name} is one text, not a list of them", hint=f"use [{value!r}]")
+        raise UsageError(
+            f"{name} must be a list of strings, but one string was given", hint=f"use [{value!r}]"
+        )
     return tuple(text(f"an entry of {name}", one) for one in items(name, value))
 
 
@@ -86,7 +90,9 @@ def items(name: str, value: Any) -> Any:
 
 def hunks(name: str, value: Any) -> tuple[int | str, ...]:
     if isinstance(value, str):
-        raise UsageError(f"{name} is one text, not a list of them", hint=f"use [{value!r}]")
+        raise UsageError(
+            f"{name} must be a list of strings, but one string was given", hint=f"use [{value!r}]"
+        )
     for one in (found := items(name, value)):
         if isinstance(one, bool) or not isinstance(one, (int, str)):
             raise _wrong(f"an entry of {name}", one, "a number or a name of a hunk")
@@ -102,7 +108,7 @@ def whole(name: str, value: Any) -> int:
 
 def limit(name: str, value: Any) -> int:
     if (found := whole(name, value)) < 0:
-        raise _wrong(name, value, "a number from 0 on")
+        raise _wrong(name, value, "a number, 0 or more")
     return found
 
 

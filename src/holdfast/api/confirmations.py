@@ -55,13 +55,13 @@ class Confirmations:
             found = self._open.pop((tool, token), None)
         if found is None:
             raise NotConfirmed(
-                "the confirm_token is not known: it was used already, gave way to newer ones, or "
-                f"is not one of {tool}",
+                "unknown confirm_token: it was already used, was replaced by newer ones, or "
+                f"is not for {tool}",
                 hint=f"call {tool} without confirm_token for a new preview and a new token",
             )
         if self._monotonic_ns() > found.until_ns:
             raise NotConfirmed(
-                f"the confirm_token has expired; it counts for {VALID_MINUTES} minutes",
+                f"the confirm_token has expired; it is valid for {VALID_MINUTES} minutes",
                 hint=f"call {tool} without confirm_token for a new preview and a new token",
             )
         return found.shown

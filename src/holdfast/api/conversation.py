@@ -156,7 +156,9 @@ class AgentStates:
             if not own:
                 del all_states[session_id]
             if sum(map(len, all_states.values())) > _MOST_AGENTS:
-                raise UsageError(f"there are {_MOST_AGENTS} agents already", hint="take some away")
+                raise UsageError(
+                    f"there are already {_MOST_AGENTS} agents", hint="remove some first"
+                )
             self._states.replace(all_states)
 
     def forget(self, session_id: SessionId) -> None:
@@ -174,20 +176,22 @@ class AgentStates:
 
 def _checked(agent_id: str, state: Mapping[str, Any] | None) -> str | None:
     if not isinstance(agent_id, str) or not agent_id.strip() or not agent_id.isprintable():
-        raise UsageError("an agent's id is a printable text that is not empty")
+        raise UsageError("an agent's id must be a printable, non-empty string")
     if len(agent_id) > _LONGEST_ID:
         raise UsageError(f"an agent's id has at most {_LONGEST_ID} characters")
     if state is None:
         return None
     if not isinstance(state, Mapping):
-        raise UsageError("an agent's state is a mapping that JSON can express")
+        raise UsageError("an agent's state must be a mapping that JSON can represent")
     try:
         text = json.dumps(dict(state), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the state of {agent_id} cannot be expressed in JSON: {error}") from None
+        raise UsageError(
+            f"the state of {agent_id} cannot be represented in JSON: {error}"
+        ) from None
     if len(text) > _LARGEST_STATE_BYTES:
         raise UsageError(
             f"the state of {agent_id} takes {len(text):,} bytes",
-            hint="keep what is large in files, and name them in agent_state",
+            hint="keep large data in files, and list them in agent_state",
         )
     return text

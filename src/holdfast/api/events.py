@@ -48,7 +48,7 @@ class EventFeed:
         until nothing has for `timeout_s`, or until the workspace is closed."""
         if isinstance(after, bool) or not isinstance(after, int) or after < 0:
             raise UsageError(
-                f"{after!r} is not the number of an event", hint="leave it out to begin with"
+                f"{after!r} is not an event number", hint="leave it out to start from the beginning"
             )
         patience_s = arguments.optional(arguments.seconds, "timeout_s", timeout_s)
         if arguments.flag("follow", follow):
@@ -116,7 +116,7 @@ class EventFeed:
                 if self._opened.store.was_replaced():
                     raise Refused(
                         "the store was repaired while this process followed it",
-                        hint="open the workspace again; the numbers of events go on",
+                        hint="open the workspace again; event numbers continue",
                     )
                 with suppress(Busy):  # then somebody else takes them in
                     record_events(self._opened.engine.vault)

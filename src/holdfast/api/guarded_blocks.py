@@ -49,7 +49,7 @@ class GuardedBlock:
     @property
     def _begun(self) -> Activity:
         if self._activity is None:
-            raise RuntimeError("the block has not begun")
+            raise RuntimeError("the block has not started")
         return self._activity
 
     def _begin(self) -> Activity:
@@ -190,7 +190,7 @@ def guarded(
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise UsageError(
-                f"{function.__name__} is a generator: its work is done after the call",
+                f"{function.__name__} is a generator, which runs after the call returns",
                 hint="use session.attempt() around the loop that runs it",
             )
         why = reasoning or f"Before {function.__name__}"

@@ -103,7 +103,7 @@ def _watcher_elsewhere() -> Watcher:
     try:
         return WatchfilesWatcher(SystemClock())
     except ImportError:
-        return NoWatcher("watching needs a package here: pip install watchfiles")
+        return NoWatcher("watching needs another package: pip install watchfiles")
 
 
 def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:

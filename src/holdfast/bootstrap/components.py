@@ -176,6 +176,6 @@ def transcript_reader(name: str) -> MessageOf:
     }
     if name not in readers:
         raise UsageError(
-            f"there is no transcript format {name!r}", hint=f"known: {', '.join(readers)}"
+            f"unknown transcript format: {name!r}", hint=f"known formats: {', '.join(readers)}"
         )
     return readers[name]

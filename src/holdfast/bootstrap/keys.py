@@ -28,7 +28,8 @@ _ENCRYPTED_AGAIN = "The new store is encrypted with {}, because the missing one 
 
 
 _NOT_ENCRYPTED = (
-    "The new store is not encrypted, although the marker says that its store was: no key was found."
+    "The new store is not encrypted because no key was found, although the missing store was "
+    "encrypted."
 )
 
 
@@ -53,7 +54,7 @@ def _key_sources(environment: Mapping[str, str]) -> KeySources:
     if "key_file" in user.broken:
         raise InvalidSetting(
             f"{user_file}: {user.broken['key_file']}, where key_file is set",
-            hint="correct it: holdfast config edit --user",
+            hint="fix it: holdfast config edit --user",
         )
     own = user.values.get("key_file")
     named = (environment.get("HOLDFAST_KEY_FILE"), own if isinstance(own, str) else None)
@@ -74,15 +75,18 @@ def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str])
     for forbidden in (Path(os.path.realpath(workspace)), home):
         if real.is_relative_to(forbidden):
             raise Refused(
-                f"the key file {path} would lie in {forbidden}, together with what it protects",
-                hint="choose a place of which you keep a backup elsewhere",
+                f"the key file {path} would be in {forbidden}, next to the data it protects",
+                hint="choose a directory that you back up separately",
             )
     if not os.path.lexists(place):
         return make_key_file(place)
     try:
         return read_key_file(place)
     except KeyNeeded as error:
-        hint = error.hint or "name a file that does not exist yet, and Holdfast makes a key there"
+        hint = (
+            error.hint
+            or "use a file name that does not exist yet, and Holdfast creates a key there"
+        )
         raise KeyNeeded(error.message, hint=hint) from None
 
 
@@ -124,10 +128,12 @@ def chosen_secret(
         if not lost.was_here:
             return None, (_NOT_ENCRYPTED,)
         raise KeyNeeded(
-            f"the store of {directory} was encrypted and is missing ({lost.directory}), and there "
-            f"is no key for a new one: {error.message}",
-            hint="name a key file in HOLDFAST_KEY_FILE; or: holdfast init --new-store --encrypt; "
-            "without encryption: holdfast init --new-store --no-encrypt",
+            f"the encrypted store of {directory} is missing ({lost.directory}), and there is "
+            f"no key for a new one: {error.message}",
+            hint=(
+                "set HOLDFAST_KEY_FILE to a key file; or: holdfast init --new-store --encrypt; "
+                "without encryption: holdfast init --new-store --no-encrypt"
+            ),
         ) from None
     return (lambda _: secret), (_ENCRYPTED_AGAIN.format(origin),)
 
@@ -136,5 +142,5 @@ def require_encrypted(layout: StoreLayout, directory: Path) -> None:
     if not layout.read_description()["encrypted"]:
         raise Refused(
             f"{directory} has a store that is not encrypted: {layout.directory}",
-            hint="encryption is chosen when a store is made; nothing was changed",
+            hint="only new stores can be encrypted; nothing was changed",
         )

@@ -53,8 +53,10 @@ def require_project(workspace: Path, home: Path, *, force: bool, for_agent: bool
 
         raise WorkspaceMissing(
             f"the workspace {workspace} does not exist",
-            hint="give an existing directory: -C DIR; to bring back one that was deleted, make it "
-            f"again first: mkdir -p {shlex.quote(str(workspace))}",
+            hint=(
+                "use an existing directory: -C DIR; to restore a deleted one, create it first: "
+                f"mkdir -p {shlex.quote(str(workspace))}"
+            ),
         ) from None
     if not directory.is_dir():
         raise WorkspaceRefused(
@@ -63,12 +65,12 @@ def require_project(workspace: Path, home: Path, *, force: bool, for_agent: bool
         )
     if not os.access(directory, os.R_OK | os.X_OK, effective_ids=_ASK_AS_EFFECTIVE_USER):
         raise WorkspaceRefused(
-            f"the workspace {directory} cannot be read", hint="check its owner and permissions"
+            f"cannot read the workspace {directory}", hint="check its owner and permissions"
         )
     store_home = Path(os.path.realpath(home))
     if directory == store_home or store_home in directory.parents:
         raise WorkspaceRefused(
-            f"{directory} is part of Holdfast's own store", hint="choose a project directory"
+            f"{directory} is part of Holdfast's own store", hint="use a project directory"
         )
     if force:
         return directory
@@ -99,8 +101,8 @@ class _NoProject:
     def __init__(
         self,
         problem: str,
-        hint: str = "choose a project directory with -C DIR, or insist with --force",
-        for_agent: str = "to have checkpoints, start the agent in a project's directory",
+        hint: str = "use a project directory with -C DIR, or add --force",
+        for_agent: str = "to get checkpoints, start the agent in a project directory",
     ) -> None:
         self.problem, self.hint, self.for_agent = problem, hint, for_agent
 
@@ -118,8 +120,8 @@ def refusal_reason(directory: Path, store_home: Path) -> _NoProject | None:
         return _NoProject("is part of the system, not a project")
     if directory in store_home.parents:
         return _NoProject(
-            f"holds the store itself ({store_home})",
-            "set HOLDFAST_HOME to a directory outside of it, or insist with --force",
-            "set HOLDFAST_HOME to a directory outside of it",
+            f"contains the store itself ({store_home})",
+            "set HOLDFAST_HOME to a directory outside it, or add --force",
+            "set HOLDFAST_HOME to a directory outside it",
         )
     return None

@@ -54,7 +54,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     layout = store_of(directory)
     if layout is None:
         nearest_workspace(directory)  # says so if there was a store, and it is out of reach
-        raise NotFound(f"{directory} has no store", hint="name the workspace: -C DIR")
+        raise NotFound(f"{directory} has no store", hint="use -C DIR to choose the workspace")
     fs, clock = LocalFilesystem(), SystemClock()
     layout.require_own()
     occasion = f"{datetime.fromtimestamp(clock.now_ns() / 1e9, tz=UTC):%Y%m%dT%H%M%SZ}"
@@ -186,17 +186,19 @@ def protection_gaps(workspace: Path, setting_problems: Iterable[SettingProblem])
             gaps.append(Gap(f"{named}; not applied", "holdfast config edit --project"))
     former = former_store(workspace, os.environ)
     if former is not None and former.exists():
-        finding = f"the store {former.directory} of {workspace} is back; another one is in use"
-        gaps.append(Gap(finding, "use it again: holdfast init --former-store"))
+        finding = (
+            f"the former store {former.directory} of {workspace} is back, but another one is in use"
+        )
+        gaps.append(Gap(finding, "to use it again: holdfast init --former-store"))
     elif former is not None:
         finding = f"earlier checkpoints are in the store {former.directory}, which is missing"
-        gaps.append(Gap(finding, "bring it back, or ignore this if it was never on this machine"))
+        gaps.append(
+            Gap(finding, "make it available again, or ignore this if it was never on this machine")
+        )
     top = repository_top(workspace)
     if top is not None and top != workspace and store_of(workspace) is not None:
-        finding = (
-            f"{workspace} is a part of the repository {top}, and the rest is not saved with it"
-        )
-        gaps.append(Gap(finding, f"protect all of it: holdfast init -C {shlex.quote(str(top))}"))
+        finding = f"{workspace} is part of the repository {top}, and the rest is not saved"
+        gaps.append(Gap(finding, f"to protect all of it: holdfast init -C {shlex.quote(str(top))}"))
     return gaps
 
 
@@ -206,8 +208,8 @@ def ignored_by_far(skipped: Iterable[Skipped], files: int) -> Gap | None:
     if ours <= files:
         return None
     left_out, saved = count_words(ours, "path"), count_words(files, "file")
-    finding = f".holdfastignore leaves out {left_out}, more than is saved ({saved})"
-    return Gap(finding, "see which: holdfast status --skipped")
+    finding = f".holdfastignore excludes {left_out}, more than is saved ({saved})"
+    return Gap(finding, "list them: holdfast status --skipped")
 
 
 def _ignored_now(workspace: Path) -> list[Gap]:

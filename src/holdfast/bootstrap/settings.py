@@ -76,7 +76,7 @@ def _readable(
     try:
         readable = readable_settings(found, broken or {})
     except InvalidSetting as error:
-        raise InvalidSetting(f"{source}: {error.message}", hint=f"correct it: {cure}") from None
+        raise InvalidSetting(f"{source}: {error.message}", hint=f"fix it: {cure}") from None
     problems += [
         SettingProblem(f"{source}: {why}; not applied", cure) for why in readable.problems.values()
     ]
@@ -103,7 +103,7 @@ def _take_from_environment(
                 text = parse_value(key, [text])
             taken = {key: check_setting(key, text)}
         except InvalidSetting:
-            cure = f"correct the variable {variable}, or unset it"
+            cure = f"fix the variable {variable}, or unset it"
             taken = _readable({key: environment[variable]}, variable, cure, problems)
         values |= taken
         origins |= dict.fromkeys(taken, variable)

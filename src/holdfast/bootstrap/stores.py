@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Secret
 
 _FROM_ELSEWHERE = (
-    "Holdfast made a new store for {}. Its marker .holdfast/workspace.json names a store that is "
-    "not on this machine; it may have come with a clone or a copy."
+    "Holdfast created a new store for {}. Its marker .holdfast/workspace.json names a store "
+    "that is not on this machine. The marker may have come with a clone or a copy."
 )
 
 
 _LOST = (
-    "Holdfast made a new store for {}, because its store is not there any more. Earlier "
-    "checkpoints are out of reach."
+    "Holdfast created a new store for {}, because the old one is missing. Earlier checkpoints "
+    "are not available."
 )
 TOKEN_FILE = "mcp-token"
 _TOKEN_BYTES = 32
@@ -106,7 +106,7 @@ def use_former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLa
             f"{workspace} has no other store"
             if former is None
             else f"{former.directory} is missing",
-            hint="see which store it has: holdfast status",
+            hint="show which store it uses: holdfast status",
         )
     with store_trouble("being tied to its workspace"):
         WorkspaceIdentity(LocalFilesystem(), former.home, RandomIds()).tie(workspace, former)
@@ -136,8 +136,10 @@ def make_store(
         if identity.is_copy_of_encrypted(directory):
             raise Refused(
                 f"{directory} is a copy of a workspace whose store is encrypted",
-                hint="make its store first: holdfast init --encrypt; "
-                "or remove .holdfast from the copy to have one that is not encrypted",
+                hint=(
+                    "create its store first: holdfast init --encrypt; or remove .holdfast from "
+                    "the copy for a store without encryption"
+                ),
             )
         return identity.find_or_create(directory, or_missing=or_missing), None
     from holdfast.adapters.local.encryption.cipher import StoreKeys
@@ -156,7 +158,7 @@ def make_home(fs: LocalFilesystem, home: Path) -> None:
         if isinstance(full := translate_os_error(error, "being made"), NoSpace):
             raise full from error
         raise WorkspaceRefused(
-            f"the store's directory {home} cannot be made: {error.strerror}",
+            f"cannot create the store's directory {home}: {error.strerror}",
             hint="set HOLDFAST_HOME to a directory that you can write to",
         ) from None
 
@@ -214,13 +216,13 @@ def unknown_session(session_id: SessionId, known: Sequence[SessionId]) -> NotFou
         where = " and ".join(places)
         return NotFound(
             f"the session {session_id!r} belongs to another workspace: {where}",
-            hint=f"open it there: -C {places[0]}",
+            hint=f"use it there: -C {places[0]}",
         )
-    message = f"the workspace has no session {session_id!r}"
+    message = f"unknown session: {session_id!r}"
     close = get_close_matches(session_id, known, 3)
     if close:
         return NotFound(message, hint=f"did you mean: {', '.join(close)}")
-    return NotFound(message, hint=f"sessions are: {', '.join(known[-10:])}" if known else None)
+    return NotFound(message, hint=f"known sessions: {', '.join(known[-10:])}" if known else None)
 
 
 def _workspaces_with(session_id: SessionId) -> list[str]:
@@ -263,16 +265,14 @@ def local_token(home: Path) -> tuple[str, Path]:
             os.fsync(fd)
         return token, path
     except OSError as error:
-        raise Refused(
-            f"the token file {path} cannot be used: {error.strerror}", hint=hint
-        ) from None
+        raise Refused(f"cannot use the token file {path}: {error.strerror}", hint=hint) from None
 
 
 def _read_token(path: Path, hint: str) -> str:
     status = path.lstat()
     if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & _OTHERS:
-        raise Refused(f"the token file {path} is not private to you", hint=hint)
+        raise Refused(f"other users can access the token file {path}", hint=hint)
     token = read_own_file(path, _LARGEST_FILE).decode("ascii", "replace").strip()
     if len(token) < _TOKEN_BYTES:
-        raise Refused(f"the token file {path} holds no token", hint=hint)
+        raise Refused(f"the token file {path} is empty", hint=hint)
     return token

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Secret
 
 _PLAIN = (
-    "Holdfast protects {} from now on. It is not a project: it has no git repository and no file "
-    "such as package.json or pyproject.toml. Repositories below it are workspaces of their own and "
+    "Holdfast now protects {}. It is not a project: it has no git repository and no file such "
+    "as package.json or pyproject.toml. Repositories inside it are separate workspaces and "
     "are left out."
 )
 
@@ -101,7 +101,7 @@ def open_workspace(
     made = layout is None
     if layout is None:
         if not create:
-            hint = 'make one: holdfast checkpoint "why"'
+            hint = 'to create one: holdfast checkpoint "why"'
             raise NothingSaved(f"{directory} has no checkpoints yet", hint=hint)
         make_home(fs, home)
         with store_trouble("being made"):

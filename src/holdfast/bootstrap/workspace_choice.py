@@ -129,8 +129,8 @@ def require_choosable(directory: Path) -> None:
         return  # refused by itself, with the reason
     if not is_project(directory) and holds_repositories(directory):
         raise WorkspaceRefused(
-            f"{directory} is no project, and holds repositories, each a workspace of its own",
-            hint="change to one of them; to protect what is beside them: holdfast init",
+            f"{directory} is not a project, and the repositories in it are separate workspaces",
+            hint="change to one of them; to protect the other files here: holdfast init",
         )
 
 

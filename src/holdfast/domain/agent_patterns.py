@@ -91,9 +91,9 @@ def parse_pattern(text: str) -> Pattern:
     if not names or b".." in names:
         raise ValueError(f"{text!r} does not name anything below its beginning")
     if any(ANY_DEPTH in name and name != ANY_DEPTH for name in names):
-        raise ValueError(f"in {text!r}, ** has to stand alone between slashes")
+        raise ValueError(f"in {text!r}, ** must be the whole name between two slashes")
     if root is not Root.WORKSPACE and _WILD.search(names[0]):
-        raise ValueError(f"{text!r} reaches everything; begin with the name of a directory")
+        raise ValueError(f"{text!r} matches everything; start with a directory name")
     return Pattern(root, names)
 
 
@@ -101,7 +101,7 @@ def parse_agent_state(value: object) -> tuple[str, ...]:
     """The setting `agent_state`: names of agents, and patterns. A name is a pattern too, so that a
     list is valid where an agent is not known."""
     if isinstance(value, str) or not isinstance(value, (list, tuple)):
-        raise ValueError("expects a list of patterns and of names of agents")
+        raise ValueError("expects a list of patterns and agent names")
     for entry in value:
         if not isinstance(entry, str):
             raise ValueError(f"{entry!r} is not a pattern")

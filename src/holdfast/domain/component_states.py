@@ -110,13 +110,13 @@ def decode_manifest(data: bytes) -> tuple[ComponentState, ...]:
 
 def _decode(data: bytes) -> tuple[ComponentState, ...]:
     if len(data) > LARGEST_MANIFEST_BYTES:
-        raise ValueError("it is larger than any that is made")
+        raise ValueError("it is too large")
     manifest = json.loads(data)
     if manifest["version"] != _VERSION:
         raise ValueError("a later version of Holdfast wrote it")
     states = tuple(_state(row) for row in manifest["components"])
     if len({state.name for state in states}) != len(states):
-        raise ValueError("a component is there twice")
+        raise ValueError("a component is listed twice")
     return states
 
 

@@ -21,15 +21,15 @@ SESSION_ID_MAX_LENGTH = 200
 def session_id(text: str) -> SessionId:
     """Validate a session id once, at the border: printable, no surrounding space, bounded."""
     if not isinstance(text, str) or not text.strip():
-        raise UsageError("the session id is empty", hint="pass a name such as 'refactor-auth'")
+        raise UsageError("the session id is empty", hint="use a name such as 'refactor-auth'")
     if len(text) > SESSION_ID_MAX_LENGTH:
         raise UsageError(
-            f"the session id has {len(text)} characters; {SESSION_ID_MAX_LENGTH} are allowed",
-            hint="pass a shorter name, such as 'refactor-auth'",
+            f"the session id has {len(text)} characters; the limit is {SESSION_ID_MAX_LENGTH}",
+            hint="use a shorter name, such as 'refactor-auth'",
         )
     if text != text.strip() or not text.isprintable():
         raise UsageError(
-            f"the session id {text!r} holds control characters or surrounding space",
+            f"the session id {text!r} contains control characters or surrounding spaces",
             hint="use printable characters only",
         )
     return SessionId(str.__str__(text))  # also of an enumeration's member

@@ -54,10 +54,10 @@ class SnapshotIntent:
         )
 
 
-_REASONING_HINT = 'say why, e.g. holdfast checkpoint "before the refactor"'
-_NAME_HINT = "a name is a short printable text, such as before-refactor; the reason may be long"
+_REASONING_HINT = 'say why: holdfast checkpoint "before the refactor"'
+_NAME_HINT = "use a short, printable name, such as before-refactor; the reason can be long"
 _CONFIDENCE_HINT = "0.8 means 80 % sure"
-_TAG_HINT = "a tag is a short printable word, such as nightly"
+_TAG_HINT = "use a short, printable word, such as nightly"
 
 
 def make_intent(
@@ -72,28 +72,30 @@ def make_intent(
 ) -> SnapshotIntent:
     """Validate what a caller says about a checkpoint; everything stored has passed here."""
     if not isinstance(reasoning, str):
-        raise InvalidIntent(f"the reasoning {reasoning!r} is not a text", hint=_REASONING_HINT)
+        raise InvalidIntent(f"the reasoning {reasoning!r} is not a string", hint=_REASONING_HINT)
     if not reasoning.strip():
         raise InvalidIntent("the reasoning is empty", hint=_REASONING_HINT)
     reasoning = storable(reasoning)
     if len(reasoning) > REASONING_MAX_LENGTH:
         raise InvalidIntent(
-            f"the reasoning has {len(reasoning)} characters; at most {REASONING_MAX_LENGTH} fit",
-            hint="shorten it; long material belongs into a file of the workspace",
+            f"the reasoning has {len(reasoning)} characters; the limit is {REASONING_MAX_LENGTH}",
+            hint="shorten it, or put long text in a file of the workspace",
         )
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
         raise InvalidIntent(f"the confidence {confidence!r} is not a number", hint=_CONFIDENCE_HINT)
     if not 0.0 <= confidence <= 1.0:
         raise InvalidIntent(
-            f"the confidence {confidence} is outside 0.0 to 1.0", hint=_CONFIDENCE_HINT
+            f"the confidence {confidence} is not between 0.0 and 1.0", hint=_CONFIDENCE_HINT
         )
     for title, given in (("tags", tags), ("tool_calls", tool_calls)):
         if isinstance(given, str):
             raise InvalidIntent(
-                f"{title} is one text, not a list of them", hint=f"use ({given!r},)"
+                f"{title} must be a list, but one string was given", hint=f"use ({given!r},)"
             )
         if isinstance(given, Mapping) or not isinstance(given, Iterable):
-            raise InvalidIntent(f"{title} is {given!r}, not a list", hint="use a list or a tuple")
+            raise InvalidIntent(
+                f"{title} must be a list, not {given!r}", hint="use a list or a tuple"
+            )
     return SnapshotIntent(
         reasoning=reasoning,
         goal_id=None if goal_id is None else storable(str(goal_id)),
@@ -108,28 +110,28 @@ def make_intent(
 def require_name(name: str) -> str:
     """A name people can type back: printable, bounded, not a word with a meaning of its own."""
     if not isinstance(name, str):
-        raise InvalidIntent(f"the checkpoint name {name!r} is not a text", hint=_NAME_HINT)
+        raise InvalidIntent(f"the checkpoint name {name!r} is not a string", hint=_NAME_HINT)
     if not name.strip():
         raise InvalidIntent("the checkpoint name is empty", hint=_NAME_HINT)
     if len(name) > NAME_MAX_LENGTH:
         raise InvalidIntent(
-            f"the checkpoint name has {len(name)} characters; at most {NAME_MAX_LENGTH} fit",
+            f"the checkpoint name has {len(name)} characters; the limit is {NAME_MAX_LENGTH}",
             hint=_NAME_HINT,
         )
     if name != name.strip() or not name.isprintable():
         raise InvalidIntent(
-            f"the checkpoint name {name!r} holds control characters or surrounding space",
+            f"the checkpoint name {name!r} contains control characters or surrounding spaces",
             hint=_NAME_HINT,
         )
     if name.startswith("-"):
         raise InvalidIntent(
-            f"the checkpoint name {name!r} would be read as an option", hint="choose another name"
+            f"the checkpoint name {name!r} looks like an option", hint="choose another name"
         )
     from holdfast.domain.references import looks_reserved  # most checkpoints have no name
 
     if looks_reserved(name):
         raise InvalidIntent(
-            f"the checkpoint name {name!r} has a meaning of its own as a reference",
+            f"the checkpoint name {name!r} is a reserved reference",
             hint="choose another name",
         )
     return name
@@ -137,9 +139,11 @@ def require_name(name: str) -> str:
 
 def _require_tag(tag: str) -> str:
     if not isinstance(tag, str):
-        raise InvalidIntent(f"the tag {tag!r} is not a text", hint=_TAG_HINT)
+        raise InvalidIntent(f"the tag {tag!r} is not a string", hint=_TAG_HINT)
     if not tag.strip() or not tag.isprintable():
-        raise InvalidIntent(f"the tag {tag!r} is empty or holds control characters", hint=_TAG_HINT)
+        raise InvalidIntent(
+            f"the tag {tag!r} is empty or contains control characters", hint=_TAG_HINT
+        )
     if len(tag) > TAG_MAX_LENGTH:
         raise InvalidIntent(
             f"the tag {tag[:20]!r}… has more than {TAG_MAX_LENGTH} characters", hint=_TAG_HINT

@@ -63,7 +63,7 @@ class PathProblem:
 
 
 NOTHING_CHANGED = "nothing was changed"
-RESTORE_DONE = "the restore was already done, and holdfast undo takes it back"
+RESTORE_DONE = "the restore was already done; to undo it: holdfast undo"
 """Said of a restore that is cancelled before it begins, or after it was finished."""
 
 

@@ -76,7 +76,7 @@ Reference: TypeAlias = (
 def parse_reference(text: str, *, now_ns: int) -> Reference:
     if not isinstance(text, str):
         raise UnknownReference(
-            f"the checkpoint reference {text!r} is not a text", hint="try HEAD or a name"
+            f"the checkpoint reference {text!r} is not a string", hint="try HEAD or a name"
         )
     stripped = text.strip()
     if not stripped:
@@ -96,9 +96,9 @@ def likely_meaning(text: str) -> str | None:
     """What a reference that names nothing was probably meant to be, in words for a hint."""
     lowered = text.strip().lower()
     if text.startswith("@{"):
-        return "quote it, so that it stays one word: '@{2 hours ago}'"
+        return "quote it, so that it stays one argument: '@{2 hours ago}'"
     if _AGO.match(lowered) or lowered in ("now", "today", "yesterday"):
-        return f"a time is written '@{{{lowered}}}'"
+        return f"write a time like this: '@{{{lowered}}}'"
     if lowered.startswith("head") or lowered in ("@", "latest", "last", "newest"):
         return "the newest is HEAD, the one before it HEAD~1, then HEAD~2"
     if lowered in ("first", "oldest", "root"):
@@ -132,7 +132,7 @@ def _moment_ns(text: str, now_ns: int) -> int:
         moment = datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         raise UnknownReference(
-            f"the time in @{{{text}}} is not understood",
+            f"cannot understand the time in @{{{text}}}",
             hint="write @{2 hours ago}, @{3 weeks ago}, @{yesterday} or @{2026-11-15 09:30}",
         ) from None
     since = moment - _EPOCH

@@ -154,11 +154,11 @@ def plan_repair(found: Findings) -> RepairPlan:
         steps.append(RepairStep(RepairType.MEND_PACK, f"pack {number}", why))
     steps += [_mark(state) for state in found.damaged]
     for state in found.unnamed:
-        why = "no checkpoint names this state any more; it gets one in the session 'recovered'"
+        why = "no checkpoint refers to this state; it gets one in the session 'recovered'"
         subject = f"a state of {count_words(state.files, 'file')}"
         steps.append(RepairStep(RepairType.RECOVER_STATE, subject, why))
     if found.journal is not None:
-        lost = ("the automatic end of an interrupted restore: look at the workspace",)
+        lost = ("the automatic end of an interrupted restore: check the workspace",)
         steps.append(RepairStep(RepairType.SET_ASIDE_JOURNAL, "journal", found.journal, lost))
     return RepairPlan(tuple(steps))
 
@@ -168,26 +168,24 @@ def _rebuild_catalog(losses: CatalogLosses) -> RepairStep:
     if losses.operations:
         lost.append(f"{count_words(losses.operations, 'entry', 'entries')} of the operation log")
     if losses.settings:
-        lost.append("the settings of the workspace: they are back to their defaults")
+        lost.append("the workspace settings: they are back to their defaults")
     if losses.end_is_unknown:
-        lost.append("the newest changes, should any be missing: the note of them is damaged")
+        lost.append("possibly the newest changes: the record of them is damaged")
     return RepairStep(RepairType.REBUILD_CATALOG, "catalog.db", losses.problem, tuple(lost))
 
 
 def _rebuild_story(losses: StoryLosses) -> RepairStep:
-    lost = (
-        [f"{count_words(losses.messages, 'message')} of conversations"] if losses.messages else []
-    )
-    lost.append("messages, annotations and edits that cannot be read any more; no checkpoint")
+    lost = [f"{count_words(losses.messages, 'conversation message')}"] if losses.messages else []
+    lost.append("messages, notes and edits that can no longer be read; no checkpoint is lost")
     return RepairStep(RepairType.REBUILD_STORY, "story.db", losses.problem, tuple(lost))
 
 
 def _mark(state: DamagedState) -> RepairStep:
     subject = f"checkpoint {short(state.id)}"
     if not state.paths:
-        lost = (f"everything that {subject} held",)
-        why = "its root directory cannot be read any more"
+        lost = (f"everything in {subject}",)
+        why = "its root directory can no longer be read"
         return RepairStep(RepairType.DROP_CHECKPOINT, subject, why, lost)
     named = tuple(f"{to_text(path) or 'what was left out'} of {subject}" for path in state.paths)
-    why = "some of it cannot be read any more; the rest stays restorable (--best-effort)"
+    why = "some of it can no longer be read; the rest can be restored (--best-effort)"
     return RepairStep(RepairType.MARK_DAMAGED, subject, why, named)

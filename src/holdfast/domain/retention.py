@@ -30,7 +30,7 @@ _LONGEST_AGE_NS = 100 * 366 * _DAY_NS
 _LARGEST_COUNT = 1_000_000
 FOREVER = "forever"
 NEVER_DROPPED = (Kind.INITIAL,)
-APPROVED = "it belongs to an approved round"
+APPROVED = "it is part of an approved round"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ def _kind(key: Any) -> Kind:
         kind = Kind(key)
     except ValueError:
         known = ", ".join(k.value for k in Kind if k not in NEVER_DROPPED)
-        raise ValueError(f"there is no kind {key!r} of checkpoint; kinds are: {known}") from None
+        raise ValueError(f"unknown kind of checkpoint: {key!r}; kinds are: {known}") from None
     if kind in NEVER_DROPPED:
-        raise ValueError(f"{key} checkpoints are always kept; no rule can let them go")
+        raise ValueError(f"{key} checkpoints are always kept; no rule can delete them")
     return kind
 
 
@@ -104,7 +104,7 @@ def _rule(kind: str, value: Any) -> RetentionRule:
         raise ValueError(f'{kind} expects "forever" or a table with age, most, least')
     if unknown := sorted(value.keys() - {"age", "most", "least", "before_messages"}):
         raise ValueError(
-            f"{kind} knows no {unknown[0]!r}; there are age, most, least and before_messages"
+            f"{kind} has no {unknown[0]!r}; it takes age, most, least and before_messages"
         )
     rule = RetentionRule(
         parse_age(value["age"]) if "age" in value else None,
@@ -114,7 +114,7 @@ def _rule(kind: str, value: Any) -> RetentionRule:
     )
     if rule.most is not None and rule.least > rule.most:
         raise ValueError(
-            f"{kind} contradicts itself: at least {rule.least} and at most {rule.most} are kept"
+            f"{kind} contradicts itself: it keeps at least {rule.least} and at most {rule.most}"
         )
     return rule
 
@@ -123,10 +123,10 @@ def parse_age(value: Any) -> int:
     """Nanoseconds from "36 hours", "7 days" or "2 weeks"."""
     found = _AGE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
     if found is None:
-        raise ValueError(f"{value!r} is not an age; write one such as '36 hours' or '7 days'")
+        raise ValueError(f"{value!r} is not an age; write it like '36 hours' or '7 days'")
     age_ns = float(found[1]) * _UNITS[found[2]]
     if age_ns < 0:
-        raise ValueError(f"an age is not negative, and {value!r} is")
+        raise ValueError(f"an age cannot be negative: {value!r}")
     if age_ns > _LONGEST_AGE_NS:
         raise ValueError(f'{value!r} is longer than a century; write "forever"')
     return int(age_ns)
@@ -171,7 +171,7 @@ def protections(
     ]
     named += [
         (first, "it is the initial checkpoint of its session"),
-        (session.head, "the session stands on it (HEAD)"),
+        (session.head, "it is the HEAD of its session"),
         (session.approved, APPROVED),
     ]
     named += [(op.checkpoint, APPROVED) for op in operations if op.kind is OperationKind.APPROVE]
@@ -230,7 +230,7 @@ def _by_rule(
     # A clock that went back makes an age negative: too young to go.
     if rule.longest_ns is not None and now_ns - checkpoint.created_at_ns > rule.longest_ns:
         return False, _too_old(checkpoint.kind, rule.longest_ns)
-    return True, f"young enough, and few enough {kind} checkpoints"
+    return True, f"within the limits for {kind} checkpoints"
 
 
 def _too_old(kind: Kind, longest_ns: int) -> str:

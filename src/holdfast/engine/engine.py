@@ -522,7 +522,7 @@ class Engine:
             session = self.vault.catalog.session(session_id)
             if session is None:
                 raise NotFound(
-                    f"the workspace has no session {session_id!r}", hint="see: holdfast sessions"
+                    f"unknown session: {session_id!r}", hint="list sessions: holdfast sessions"
                 )
             saved = self._save_first(f"Deleted the session {session_id}", outside=session_id)
             outcome = delete_session(self.vault, session)

@@ -118,7 +118,7 @@ def choose_range(
     if start is not None and start.tree == end.tree:
         raise Refused(
             "nothing to accept: no file differs in that range",
-            hint='save what is there now: holdfast checkpoint "why", or name a range: A..B',
+            hint='save the current state: holdfast checkpoint "why"; or use a range: A..B',
         )
     return AcceptRange(start, end, _between(vault, start, end))
 
@@ -145,7 +145,7 @@ def _not_part(vault: Vault, chosen: AcceptRange) -> tuple[str, ...]:
         return ()
     if any(operation.checkpoint == start.id for operation in accepted):
         return ()
-    return ("work that was approved before is not part of this; for all: accept initial..HEAD",)
+    return ("work approved earlier is not included; to include all: accept initial..HEAD",)
 
 
 def _prompts(vault: Vault, chosen: AcceptRange) -> list[str]:

@@ -29,11 +29,12 @@ from holdfast.ports.repository import MirrorOutcome, MirrorPlace
 
 _AT_ONCE = 200
 _PATIENCE_NS = 3_000_000_000
-_BEHIND = "it is not complete yet: the next checkpoint goes on, or holdfast cleanup does all of it"
-_STILL_THERE = "mirror: it may still hold what was removed"
+_BEHIND = (
+    "it is not complete yet: the next checkpoint continues, or run holdfast cleanup to finish it"
+)
+_STILL_THERE = "mirror: it may still contain purged content"
 _LEFTOVERS = (
-    "mirror: what was removed may still lie in the git repository, where the mirror had it: "
-    "git gc --prune=now takes it away"
+    "mirror: purged content may still be in the git repository; to remove it: git gc --prune=now"
 )
 
 
@@ -158,8 +159,6 @@ def export_git_bundle(
     place = MirrorPlace(b"refs/heads/" + from_text(branch), b"refs/tags/")
     history = History(vault, sessions=sessions)
     if not history.after(0):
-        raise NotFound(
-            "there is no checkpoint to export", hint='make one: holdfast checkpoint "why"'
-        )
+        raise NotFound("no checkpoint to export", hint='to create one: holdfast checkpoint "why"')
     with new_file(vault.fs, path, replace=replace) as fd:
         return vault.open_repository().bundle(place, history, fd)

@@ -30,7 +30,7 @@ def set_setting(vault: Vault, key: str, value: Any) -> None:
     if key in USER_ONLY:
         raise InvalidSetting(
             f"{key} cannot be set for one store",
-            hint="write it into the user's settings file",
+            hint="write it to the user's settings file",
         )
     with vault.catalog.transaction() as transaction:
         transaction.set_setting(key, None if value is None else json.dumps(value))

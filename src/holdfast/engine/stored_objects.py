@@ -49,10 +49,10 @@ def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
             yield last
         last = objects.read(piece.digest)
         if len(last) != piece.size:
-            raise ObjectDamaged(f"a piece of {to_text(entry.name)} has another size than listed")
+            raise ObjectDamaged(f"a chunk of {to_text(entry.name)} has the wrong size")
         whole.update(last)
     if whole.digest() != entry.digest:
-        raise ObjectDamaged(f"the pieces of {to_text(entry.name)} do not make up its content")
+        raise ObjectDamaged(f"the chunks of {to_text(entry.name)} do not match its content")
     if last is not None:
         yield last
 
@@ -60,8 +60,10 @@ def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
 def unrestorable(path: bytes, error: ObjectMissing | ObjectDamaged) -> StoreDamaged:
     """The same error, told of the file that cannot be restored because of it."""
     return type(error)(
-        f"{to_text(path)} cannot be restored: {error.message}",
-        hint="restore all the others with --best-effort; what else is lost: holdfast check --data",
+        f"cannot restore {to_text(path)}: {error.message}",
+        hint=(
+            "restore everything else with --best-effort; to list all losses: holdfast check --data"
+        ),
     )
 
 

@@ -134,8 +134,8 @@ class Vault:
             fd = self.fs.open(os.fsencode(self.workspace), DIRECTORY_FLAGS)
         except OSError as error:
             raise WorkspaceRefused(
-                f"the workspace {self.workspace} cannot be opened: {error.strerror}",
-                hint="check that the directory exists and that you may read it",
+                f"cannot open the workspace {self.workspace}: {error.strerror}",
+                hint="check that the directory exists and that you can read it",
             ) from None
         try:
             yield fd
@@ -158,5 +158,5 @@ def workspace_trouble(workspace: Path, error: OSError) -> HoldfastError:
         )
     return WorkspaceTrouble(
         f"the workspace {workspace} failed: {error.strerror or error}",
-        hint="put the cause right and try again; nothing was lost",
+        hint="fix the cause and try again; nothing was lost",
     )

@@ -187,5 +187,5 @@ class Story(StoryReader, Protocol):
 def no_annotation(checkpoint_id: CheckpointId, number: int) -> NotFound:
     return NotFound(
         f"checkpoint {checkpoint_id} has no annotation {number}",
-        hint=f"see those it has: holdfast show {checkpoint_id}",
+        hint=f"list its notes: holdfast show {checkpoint_id}",
     )

@@ -142,7 +142,7 @@ def test_a_store_that_is_gone_is_told_and_replaced_only_when_asked(
     shutil.rmtree(layout.directory)
     before = picture(tmp_path)
     for ask in (identity.find, identity.find_or_create):
-        with pytest.raises(StoreMissing, match="not there any more") as missing:
+        with pytest.raises(StoreMissing, match="and is missing") as missing:
             ask(workspace)
         assert "init --new-store" in (missing.value.hint or "")
     assert picture(tmp_path) == before

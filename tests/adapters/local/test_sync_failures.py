@@ -58,7 +58,7 @@ def test_a_save_whose_sync_fails_is_refused_and_the_store_noted_as_suspect(works
                 raise OSError(errno.EIO, "injected")
 
         fs.before = fail_pack
-        with pytest.raises(StoreSuspect, match="did not take in") as failed:
+        with pytest.raises(StoreSuspect, match="fsync failed") as failed:
             opened.save()
         assert failed.value.exit_status == 6
         assert json.loads(_note(opened.store).read_bytes()) == ["objects/packs/00000001.pack"]
@@ -75,7 +75,7 @@ def test_nothing_is_written_again_in_the_operation_whose_sync_failed(workspace: 
             with pytest.raises(StoreSuspect):
                 writer.commit()
             fs.before = _nothing
-            with pytest.raises(StoreSuspect, match="until that is read back"):
+            with pytest.raises(StoreSuspect, match="blocked until it is verified"):
                 opened.store.objects.writer()
             with pytest.raises(StoreSuspect), opened.store.catalog.transaction():
                 pass

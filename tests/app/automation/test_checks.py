@@ -77,7 +77,7 @@ def test_a_check_that_fails_takes_the_tool_call_back_if_that_is_wanted(
     (checked / "made by it").write_text("new")
     told = _send(checked, after(before))
     assert state_of(checked) == sound
-    assert f"took the workspace back to before {tool}" in told
+    assert f"rolled the workspace back to before {tool}" in told
     assert "exit status 3" in told
     assert "no price in src/app.py" in told
     assert "hunter2" not in told
@@ -133,7 +133,7 @@ def test_work_that_has_gone_on_is_not_taken_back(checked: Path) -> None:
     call = " ".join(command("hook", "claude-code"))
     script.write_text(f"#!/bin/sh\n{call} < {event} > /dev/null\nexit 1\n")
     told = _send(checked, after(before))
-    assert "Nothing was taken back, because work has gone on meanwhile" in told
+    assert "Nothing was rolled back, because other work has happened since" in told
     assert (checked / "src" / "app.py").read_text() == "price = x\n"
 
 

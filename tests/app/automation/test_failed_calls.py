@@ -52,7 +52,7 @@ def test_a_failed_tool_call_is_taken_back_if_that_is_wanted(
     if wanted == "on":
         told = answer["hookSpecificOutput"]
         assert told["hookEventName"] == "PostToolUseFailure"
-        assert "took the workspace back" in told["additionalContext"]
+        assert "rolled the workspace back" in told["additionalContext"]
         cli.json("undo", "--yes")
         assert not (project / "src").exists()
 
@@ -82,7 +82,7 @@ def test_an_agent_is_told_when_the_checkpoint_before_its_failed_call_is_gone(
         },
     )
     told = answer["hookSpecificOutput"]["additionalContext"]
-    assert "could not take the workspace back" in told
+    assert "could not roll the workspace back" in told
     assert not (project / "src").exists()
 
 

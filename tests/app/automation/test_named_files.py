@@ -330,7 +330,7 @@ def test_the_agent_is_told_that_undo_reached_outside(
     (around / "one.cfg").unlink()
     cli.json("undo", "--yes")
     told = announce(project, "rm ../two.cfg", "t2")["hookSpecificOutput"]["additionalContext"]
-    assert "Outside the workspace your tools named ../one.cfg: that was restored too." in told
+    assert "Outside the workspace, your tools used ../one.cfg: this was restored too." in told
 
 
 @pytest.mark.requirement("RB-11", "CP-13")
@@ -373,7 +373,7 @@ def test_a_path_outside_is_named_as_it_is_found_from_the_workspace(
     assert reason in cli("show", made["id"], "--session", "s1").out.replace("\n    ", " ")
     cli.json("undo", "--yes")
     told = announce(project, "true", "t2")["hookSpecificOutput"]["additionalContext"]
-    assert f"your tools named {named}: that was restored too." in told
+    assert f"your tools used {named}: this was restored too." in told
 
 
 @pytest.mark.parametrize(

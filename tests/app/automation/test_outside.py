@@ -158,7 +158,7 @@ def test_a_workspace_that_the_agent_came_to_by_a_link_is_not_outside_itself(
     cli.json("restore", "HEAD", "--yes", *SESSION)
     answer = call_hook("claude-code", tool_call(link, "t3", "make"), link)
     told = answer.json["hookSpecificOutput"]["additionalContext"]
-    assert f"your tools named {outside}/rc: that is as it is now" in told
+    assert f"your tools used {outside}/rc: this was not restored" in told
     assert str(link) not in told.partition("Outside the workspace")[2]
 
 
@@ -241,7 +241,7 @@ def test_the_agent_is_told_which_paths_outside_were_not_taken_back(
     cli.json("restore", "HEAD", "--yes", *SESSION)
     answer = call_hook("claude-code", tool_call(project, "t2", "make"), project)
     told = answer.json["hookSpecificOutput"]["additionalContext"]
-    assert "Outside the workspace your tools named ../dotfiles/rc" in told
+    assert "Outside the workspace, your tools used ../dotfiles/rc" in told
 
 
 @pytest.mark.requirement("RB-3")

@@ -158,5 +158,5 @@ def test_a_notice_that_cannot_be_read_is_in_the_log_and_keeps_nothing_from_being
     store = next((holdfast_home / "stores").iterdir())
     (store / "story.db").write_bytes(b"not a database" * 1000)
     assert not _call(restored, "t3")
-    assert "the agent was not told what was taken back" in _log(holdfast_home)[-1]["message"]
+    assert "could not notify the agent of the rollback" in _log(holdfast_home)[-1]["message"]
     assert cli.json("log", "--session", "s1")[0]["reasoning"] == "Before Bash: make"

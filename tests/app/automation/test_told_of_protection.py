@@ -215,7 +215,7 @@ def test_a_file_that_an_agent_makes_too_large_to_save_is_told_once(
     assert _telling(_say("claude-code", events[:2], project), "model.bin") == 0
     (project / "dump.sql").write_bytes(bytes(1_500_000))
     answers = _say("claude-code", events[2:], project)
-    told = "checkpoints are without dump.sql (1.5 MB), because files above max_file_size (1.0 MB)"
+    told = "do not include dump.sql (1.5 MB), because files larger than max_file_size (1.0 MB)"
     assert _telling(answers, told) == 1
     assert _telling(answers, "model.bin") == 0
     command = "holdfast config set max_file_size 3MB"

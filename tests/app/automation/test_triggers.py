@@ -342,7 +342,7 @@ def test_an_agent_that_resumes_a_session_that_had_ended_is_told_so_once(
     def told(name: str) -> bool:
         answer = call_hook("claude-code", events[name], project)
         assert (answer.status, answer.err) == (0, "")
-        return "The session s1 had ended. It is active again" in answer.out
+        return "The session s1 had ended and is active again" in answer.out
 
     assert not told("SessionStart")
     assert not told("SessionEnd")

@@ -121,7 +121,7 @@ def test_a_workspace_that_is_gone_is_told_and_not_asked_for_again_and_again(
         watched.begin(SESSION)
         shutil.rmtree(workspace)
         wait_until_due(watched, happened)
-        with pytest.raises(HoldfastError, match="cannot be opened"):
+        with pytest.raises(HoldfastError, match="cannot open"):
             watched.consider(NOON)
         assert watched.wait_ns(NOON) != 0
         fill(workspace / "again")

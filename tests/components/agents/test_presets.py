@@ -43,13 +43,13 @@ def test_the_memory_of_claude_code_is_that_of_this_workspace_alone(tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("~/*", "reaches everything"),
-        ("/**", "reaches everything"),
+        ("~/*", "matches everything"),
+        ("/**", "matches everything"),
         ("~", "another user's home"),
         ("~root/x", "another user's home"),
         ("~/", "does not name anything"),
         ("a/../../b", "does not name anything"),
-        ("~/a**b", "has to stand alone"),
+        ("~/a**b", "must be the whole name"),
         ("", "is not a pattern"),
         ("a\nb", "is not a pattern"),
     ],

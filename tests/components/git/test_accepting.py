@@ -157,7 +157,7 @@ def test_a_clash_with_what_is_staged_is_refused_and_nothing_changes(
         ("conflicted_merge", "a merge is under way"),
         ("mid_rebase", "a rebase is under way"),
         ("bisecting", "a bisect is under way"),
-        ("detached", "HEAD stands on no branch"),
+        ("detached", "HEAD is detached"),
     ],
 )
 def test_it_is_refused_with_the_way_out_where_a_commit_would_go_astray(

@@ -90,7 +90,7 @@ def test_sessions_are_chosen_and_a_file_is_not_replaced_unasked(tmp_path: Path) 
     with worked(place, "one") as one, worked(place, "two") as two:
         assert one.export_git_bundle(bundle).commits == 3
         data = bundle.read_bytes()
-        with pytest.raises(Refused, match="is there already"):
+        with pytest.raises(Refused, match="already exists"):
             two.export_git_bundle(bundle)
         assert bundle.read_bytes() == data
         assert two.export_git_bundle(bundle, everything=True, replace=True).commits == 6
@@ -125,5 +125,5 @@ def test_an_import_of_one_names_what_reads_it(tmp_path: Path) -> None:
     cli.json("export", "--git-bundle", str(bundle))
     answer = cli("import", str(bundle), "--json")
     assert (answer.status, answer.error["code"]) == (5, "bundle_refused")
-    assert "it is one of git" in answer.error["message"]
+    assert "this is a git bundle" in answer.error["message"]
     assert "git clone" in answer.error["hint"]

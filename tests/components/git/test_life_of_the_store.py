@@ -116,12 +116,12 @@ def test_lost_git_state_is_found_named_and_marked_by_a_repair(tmp_path: Path) ->
         assert index is not None
         vault.objects.forget([index.digest])
         problems = [p.problem for p in run_checks(vault, data=True, progress=NoProgress())]
-        assert "what was captured of git is lost" in problems
+        assert "the saved data of git is lost" in problems
         with vault.lock.hold():
             mend(vault, "repair", history_is_incomplete=False)
         left = [p.problem for p in run_checks(vault, data=True, progress=NoProgress())]
         assert not any("lost" in problem for problem in left)
-        with pytest.raises(RestoreConflict, match="lost to damage of the store"):
+        with pytest.raises(RestoreConflict, match="lost because the store was damaged"):
             session.restore_checkpoint(first, components=EXACT)
         commit(place, "code.txt", "three\n")
         assert session.restore(first) == 1

@@ -127,7 +127,7 @@ def test_hostile_reasons_and_names_stay_text(place: Path, tmp_path: Path) -> Non
         write(place / ".GIT/config", "evil")
         write(place / "git~1", "evil")
         (place / ".gitmodules").symlink_to("code.txt")
-        session.checkpoint("names that git does not take")
+        session.checkpoint("names that git does not accept")
         session.checkpoint("and on it goes")
     main = git(place, "rev-parse", "main")
     listed = git(place, "ls-tree", "-r", "-z", "--name-only", BRANCH).split("\0")

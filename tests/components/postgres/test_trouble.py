@@ -96,7 +96,7 @@ def test_a_table_that_a_migration_has_locked_is_named(database: Database) -> Non
         other("LOCK TABLE busy IN ACCESS EXCLUSIVE MODE")
         database.run.timeout_s = 4.0
         why = reason(database.run)
-    assert "somebody else holds a lock, as a migration does" in why
+    assert "another connection holds a lock, as a migration does" in why
     database.run.timeout_s = 120.0
     assert database.run.captured().facts["databases"][0]["tables"] == 1
 

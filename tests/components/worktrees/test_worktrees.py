@@ -208,7 +208,7 @@ def test_a_worktree_that_stands_elsewhere_is_left_alone_and_it_is_said(place: Pa
         commit(side, "code.txt", "a commit of an agent\n")
         now = worktree_files(side)
         plan = session.plan_restore(saved, components=WITH)
-        assert any("stands elsewhere" in w for w in plan.warnings)
+        assert any("has moved and is left" in w for w in plan.warnings)
         session.restore_checkpoint(saved, components=WITH)
         assert worktree_files(side) == now
 

@@ -232,7 +232,7 @@ def test_many_small_objects_that_inflate_stop_where_the_bundle_said_it_would_end
         for b in blobs
     ]
     put_together(bundle, [*frames[:3], *packed, *frames[3:]])
-    assert "more than it says" in _refuse(target, bundle).message
+    assert "more than it declares" in _refuse(target, bundle).message
 
 
 @pytest.mark.requirement("ST-7")
@@ -292,7 +292,7 @@ def test_pieces_that_do_not_make_up_a_large_file_are_refused(
         lambda f: f.update({"objects": 3, "content_bytes": f["content_bytes"] + len(pieces)}),
     )
     put_together(bundle, [*frames[:4], added, *frames[4:]])
-    assert "pieces of a large file" in _refuse(target, bundle).message
+    assert "chunks of a large file" in _refuse(target, bundle).message
 
 
 @pytest.mark.requirement("ST-7", "ST-3")

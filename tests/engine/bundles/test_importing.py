@@ -275,7 +275,7 @@ def test_the_file_is_private_appears_whole_and_replaces_nothing_unasked(
             session.export(tmp_path / "dangling")
         with pytest.raises(UsageError):
             session.export(tmp_path)
-        with pytest.raises(Refused, match="cannot be written"):
+        with pytest.raises(Refused, match="cannot write"):
             session.export(tmp_path / "missing/file")
         with pytest.raises(NotFound):
             session.export(tmp_path / "unknown", "no-such-checkpoint")
@@ -313,7 +313,7 @@ def test_rounds_come_along_and_go_on_where_they_were(workspace: Path, tmp_path: 
         assert session.approval().active.name == "session_4"
         assert session.approval().last_approved_at_ns == before[2].ended_at_ns
         protected = protection_reasons(engine_of(session).vault)
-        assert protected[approved] == "it belongs to an approved round"
+        assert protected[approved] == "it is part of an approved round"
         assert protected[end] == "an abandoned round ended there"
         with pytest.raises(NothingToUndo):
             session.undo()

@@ -128,9 +128,7 @@ def test_what_fails_three_times_is_not_tried_for_a_while(
         outcomes = [_save(made, b"%d" % number) for number in range(6)]
         assert server.tries == 3
         assert outcomes[2].degraded == ("server: it does not answer",)
-        left_alone = (
-            "server: left alone for a while after 3 failures in a row, the last: it does not answer"
-        )
+        left_alone = "server: paused after 3 failures in a row, the last: it does not answer"
         assert {one.degraded for one in outcomes[3:]} == {(left_alone,)}
         # Nothing is written for it: the same is said with the same object.
         assert len({one.checkpoint.components for one in outcomes[3:]}) == 1
@@ -218,7 +216,7 @@ def test_a_database_server_that_takes_connections_and_never_answers(
             assert _drained(silent) >= 3
             for number in range(3, 8):
                 (said,) = _save(made, b"%d" % number).degraded
-                assert said.startswith("postgres: left alone for a while after 3 failures")
+                assert said.startswith("postgres: paused after 3 failures")
             assert _drained(silent) == 0
 
 

@@ -163,7 +163,7 @@ def _unchanged(*_: object) -> None:
         (_raises, "RuntimeError: out of order"),
         (_exits, "SystemExit: 3"),
         (_hangs, "it did not finish within 0.2 seconds"),
-        (_endless, "it gave more than 5.0 MB"),
+        (_endless, "it produced more than 5.0 MB"),
         (_no_json, "its facts are no JSON"),
         (_huge_facts, "its facts take"),
         (_no_bytes, "it gave str instead of bytes"),
@@ -186,7 +186,7 @@ def test_whatever_a_component_does_files_and_the_others_are_saved(
         assert outcome.checkpoint.files == 1
         Later.content = b"changed"
         fill(workspace / "file", b"2")
-        with pytest.raises(RestoreConflict, match="box: it was not captured then"):
+        with pytest.raises(RestoreConflict, match="box: it was not captured at that time"):
             session.restore_checkpoint(
                 outcome.checkpoint.id, components={"box": "exact", "later": "exact"}
             )
@@ -222,7 +222,7 @@ def test_what_a_component_gives_after_it_was_given_up_is_refused(
         assert session.save_checkpoint("why").degraded
         NEVER.set()
         assert done.wait(30)
-    assert refused == ["it was given up"]
+    assert refused == ["it was cancelled"]
 
 
 @pytest.mark.requirement("DB-3")
@@ -243,7 +243,7 @@ def test_a_component_that_fails_takes_the_whole_restore_back(workspace: Path) ->
         fill(workspace / "file", b"2")
         with pytest.raises(RestoreFailed, match="later: it is broken; buy a new one") as failure:
             session.restore_checkpoint(first)
-        assert "everything was put back as it was" in failure.value.message
+        assert "rolled back" in failure.value.message
         assert (Box.content, Later.content) == (b"second", b"second")
         assert (workspace / "file").read_bytes() == b"2"
         done = session.restore_checkpoint(first, best_effort=True)

@@ -170,9 +170,7 @@ def test_an_approved_checkpoint_and_one_that_undo_needs_are_protected(
             transaction.add_session(Session(SessionId("approver"), 1, approved=approved))
         with pytest.raises(Refused, match="approved round") as refusal:
             session.purge(session_ids[3])
-        assert "holdfast reset then goes back to what was approved before" in (
-            refusal.value.hint or ""
-        )
+        assert "holdfast reset then goes back to the approval before" in (refusal.value.hint or "")
         session.purge(session_ids[3], force=True)
 
 

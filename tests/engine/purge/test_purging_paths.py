@@ -305,7 +305,7 @@ def test_a_damaged_store_is_refused_before_anything_changes(
         before = session.summaries()
         with pytest.raises(StoreDamaged, match="nothing was purged") as refused:
             session.purge_paths("config/.env")
-        assert refused.value.hint == "mend it first: holdfast repair"
+        assert refused.value.hint == "repair it first: holdfast repair"
         assert session.summaries() == before
     assert not (_store(workspace) / "purge").exists()
 
@@ -355,7 +355,7 @@ def test_a_round_that_was_approved_long_ago_is_named_with_what_it_would_lose(
         with pytest.raises(Refused) as refusal:
             session.purge_paths("secret")
         said = refusal.value.message
-        assert "secret belongs to an approved round, session_1 of session one" in said
+        assert "secret is part of an approved round, session_1 of session one" in said
         assert approved is not None
         assert approved[:10] in said
         assert "--force" in (refusal.value.hint or "")

@@ -310,7 +310,7 @@ def test_a_step_that_is_deleted_meanwhile_is_told_and_the_others_are_walked_to(
     with session.replay() as replay:
         engine = engine_of(session)
         engine.delete(S, engine.resolve(S, gone))
-        with pytest.raises(NotFound, match="not there any more"):
+        with pytest.raises(NotFound, match="no longer exists"):
             replay.back()
         assert replay.position == len(replay.steps) - 2
         assert replay.forward().checkpoint.id == last

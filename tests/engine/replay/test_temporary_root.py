@@ -229,7 +229,7 @@ def test_the_workspace_is_no_place_for_it(
     monkeypatch.setenv("TMPDIR", str(session.workspace / "empty"))
     monkeypatch.setattr(tempfile, "tempdir", None)
     with session.replay() as replay:
-        with pytest.raises(Refused, match="lies in the workspace"):
+        with pytest.raises(Refused, match="is inside the workspace"):
             replay.materialise("run")
         assert replay.read("run") == b"#!/bin/sh\n"
     assert os.listdir(session.workspace / "empty") == []

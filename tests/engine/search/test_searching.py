@@ -354,7 +354,7 @@ def test_a_limit_that_is_none_is_refused(session: SessionCheckpointer) -> None:
     for wrong in (0, -1, True):
         with pytest.raises(UsageError):
             session.search("a", limit=wrong)
-    with pytest.raises(UsageError, match="is a text"):
+    with pytest.raises(UsageError, match="must be a string"):
         session.search(3)  # type: ignore[arg-type]
 
 

@@ -291,7 +291,7 @@ def test_a_symlink_to_a_transcript_is_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["missing", "nul\0", "file/below"])
 def test_a_missing_transcript_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(NotFound, match="there is no transcript"):
+    with pytest.raises(NotFound, match="no such transcript"):
         TranscriptReading(tmp_path / name, transcript_reader("codex"))
 
 

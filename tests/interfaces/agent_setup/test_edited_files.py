@@ -44,7 +44,7 @@ def test_a_shim_that_was_edited_is_left_and_named(
     shim.write_bytes(edited)
     answer = cli("--json", "install", "opencode")
     assert answer.status == REFUSED
-    assert "not ours alone" in answer.error["message"]
+    assert "not only Holdfast's" in answer.error["message"]
     told = _uninstalled(cli, "opencode", status=LEFT)
     assert [file["change"] for file in told["files"]] == ["kept"]
     assert f"rm {shim}" in told["notes"][0]

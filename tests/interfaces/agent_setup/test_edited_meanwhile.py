@@ -45,7 +45,7 @@ def test_an_edit_after_the_plan_is_not_overwritten(
     monkeypatch.setattr(installation, "try_hook", lambda *_: edit_unseen(settings))
     answer = cli("--json", "install", "claude-code")
     assert answer.status == REFUSED
-    assert "was changed meanwhile" in answer.error["message"]
+    assert "changed in the meantime" in answer.error["message"]
     assert settings.read_bytes() == AFTER
 
 

@@ -238,7 +238,7 @@ def test_a_script_of_the_user_is_not_overwritten(project: Path, cli: CommandLine
     script.write_text(text)
     answer = cli("--json", "install", "cline")
     assert answer.status == 5
-    assert "not ours" in answer.error["message"]
+    assert "not only Holdfast's" in answer.error["message"]
     cli("uninstall", "cline")
     assert script.read_text() == text
     assert [path.name for path in script.parent.iterdir()] == ["PreToolUse"]
@@ -440,7 +440,7 @@ def test_a_plugin_that_cannot_be_written_is_refused_with_a_way_out(
             place.write_text("mine\n")
     answer = cli("--json", "install", "claude-code", "--plugin", str(target))
     assert answer.status == 5
-    assert f"cannot be written to {target}" in answer.error["message"]
+    assert f"cannot write the plug-in to {target}" in answer.error["message"]
 
 
 def _read(path: Path) -> Any:
@@ -515,7 +515,7 @@ def test_an_install_says_what_holds_now(cli: CommandLine) -> None:
 
 
 def test_hooks_that_git_would_commit_are_mentioned(project: Path, cli: CommandLine) -> None:
-    note = "names a program of this machine, and git would commit it"
+    note = "contains a path of this machine, and git would commit it"
     assert note not in str(cli.json("install", "claude-code")["notes"])
     git(project, "init", "-q")
     found = cli.json("install", "claude-code")["notes"]

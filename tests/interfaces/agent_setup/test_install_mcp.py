@@ -346,5 +346,5 @@ def test_settings_beyond_what_is_edited_are_left_with_advice_that_does_no_harm(
     os.truncate(place, 60 << 20)
     answer = cli("--json", "install", "claude-code", "--user", "--mcp")
     assert answer.status == 5
-    assert "more than is edited" in answer.error["message"]
-    assert "leave it as it is" in answer.error["hint"]
+    assert "too large to edit" in answer.error["message"]
+    assert "use the agent's own commands" in answer.error["hint"]

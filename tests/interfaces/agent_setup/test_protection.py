@@ -208,7 +208,7 @@ def test_a_program_that_is_gone_is_noticed(
     program.unlink()
     found = _only(project)
     assert not found.protected
-    assert f"{program} is not there any more" in found.finding
+    assert f"{program} no longer exists" in found.finding
     assert found.cure == f"holdfast install {agent} --project"
 
 

@@ -50,7 +50,7 @@ def test_a_text_on_standard_input_that_is_too_long_is_told_by_its_size(
     cli.save()
     answer = cli("--json", "annotate", "HEAD", "-", stdin=text)
     assert answer.status == 2
-    said = f"the annotation has {size_bytes} bytes; at most 100000 fit"
+    said = f"the annotation has {size_bytes} bytes; the limit is 100000"
     assert answer.error["message"] == said
     assert "shorten it" in answer.error["hint"]
     assert cli.json("show")["annotations"] == []

@@ -43,7 +43,7 @@ def test_a_dry_run_tells_each_decision_and_changes_nothing(
     assert [verdicts[one][0] for one in made] == [True, False, False, True, True]
     assert verdicts[made[0]][1] == "protected: it is the initial checkpoint of its session"
     assert verdicts[made[1]][1] == "2 newer tool checkpoints are kept"
-    assert verdicts[made[4]][1] == "protected: the session stands on it (HEAD)"
+    assert verdicts[made[4]][1] == "protected: it is the HEAD of its session"
     assert plan["unneeded_bytes"] > 390_000
     assert len(cli.json("log", "--session", "s")) == 5
     assert "Would delete 2 checkpoints and keep 3" in cli("cleanup", "--dry-run").out
@@ -147,7 +147,7 @@ def test_stores_of_workspaces_that_are_gone_are_listed_and_deleted_after_asking(
     shutil.rmtree(gone.workspace)
     assert cli.json("stats")["lost_stores"] == 1
     (found,) = [f for f in cli.json("doctor")["findings"] if f["subject"] == "other stores"]
-    assert found["finding"].startswith("1 store has no workspace any more")
+    assert found["finding"].startswith("1 store has no workspace (")
     (listed,) = cli.json("cleanup", "--stores", "--dry-run")["stores"]
     assert listed["workspace"] == str(gone.workspace)
     assert listed["size_bytes"] > 300_000

@@ -156,9 +156,9 @@ def test_the_origin_is_the_file_a_value_comes_from(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["get", "nonsense"], "there is no setting 'nonsense'"),
-        (["set", "nonsense", "1"], "there is no setting 'nonsense'"),
-        (["unset", "nonsense"], "there is no setting 'nonsense'"),
+        (["get", "nonsense"], "unknown setting: 'nonsense'"),
+        (["set", "nonsense", "1"], "unknown setting: 'nonsense'"),
+        (["unset", "nonsense"], "unknown setting: 'nonsense'"),
         (["set", "budget", '"x"'], "budget cannot be 'x'"),
         (["set", "budget", "true"], "budget cannot be True"),
         (["set", "include", "["], "is not a TOML value"),
@@ -186,7 +186,7 @@ def test_a_value_that_a_setting_cannot_take_is_told_with_one_that_it_can(
 ) -> None:
     answer = cli("config", "set", key, "{a = 1}", "--json")
     assert answer.status == 2
-    example = answer.error["hint"].split("; ")[0].removeprefix("what it takes: ").split(" or ")[0]
+    example = answer.error["hint"].split("; ")[0].removeprefix("expected: ").split(" or ")[0]
     assert cli("config", "set", key, example).status == 0
 
 

@@ -37,7 +37,7 @@ def test_everything_is_looked_at_also_without_a_store(cli: CommandLine) -> None:
     cli.save()
     assert findings(cli, "store")[0]["status"] == "ok"
     assert findings(cli, "permissions")[0]["status"] == "ok"
-    assert findings(cli, "lock")[0]["finding"] == "nobody holds the store"
+    assert findings(cli, "lock")[0]["finding"] == "no process holds the store"
 
 
 def test_a_store_open_to_others_is_a_warning_with_the_command_that_closes_it(
@@ -280,4 +280,4 @@ def test_a_stopped_process_with_the_lock_is_told_with_what_lets_it_go_on(cli: Co
     assert f"process {holder.pid}" in found["finding"]
     assert "is stopped" in found["finding"]
     assert f"kill -CONT {holder.pid}" in found["cure"]
-    assert findings(cli, "lock")[0]["finding"] == "nobody holds the store"
+    assert findings(cli, "lock")[0]["finding"] == "no process holds the store"

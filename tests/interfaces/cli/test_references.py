@@ -193,4 +193,4 @@ def test_the_way_back_that_a_save_prints_can_be_typed_whatever_other_sessions_na
 def test_a_name_is_never_read_as_an_option(cli: CommandLine, two: tuple[str, str]) -> None:
     for words in (("checkpoint", "why", "--name=--yes"), ("name", "HEAD", "--", "-x")):
         error = cli("--json", *words).error
-        assert "would be read as an option" in error["message"]
+        assert "looks like an option" in error["message"]

@@ -226,9 +226,9 @@ def test_a_step_that_is_deleted_while_somebody_looks_is_named_and_passed(
         viewer = Viewer(screen)
         viewer.see("4/4  restore")
         assert told("delete", "third", "--yes").status == 0
-        viewer.press("p", "3/4  cannot be read", "is not there any more")
+        viewer.press("p", "3/4  cannot be read", "no longer exists")
         for key in "dfm":
-            viewer.press(key, "is not there any more")
+            viewer.press(key, "no longer exists")
         viewer.press("\x1b", "3/4  cannot be read")
         viewer.press("p", "2/4", "the second one")
         screen.type("q")

@@ -101,7 +101,7 @@ def test_a_dry_run_reads_like_this(cli: CommandLine, saved: str) -> None:
         "  restore  src/app.py\n"
         "3 files (1 created, 1 rewritten, 1 deleted), 31 B to write\n"
         "  3 paths changed since the last checkpoint; "
-        "they are saved first, so that undo brings them back\n"
+        "they are saved first, so undo restores them\n"
         "Nothing was changed (dry run).\n"
     )
     assert answer.err == ""

@@ -94,7 +94,7 @@ def test_nothing_but_punctuation_finds_nothing_and_says_why(cli: CommandLine, qu
     answer = cli("search", query)
     assert (answer.status, answer.out) == (0, "")
     assert "nothing found" in answer.err
-    assert "no letter or digit" in answer.err
+    assert "no letters or digits" in answer.err
     found = cli.json("search", query)
     assert (found["hits"], len(found["warnings"])) == ([], 1)
 

@@ -102,4 +102,4 @@ def test_status_says_why_a_workspace_is_not_watched(cli: CommandLine, project: P
     cli("config", "set", "watch", '"off"')
     with daemon_here():
         ask("checkpoint", {"workspace": str(project), "session": "s", "reasoning": "why"})
-        assert "none: watching is switched off" in cli("status").out
+        assert "none: watching is turned off" in cli("status").out

@@ -115,7 +115,7 @@ def test_a_holdfastignore_that_leaves_out_most_is_named(cli: CommandLine) -> Non
     assert cli.json("status")["warnings"] == []
     (cli.workspace / ".holdfastignore").write_text("*\n!/.gitignore\n")
     (warning,) = cli.json("status")["warnings"]
-    assert warning.startswith(".holdfastignore leaves out")
+    assert warning.startswith(".holdfastignore excludes")
     assert warning in cli("status").err
     findings = cli("--json", "doctor").json["findings"]
     (found,) = [one for one in findings if one["subject"] == "protection"]

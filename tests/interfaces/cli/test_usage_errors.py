@@ -133,8 +133,8 @@ def test_a_path_where_a_checkpoint_is_expected_is_recognised(
         ("HEAD^2", "the newest is HEAD, the one before it HEAD~1"),
         ("latest", "the newest is HEAD"),
         ("first", "the first checkpoint is called initial"),
-        ("2 hours ago", "a time is written '@{2 hours ago}'"),
-        ("@{2", "quote it, so that it stays one word"),
+        ("2 hours ago", "write a time like this: '@{2 hours ago}'"),
+        ("@{2", "quote it, so that it stays one argument"),
         ("befor", "did you mean 'before'?"),
         ("nobody", "list checkpoints: holdfast log"),
     ],
@@ -167,7 +167,7 @@ def test_a_difference_of_a_path_that_neither_side_has_is_not_found(
     cli.save()
     answer = cli("diff", *ends, "--json", "--", "nosuch")
     assert answer.status == 4
-    assert answer.error["message"] == "'nosuch' is in neither side of the comparison"
+    assert answer.error["message"] == "'nosuch' is on neither side of the comparison"
     assert cli.json("diff", *ends, "--", "src")["changes"] == []
 
 
@@ -176,7 +176,7 @@ def test_a_difference_of_a_path_that_is_left_out_says_why(cli: CommandLine) -> N
     cli.save()
     answer = cli("diff", "--json", "--", ".env")
     assert answer.status == 4
-    assert answer.error["message"] == "'.env' is in neither side: ignored (.gitignore:1: .env)"
+    assert answer.error["message"] == "'.env' is on neither side: ignored (.gitignore:1: .env)"
 
 
 @pytest.mark.requirement("CL-2")

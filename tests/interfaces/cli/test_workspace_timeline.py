@@ -61,7 +61,7 @@ def test_a_place_of_one_session_is_refused_for_the_workspace(two_sessions: Comma
     page = two_sessions.json("log", "--graph", "-n", "1", "--session", "one")
     answer = two_sessions("log", "--graph", "--before", page["next"])
     assert answer.status == 2
-    assert "of a timeline of the workspace" in " ".join(answer.err.split())
+    assert "of a workspace timeline" in " ".join(answer.err.split())
 
 
 def test_an_event_is_never_more_than_a_row(two_sessions: CommandLine) -> None:

@@ -103,7 +103,7 @@ def test_where_nothing_can_be_made_the_client_is_told_why(
         "holdfast.interfaces.daemon.client.candidate_directories",
         lambda environment: iter([str(runtime / "file" / "holdfast")]),
     )
-    with pytest.raises(NoDaemon, match="cannot be made"):
+    with pytest.raises(NoDaemon, match="cannot create"):
         start_daemon(os.environ, 5)
 
 

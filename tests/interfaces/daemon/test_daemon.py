@@ -331,9 +331,9 @@ def test_a_message_that_is_too_large_is_not_sent(runtime: Path) -> None:
     [
         ([(hook_client.ACCEPTED, b""), (hook_client.NOT_DONE, b"retired: too old")], "too old"),
         ([(hook_client.ACCEPTED, b"")], "ended without an answer"),
-        ([(hook_client.DONE, b"[]")], "makes no sense"),
-        ([(hook_client.FAILED, b"3")], "makes no sense"),
-        ([(hook_client.DONE, b"[" * 100_000)], "makes no sense"),
+        ([(hook_client.DONE, b"[]")], "an invalid answer"),
+        ([(hook_client.FAILED, b"3")], "an invalid answer"),
+        ([(hook_client.DONE, b"[" * 100_000)], "an invalid answer"),
         ([(b"one field",)], "did not answer"),
     ],
 )

@@ -128,7 +128,7 @@ def test_an_agent_at_home_makes_no_workspace_of_it(home: Path, holdfast_home: Pa
     fill(home / "notes.txt")
     told = context_of(opened_on(home))
     assert "is your home directory, not a project" in told
-    assert "start the agent in a project's directory" in told.lower()
+    assert "start the agent in a project directory" in told.lower()
     assert "-C DIR" not in told  # an agent's user gives no options to a hook
     assert "--force" not in told
     assert not (home / ".holdfast").exists()
@@ -172,7 +172,7 @@ def test_an_agent_that_was_started_above_its_projects_does_not_make_them_one_wor
     assert not (blog / ".holdfast").exists()
     skipped = CommandLine(code).json("status", "--skipped")["skipped"]
     reasons = {skip["path"]: skip["reason"] for skip in skipped}
-    assert "workspace of its own" in reasons["shop"]
+    assert "separate workspace" in reasons["shop"]
 
 
 @pytest.mark.requirement("AU-1")
@@ -272,7 +272,7 @@ def test_a_project_below_that_cannot_be_saved_is_named(home: Path, holdfast_home
     with open(holdfast_home / "stores" / store / "lock", "rb+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         told = context_of(opened_on(code, "rm -rf shop/code.py blog/code.py"))
-    assert "did not save everything that this call reaches" in told
+    assert "could not save everything that this call can change" in told
     assert f"{blog}: " in told
     assert "code.py" in saved_in(shop)
 

@@ -109,7 +109,7 @@ def test_after_its_store_was_lost_an_agent_is_protected_in_a_new_one(
     store = Path(cli.json("status")["store"])
     store.rename(tmp_path / "away")
     assert cli("checkpoint", "by hand").status == 6, "a person is asked"
-    assert "Earlier checkpoints are out of reach" in send(project, "t2")
+    assert "Earlier checkpoints are not available" in send(project, "t2")
     assert restored(project)
     for arguments in (("log",), ("restore", "HEAD", "--session", "s1", "--yes")):
         assert (

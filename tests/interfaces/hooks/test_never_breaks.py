@@ -91,7 +91,7 @@ def test_an_event_that_cannot_be_read_is_told_in_the_workspace_where_the_hook_ra
     run("hook", "claude-code", stdin="{ not JSON")
     assert "the event is not JSON" in cli("status").out
     run("hook", "", stdin="{}")
-    assert "\n  holdfast hook: there is no agent ''" in cli("status").out
+    assert "\n  holdfast hook: unknown agent: ''" in cli("status").out
 
 
 @pytest.mark.parametrize("agent", ["", "nobody", "claude-code --json", "--version=1"])
@@ -101,7 +101,7 @@ def test_an_agent_that_nobody_knows_is_answered(
     before = recorded("claude-code", project, "rm -rf src")[3]
     answer = call_hook(agent, before, project)
     assert (answer.status, answer.json) == (0, {})
-    assert "there is no agent" in _log(holdfast_home)[-1]["message"]
+    assert "unknown agent" in _log(holdfast_home)[-1]["message"]
 
 
 def test_help_is_shown_to_people(cli: CommandLine) -> None:
@@ -264,7 +264,7 @@ def test_a_hook_that_is_told_to_end_is_a_yes_and_tells_what_it_left(
             assert waiting.poll() is None
         waiting.send_signal(signal.SIGTERM)
         out, _ = waiting.communicate()
-    assert (waiting.returncode, "told to end" in out.decode()) == (0, True)
+    assert (waiting.returncode, "stopped by signal" in out.decode()) == (0, True)
     assert "permissionDecision" not in out.decode()
     assert [entry["tool"] for entry in cli.json("status")["unprotected"]] == ["Bash"]
 

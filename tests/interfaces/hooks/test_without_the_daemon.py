@@ -139,7 +139,7 @@ def test_a_hook_that_is_told_to_end_while_the_daemon_works_is_a_yes_and_tells_wh
         waiting.send_signal(signal.SIGTERM)
         out, err = waiting.communicate()
         go_on.set()
-    assert (waiting.returncode, "told to end" in out.decode(), err) == (0, True, b"")
+    assert (waiting.returncode, "stopped by signal" in out.decode(), err) == (0, True, b"")
     assert [entry["tool"] for entry in cli.json("status")["unprotected"]] == ["Bash"]
 
 

@@ -81,7 +81,7 @@ def test_an_issuer_that_says_it_is_another_is_not_believed(issuer: TokenIssuer) 
 @pytest.mark.requirement("MC-3")
 @pytest.mark.parametrize("url", ["http://keys.example", "ftp://127.0.0.1", "file:///etc/passwd"])
 def test_keys_do_not_come_over_an_open_line(url: str) -> None:
-    with pytest.raises(UsageError, match="not an https address"):
+    with pytest.raises(UsageError, match="not an https URL"):
         SigningKeys("https://issuer.example", url, StandingClock().monotonic_ns)
 
 

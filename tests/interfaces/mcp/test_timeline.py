@@ -70,5 +70,5 @@ def test_a_page_that_is_none_is_answered_with_what_to_do(
             return refused.value.error.message
 
     said = anyio.run(run)
-    assert "no place in a timeline" in said
+    assert "not a position in a timeline" in said
     assert "Traceback" not in said

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_create", {"reasoning": "r", "tags": [1]}, "tags of checkpoint_create holds"),
         ("checkpoint_create", {"reasoning": "r", "tags": {"a": 1}}, "an object, not a list"),
         ("checkpoint_create", {"reasoning": "r", "tags": ["t"] * 1001}, "at most 1,000 fit"),
-        ("checkpoint_create", {"reasoning": "r", "name": "HEAD"}, "meaning of its own"),
+        ("checkpoint_create", {"reasoning": "r", "name": "HEAD"}, "reserved reference"),
         ("checkpoint_create", {"reasoning": "r", "colour": "red"}, "no argument 'colour'"),
         ("checkpoint_create", {"reasoning": "r", 7: 1}, "no argument 7"),
         ("checkpoint_create", "{broken", "not valid JSON"),
@@ -62,12 +62,12 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_list", {"records": "maybe"}, "not true or false"),
         ("checkpoint_search", {}, "needs query"),
         ("checkpoint_search", {"query": "x" * 2_001}, "at most 2,000 fit"),
-        ("checkpoint_annotate", {"text": "x" * 1_000_000}, "1000000 bytes; at most 100000 fit"),
-        ("checkpoint_annotate", {"text": "ä" * 60_000}, "120000 bytes; at most 100000 fit"),
+        ("checkpoint_annotate", {"text": "x" * 1_000_000}, "1000000 bytes; the limit is 100000"),
+        ("checkpoint_annotate", {"text": "ä" * 60_000}, "120000 bytes; the limit is 100000"),
         (
             "checkpoint_annotate",
             f'{{"text": "{"x" * 1_000_000}"}}',
-            "1000000 bytes; at most 100000",
+            "1000000 bytes; the limit is 100000",
         ),
         ("checkpoint_show", {"ref": "nothing-like-it"}, "unknown_reference"),
         ("checkpoint_show", {"ref": "x" * 401}, "at most 400 fit"),
@@ -149,7 +149,7 @@ def test_a_token_counts_once(
     fill(workspace / "notes.txt", b"broken again")
     again = tools.call("checkpoint_restore", token)
     assert not again.success
-    assert "used already" in again.output
+    assert "already used" in again.output
     assert (workspace / "notes.txt").read_bytes() == b"broken again"
 
 
@@ -241,7 +241,7 @@ def test_only_so_many_tokens_are_open() -> None:
     numbers = iter(range(100))
     confirmations = Confirmations(_Clock().monotonic_ns, lambda: str(next(numbers)))
     tokens = [confirmations.offer("t", number) for number in range(100)]
-    with pytest.raises(Refused, match="gave way"):
+    with pytest.raises(Refused, match="was replaced"):
         confirmations.take("t", tokens[0])
     assert confirmations.take("t", tokens[-1]) == 99
 

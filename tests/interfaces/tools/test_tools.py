@@ -131,7 +131,7 @@ def test_a_moment_is_found_by_what_was_meant(
     text, found = done(tools, "checkpoint_search", Found, query='"')
     assert found.hits == []
     assert "Nothing was found" in text
-    assert "no letter or digit" in text
+    assert "no letters or digits" in text
     for nothing in ("", "  ", "kind:"):
         text, found = done(tools, "checkpoint_search", Found, query=nothing)
         assert found.hits[0].checkpoint is not None

@@ -61,7 +61,7 @@ def test_a_path_that_neither_side_has_is_no_empty_difference(
     for path in (".env", "src/ap.py"):
         result = tools.call("checkpoint_diff", {"paths": [path], "to_ref": to_ref})
         assert not result.success
-        assert "is in neither side" in result.output
+        assert "is on neither side" in result.output
     result = tools.call("checkpoint_diff", {"paths": ["src/app.py", "notes.txt"]})
     assert "Nothing differs" in result.output
 

@@ -55,7 +55,7 @@ def test_why_answers_what_has_no_lines(tools: ToolHandlers, workspace: Path) -> 
     for path, words in (
         (".", "the workspace itself"),
         ("src", "is a directory"),
-        ("data.bin", "is binary"),
+        ("data.bin", "is a binary file"),
         ("nowhere", "is not in the workspace"),
         ("../x", "not a path inside"),
         ("/etc/passwd", "outside the workspace"),
@@ -65,4 +65,4 @@ def test_why_answers_what_has_no_lines(tools: ToolHandlers, workspace: Path) -> 
         assert not result.success
         assert words in result.output
     beyond = tools.call("checkpoint_why", {"path": "notes.txt", "line": 7}).output
-    assert "has 1 line; there is no line 7" in beyond
+    assert "no line 7: " in beyond

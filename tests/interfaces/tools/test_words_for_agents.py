@@ -161,8 +161,8 @@ def test_every_hint_is_told_in_calls_or_as_something_for_a_person() -> None:
             f"more: {PERSON}holdfast key add, or drop: checkpoint_cleanup {{}}, {_KEYS}",
         ),
         (
-            "see those it has: holdfast show 3f2a",
-            'see those it has: checkpoint_show {"checkpoint_id": "3f2a"}',
+            "list its notes: holdfast show 3f2a",
+            'list its notes: checkpoint_show {"checkpoint_id": "3f2a"}',
         ),
         ("process 7 (holdfast checkpoint) uses it", "process 7 (holdfast checkpoint) uses it"),
         ("wait for it to finish", "wait for it to finish"),
@@ -200,7 +200,7 @@ def test_a_restore_is_told_with_the_call_that_takes_it_back_and_with_peoples_own
     (workspace / "notes.txt").write_text("changed")
     session.restore("first")
     output = tools.call("checkpoint_stats", {}).output
-    assert "To take this back: checkpoint_undo {}." in output
+    assert "To undo this: checkpoint_undo {}." in output
     assert "as holdfast log showed" in output
     assert "holdfast undo" not in output
 

@@ -58,7 +58,7 @@ class DerivedDatabase:
     def begin_anew(self) -> None:
         with self.exclusive(), self._lock:
             self.close()
-            with store_trouble(f"beginning its {self.name} anew"):
+            with store_trouble(f"rebuilding its {self.name}"):
                 unlink_database(self._path)
 
     def erase(self) -> None:

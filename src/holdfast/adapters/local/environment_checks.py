@@ -193,7 +193,7 @@ def lost_workspaces(around: Surroundings) -> Iterator[Symptom]:
     taken = sum(one.size_bytes for one in found)
     have = "1 store has" if len(found) == 1 else f"{len(found):,} stores have"
     gravity = Gravity.WARNING if taken >= _MUCH_BYTES else Gravity.FINE
-    finding = f"{have} no workspace any more ({size_words(taken)})"
+    finding = f"{have} no workspace ({size_words(taken)})"
     yield Symptom("other stores", gravity, finding, "see them: holdfast cleanup --stores")
 
 
@@ -251,7 +251,7 @@ def lock(around: Surroundings) -> Iterator[Symptom]:
     fd = os.open(around.layout.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        yield Symptom("lock", Gravity.FINE, "nobody holds the store")
+        yield Symptom("lock", Gravity.FINE, "no process holds the store")
     except BlockingIOError:
         yield _held(os.pread(fd, 256, 0), around.now_ns)
     finally:

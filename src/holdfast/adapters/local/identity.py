@@ -110,7 +110,7 @@ class WorkspaceIdentity:
         where = self.layout(marked).directory
         if self._read_path_record(workspace) == marked:
             return StoreMissing(
-                f"the store of {workspace} was {where}, and it is not there any more",
+                f"the store of {workspace} was {where} and is missing",
                 hint="if its disk is not mounted, or it was moved, bring it back; if it was "
                 f"deleted, its checkpoints are gone: {new}",
             )
@@ -300,7 +300,7 @@ def _refuse_obstacles() -> Iterator[None]:
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         where = os.fsdecode(error.filename2 or error.filename or b"?")
         raise WorkspaceRefused(
-            f"something stands in the place of the store's {where}: {error.strerror}",
+            f"something blocks the store's {where}: {error.strerror}",
             hint="move it away, or set HOLDFAST_HOME to another directory",
         ) from None
 

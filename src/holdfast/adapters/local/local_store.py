@@ -182,7 +182,7 @@ class LocalStore(StorePlace):
         """Going on without commits that were acknowledged would write over what is left of them."""
         problem = self.forgotten()
         if is_another_file(self._lock.read_notes(NOTES_BYTES)):
-            problem = "another file stands in the place of its lock"
+            problem = "another file is in the place of its lock"
         if problem:
             raise StoreDamaged(problem, hint="run: holdfast repair")
 

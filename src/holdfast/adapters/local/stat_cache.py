@@ -96,7 +96,7 @@ class SqliteStatCache:
 
     def _begin_anew(self) -> None:
         try:
-            with store_trouble("making its stat cache anew"):
+            with store_trouble("recreating its stat cache"):
                 discard_derived(self._path, "stat-cache", our_mark=_OUR_TABLE)
             self._db = self._open()
         except StoreReadOnly:

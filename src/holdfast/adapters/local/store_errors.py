@@ -74,7 +74,7 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
         )
     if isinstance(error, SyncFailed):
         return StoreSuspect(
-            f"the disk did not take in what was written while {doing}: {error.strerror or error}",
+            f"fsync failed while {doing}: {error.strerror or error}",
             hint="check the disk and try again: the next command reads it back, and goes on if it "
             "is whole",
         )
@@ -159,7 +159,7 @@ class SyncFailures:
 def suspect(subjects: set[str]) -> StoreSuspect:
     named = ", ".join(sorted(subjects))
     return StoreSuspect(
-        f"the disk failed to take in {named}; the store takes nothing until that is read back",
+        f"fsync of {named} failed; writes are blocked until it is verified",
         hint="check the disk and try again: the next command reads it back, and goes on if it is "
         "whole",
     )

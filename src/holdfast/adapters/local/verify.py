@@ -191,7 +191,7 @@ def _heads_exist(db: apsw.Connection) -> Iterator[str]:
         " WHERE s.head IS NOT NULL AND c.id IS NULL"
     )
     for session_id, head in db.execute(heads):
-        yield f"session {session_id} stands on checkpoint {head}, which does not exist (I3)"
+        yield f"the HEAD of session {session_id} is checkpoint {head}, which does not exist (I3)"
 
 
 def _sessions_exist(db: apsw.Connection) -> Iterator[str]:

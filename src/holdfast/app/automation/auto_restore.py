@@ -63,9 +63,9 @@ def restore_to(opened: OpenWorkspace, session: Session, target: str, why: str) -
     one = outcome.files_changed == 1
     files = "1 file was" if one else f"{outcome.files_changed:,} files were"
     text = (
-        f"Holdfast took the workspace back {why}: "
-        f"{files} put back to checkpoint {target[:10]}. "
-        "Read files again before you edit them. To have the failed state: holdfast undo"
+        f"Holdfast rolled the workspace back {why}: {files} restored to checkpoint "
+        f"{target[:10]}. Read files again before you edit them. To get the failed state back: "
+        "holdfast undo"
     )
     return Reply(target, context=(text,))
 
@@ -82,8 +82,8 @@ def checkpoint_by_intent(opened: OpenWorkspace, event: AgentEvent, session: Sess
 
 def _not_restored(why: str) -> Reply:
     text = (
-        f"Holdfast could not take the workspace back {why}: that checkpoint is gone, and nothing "
-        "was changed. Look at the files, or choose another checkpoint: holdfast log"
+        f"Holdfast could not roll the workspace back {why}: that checkpoint no longer exists. "
+        "Nothing was changed. Check the files, or choose another checkpoint: holdfast log"
     )
     return Reply(context=(text,))
 
@@ -127,11 +127,11 @@ def check_after_tool(
         with opened.engine.vault.lock.hold():
             session = find_session(opened, event)
             if session is None or EventDedupe.of(opened).overtaken(event):
-                text += " Nothing was taken back, because work has gone on meanwhile."
+                text += " Nothing was rolled back, because other work has happened since."
             else:
                 why = f"to before {event.tool}, because {failed}"
                 text = restore_to(opened, session, before, why).text or text
-    ended = (f"What it printed last:\n{result.tail}",) if result.tail else ()
+    ended = (f"Its last output:\n{result.tail}",) if result.tail else ()
     return reply._replace(context=(*reply.context, text, *ended))
 
 
@@ -181,7 +181,7 @@ def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> Chec
                 why = f"cannot be run: {error}"
             else:
                 raise
-            text = f"the check {shown(command)} {why}; nothing was taken back"
+            text = f"the check {shown(command)} {why}; nothing was rolled back"
             raise CheckNotRun(text) from None
         return CheckResult(status, _tail(output))
 

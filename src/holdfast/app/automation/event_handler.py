@@ -159,7 +159,7 @@ class EventHandler:
             with self._host.open_workspace(workspace.path, create=False, purpose=purpose) as opened:
                 settle_claim(opened.engine.vault, claim, told=delivered)
         except Exception as error:  # the agent has its answer, and the claim runs out
-            self.problems.note_trouble(event, "it was not noted that the agent was told", error)
+            self.problems.note_trouble(event, "could not record that the agent was notified", error)
 
     def handle_in(self, opened: OpenWorkspace, event: AgentEvent) -> Reply:
         """Handle an event in a workspace that is open."""
@@ -314,7 +314,7 @@ class EventHandler:
         try:
             claim = claim_notices(opened.engine.vault, session.id)
         except HoldfastError as error:  # the story cannot be read; the checkpoint is made anyway
-            self.problems.note_trouble(event, "the agent was not told what was taken back", error)
+            self.problems.note_trouble(event, "could not notify the agent of the rollback", error)
             return reply
         if claim is None:
             return reply
@@ -362,10 +362,10 @@ def _checkpoint_to_check(opened: OpenWorkspace, event: AgentEvent) -> str | None
 
 
 def _resumed(session: Session) -> str:
-    head = f", and goes on from checkpoint {session.head[:10]}" if session.head else ""
+    head = f", and continues from checkpoint {session.head[:10]}" if session.head else ""
     return (
-        f"The session {session.id} had ended. It is active again{head}: holdfast log lists what it "
-        "has, holdfast diff what changed since."
+        f"The session {session.id} had ended and is active again{head}. holdfast log lists its "
+        "checkpoints, holdfast diff shows changes since the last one."
     )
 
 

@@ -52,7 +52,7 @@ class ExternalCapture:
         self._found |= dict.fromkeys(journal for path in self._found for journal in _journals(path))
         self.captured: list[str] = []
         if risk is not None and risk.uncounted:
-            self.not_captured["…"] = "the command names more paths than are kept"
+            self.not_captured["…"] = "the command names too many paths"
 
     def remember(self) -> None:
         """Let this checkpoint, and those that follow, hold them; called with the lock held."""
@@ -85,8 +85,8 @@ class ExternalCapture:
             return ()
         more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
         told = (
-            "Holdfast did not save everything outside the workspace that this call names, so "
-            f"a restore cannot bring it back: {'; '.join(lost[:_SHOWN])}{more}"
+            "Holdfast could not save every file outside the workspace that this call names. A "
+            f"restore cannot bring these back: {'; '.join(lost[:_SHOWN])}{more}"
         )
         return (told,)
 

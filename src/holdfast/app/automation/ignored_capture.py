@@ -76,7 +76,7 @@ class IgnoredCapture:
             self._deleted = name_ignored_paths(vault, meant)
         except HoldfastError as error:  # the files of the workspace are saved all the same
             trouble = (
-                f"Holdfast does not capture every ignored file that is named: {error.message}."
+                f"Holdfast does not capture every ignored file that was named: {error.message}."
             )
             self._trouble = (trouble,)
 
@@ -191,20 +191,20 @@ def _told(new: dict[bytes, str], why: str) -> str:
     rule = next(iter(new.values()))
     one = len(new) == 1
     return (
-        f"Holdfast captures {_list(new)} from now on, although {'it is' if one else 'they are'} "
-        f"ignored ({rule}), because {why.format('it' if one else 'them')}. "
-        "To turn that off: holdfast config set capture_named_ignored off"
+        f"Holdfast now captures {_list(new)}, although {('it is' if one else 'they are')} "
+        f"ignored ({rule}), because {why.format('it' if one else 'them')}. To turn this off: "
+        "holdfast config set capture_named_ignored off"
     )
 
 
 def _not_captured(emptied: EmptiedFiles) -> str:
     """Of ignored files that this command may delete, and that are too many or too large."""
-    others = _list(emptied.others) if emptied.others else "more files than were looked at"
-    unseen = " and files that were not looked at" if emptied.others and emptied.more else ""
+    others = _list(emptied.others) if emptied.others else "more files than were checked"
+    unseen = " and files that were not checked" if emptied.others and emptied.more else ""
     return (
-        f"Holdfast does not capture {others}{unseen}, which are ignored and which this command may "
-        f"delete: it captures up to {MOST_FILES:,} such files and {MOST_BYTES >> 20} MB. "
-        "To have them captured: holdfast config set include PATTERN"
+        f"Holdfast does not capture {others}{unseen}. They are ignored, and this command may "
+        f"delete them. The limit for such files is {MOST_FILES:,} files and {MOST_BYTES >> 20} "
+        "MB. To capture them: holdfast config set include PATTERN"
     )
 
 

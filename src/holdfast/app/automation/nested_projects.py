@@ -76,14 +76,14 @@ def save_projects(
         except (HoldfastError, OSError) as error:
             lost.append(f"{project}: {getattr(error, 'message', None) or error}")
             continue
-        said = f"{project} is a workspace of its own, with its own checkpoints"
-        way = f"To take back what was done there: holdfast -C {project} undo"
+        said = f"{project} is a separate workspace with its own checkpoints"
+        way = f"To undo changes there: holdfast -C {project} undo"
         notices.append(Notice(f"below:{project}", f"Holdfast: {said}. {way}", f"{said}. {way}"))
     if lost:
         more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
         text = (
-            "Holdfast did not save everything that this call reaches, so a restore cannot bring "
-            f"it back: {'; '.join(lost[:_SHOWN])}{more}"
+            "Holdfast could not save everything that this call can change. A restore cannot "
+            f"bring these back: {'; '.join(lost[:_SHOWN])}{more}"
         )
         notices.append(Notice(f"store:{text}", text, text))
     return tuple(notices)

@@ -60,8 +60,8 @@ class SessionNotices:
         way = f" {_sentence(str(hint)[:_MOST_TEXT])}" if hint else ""
         notice = Notice(
             f"off:{getattr(error, 'code', type(error).__name__)}",
-            f"Holdfast is not protecting this session: {message}. No checkpoint was made, so that "
-            f"what you change now could not be taken back. Tell the user.{way}",
+            f"Holdfast is not protecting this session: {message}. No checkpoint was made, so "
+            f"changes you make now cannot be undone. Tell the user.{way}",
             f"Holdfast: not protected. {_sentence(message)}{way}",
         )
         return self.due(event, Reply(notices=(notice,)), saved=False)
@@ -137,8 +137,8 @@ class SessionNotices:
 def _back() -> Notice:
     return Notice(
         _BACK,
-        "Holdfast protects this session again: checkpoints are made from here on.",
-        "Holdfast: protected again. Checkpoints are made from here on.",
+        "Holdfast protects this session again. Checkpoints are being made.",
+        "Holdfast: protected again. Checkpoints are being made.",
     )
 
 
@@ -177,10 +177,10 @@ def trigger_off_notice(trigger: str) -> Notice:
     what = (
         f"no checkpoint is made before {_WORDS[trigger]}, because the setting auto_{trigger} is off"
     )
-    way = f"To have them: holdfast config set auto_{trigger} on"
+    way = f"To turn it on: holdfast config set auto_{trigger} on"
     return Notice(
         f"setting:auto_{trigger}",
-        f"Holdfast is not protecting this session in full: {what}. {way}",
+        f"Holdfast is only partly protecting this session: {what}. {way}",
         f"Holdfast: {what}. {way}",
     )
 
@@ -188,7 +188,7 @@ def trigger_off_notice(trigger: str) -> Notice:
 def setting_notice(problem: SettingProblem) -> Notice:
     """A setting with a mistake in it; everything else goes on."""
     said = f"Holdfast: {problem.finding}. The other settings apply, and checkpoints are made"
-    way = f"To correct it: {problem.cure}"
+    way = f"To fix it: {problem.cure}"
     return Notice(f"setting:{problem.finding}", f"{said}. Tell the user. {way}", f"{said}. {way}")
 
 
@@ -225,17 +225,18 @@ def too_large_notices(
     more = f" and {len(new) - 1:,} more" if len(new) > 1 else ""
     limit = size_words(vault.settings.max_file_size)
     said = (
-        f"Holdfast: checkpoints are without {to_text(new[0].path)} ({size_words(size)}){more}, "
-        f"because files above max_file_size ({limit}) are left out."
+        f"Holdfast: checkpoints do not include {to_text(new[0].path)} "
+        f"({size_words(size)}){more}, because files larger than max_file_size ({limit}) are "
+        "left out."
     )
     way = (
-        f"To raise the limit: holdfast config set max_file_size {_twice(size)} (later files like "
-        "this are not reported here; holdfast status --skipped lists them)"
+        f"To raise the limit: holdfast config set max_file_size {_twice(size)} (later files "
+        "like this are not reported here; holdfast status --skipped lists them)"
     )
     return (
         Notice(
             f"without:{SkipReason.TOO_LARGE.value}",
-            f"{said} A restore would not bring that back. {way}",
+            f"{said} A restore would not bring it back. {way}",
             f"{said} {way}",
         ),
     )
@@ -266,9 +267,9 @@ def _paths(number: int, first: str, reason: str) -> str:
 
 
 def _without(code: str, text: str, more: str = "") -> Notice:
-    said = f"the checkpoint that was just made is without {text}".rstrip(".")
+    said = f"the latest checkpoint does not include {text}".rstrip(".")
     return Notice(
         code,
-        f"Holdfast: {said}. A restore would not bring that back.{more}",
+        f"Holdfast: {said}. A restore would not bring it back.{more}",
         f"Holdfast: {said}.{more}",
     )

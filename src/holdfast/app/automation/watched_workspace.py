@@ -75,7 +75,7 @@ class WatchedWorkspace:
         self.rules = rules or trigger_rules(vault.settings)
         self._identity = _identity(self.workspace)
         self.watch: WorkspaceWatch = (
-            NoWatch("watching is switched off (setting watch)")
+            NoWatch("watching is turned off (setting watch)")
             if vault.settings.watch == "off"
             else watcher.open(os.fsencode(self.workspace), listener=listener)
         )
@@ -302,7 +302,7 @@ def _identity(workspace: Path) -> tuple[int, int]:
         status = os.stat(workspace, follow_symlinks=False)
     except OSError as error:
         raise WorkspaceMissing(
-            f"the workspace {workspace} is not there any more: {error.strerror}",
-            hint="give an existing directory",
+            f"the workspace {workspace} no longer exists: {error.strerror}",
+            hint="use an existing directory",
         ) from None
     return status.st_dev, status.st_ino

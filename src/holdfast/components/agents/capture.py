@@ -112,7 +112,7 @@ def _take_file(
         fd = os.open(entry.path[-1], READ_FLAGS, dir_fd=dir_fd)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(0, "it is no file any more")
+            raise OSError(0, "it is no longer a file")
         if os.fstat(fd).st_size <= _IN_MEMORY_BYTES:
             data, settled = _settled(fd)
             sink.add(name, [data])

@@ -114,7 +114,7 @@ class AgentsComponent:
             some = ", ".join(shown(*place) for place in steps.beyond[:_SHOWN])
             warnings.append(
                 f"{count_words(len(steps.beyond), 'path')} left alone, because agent_state does "
-                f"not name them any more: {some}"
+                f"no longer name them: {some}"
             )
         if actions:
             warnings += self._active(request.workspace)
@@ -181,7 +181,7 @@ class AgentsComponent:
 
     def _own_roots(self) -> Roots:
         if self._workspace is None:
-            raise ComponentProblem("it is not told which workspace it belongs to")
+            raise ComponentProblem("it does not know its workspace")
         return self._roots(self._workspace)
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:

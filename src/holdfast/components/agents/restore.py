@@ -237,7 +237,7 @@ class AgentFilesRestore:
         for kept in (*steps.make, *steps.change_mode):
             yield f"{shown(*kept.place)} is not as it was"
         for place in steps.conflicts:
-            yield f"{shown(*place)} is being changed by somebody else"
+            yield f"{shown(*place)} is being changed by another program"
         for entry in steps.remove:
             if not entry.is_directory:
                 yield f"{shown(*entry.place)} is still there"

@@ -162,14 +162,14 @@ class Acceptance:
         if operation is not None:
             yield Obstacle(f"a {operation} is under way", "finish it or abort it, then accept")
         if staged.head.ref is None:
-            yield Obstacle("HEAD stands on no branch", "make one: git switch -c NAME, then accept")
+            yield Obstacle("HEAD is detached", "make one: git switch -c NAME, then accept")
         there = staged_rows(self._git, tree_of(self._git, staged.head.commit))
         if unmerged := sorted({row.path for row in there if row.status == "U"}):
             yield Obstacle(f"{_some(unmerged)} in conflict", "resolve that with git, then accept")
         elif clash := _clashes(staged.rows, there):
             yield Obstacle(
                 f"{_some(clash)} staged with other content than the checkpoint has",
-                "commit that, or take it back with git restore --staged PATH, then accept",
+                "commit that, or unstage it with git restore --staged PATH, then accept",
             )
         if since := self._committed_since(staged):
             yield Obstacle(

@@ -129,8 +129,7 @@ class Mirror:
         branch = to_text(self._place.branch.removeprefix(b"refs/heads/"))
         if tip is not None and tip.point is None:
             raise GitFailed(
-                f"the branch {branch} is not a mirror of this store, or somebody has committed to "
-                "it",
+                f"the branch {branch} is not a mirror of this store, or has other commits in it",
                 "rename it, or choose another: holdfast config set mirror '\"NAME\"'",
             )
         if self._place.branch in checked_out(self._git.repository):

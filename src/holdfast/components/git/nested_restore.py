@@ -137,7 +137,7 @@ class NestedRestore:
                 f"back, its git state after git submodule update --init and one more restore"
             )
         return (
-            f"{shown} is no repository any more, its commits are gone with it: its "
+            f"{shown} is no longer a repository, and its commits are gone: its "
             "files come back, its git state does not"
         )
 

@@ -247,7 +247,7 @@ def describe(git: Git, present: RepositoryStatus, target: GitState, plan: GitPla
         lines += _describe_move(git, move)
     if plan.makes_commit:
         lines.append(
-            f"a new commit on {_where(present.head)} takes it back to the content of "
+            f"a new commit on {_where(present.head)} restores the content of "
             f"{(plan.revert_to or 'an empty repository')[:10]}"
         )
     lines += _describe_stash(git, plan)

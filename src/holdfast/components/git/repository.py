@@ -142,7 +142,7 @@ def find_repository(workspace: Path, *, ours: frozenset[bytes] = frozenset()) ->
 def require_repository(workspace: Path, *, ours: frozenset[bytes] = frozenset()) -> Repository:
     repository = find_repository(workspace, ours=ours)
     if repository is None:
-        raise ComponentProblem("the workspace is in no git repository any more")
+        raise ComponentProblem("the workspace is no longer in a git repository")
     return repository
 
 

@@ -217,18 +217,18 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
         return wrong
     if way == EXACT:
         if (present.head.ref, present.head.commit) != (target.head.ref, target.head.commit):
-            wrong.append("HEAD stands elsewhere")
+            wrong.append("HEAD differs from the checkpoint")
         for ref, oid in target.refs.items():
             if present.refs.get(ref) != oid:
-                wrong.append(f"branch {to_text(ref)} stands elsewhere")
+                wrong.append(f"branch {to_text(ref)} differs from the checkpoint")
         expected = {}
         if request.target.content(OPERATION) is not None:
             expected = decode_files(b"".join(request.contents.read(OPERATION)))
         found = {path: data for path, (_, data) in present.operation().items()}
         if found != {path: data for path, (_, data) in expected.items()}:
-            wrong.append("the files of an operation of git are others")
+            wrong.append("merge/rebase state differs from the checkpoint")
     elif read_head(git.repository).ref is None and way == BRANCH:
-        wrong.append("HEAD stands on no branch")
+        wrong.append("HEAD is detached")
     if present.has_index != target.has_index:
         wrong.append("the index is missing" if target.has_index else "there is an index")
     elif target.has_index and not is_same_index(

@@ -69,7 +69,7 @@ def _decode(facts: Mapping[str, Any], notes: Mapping[str, Any]) -> GitState:
         raise ValueError("it does not say whether there was an index")
     head = Head(None if ref is None else checked_branch(ref), _oid(commit))
     if head.ref is None and head.commit is None:
-        raise ValueError("HEAD stands nowhere")
+        raise ValueError("HEAD has no target")
     return GitState(head, refs, facts["index"], facts["operation"], _oid(notes.get("commit")))
 
 

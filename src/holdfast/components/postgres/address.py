@@ -165,7 +165,7 @@ _BY_STATE = {
     "53100": "the server's disk is full",
     "53200": "the server is out of memory or of locks: raise max_locks_per_transaction",
     "53300": "the server takes no more connections: close some, or raise max_connections",
-    LOCKED: "somebody else holds a lock, as a migration does: wait for it to end and try again",
+    LOCKED: "another connection holds a lock, as a migration does: wait for it and try again",
     "40P01": "others use the database at the same time: stop them and try again",
     "40001": "others use the database at the same time: stop them and try again",
     "57014": "it took too long or was cancelled; component_timeout is how long it may take",

@@ -178,7 +178,7 @@ class WorktreesCapture:
                 kind = files.kind(path)
                 name = None if kind is None else content_name(number, kind, path)
                 if kind is None or name is None:
-                    self._problems.append(f"{shown}: {to_text(path)} cannot be taken in")
+                    self._problems.append(f"{shown}: {to_text(path)} cannot be saved")
                     continue
                 sink.add(name, files.read(path, kind) if kind != "g" else [])
             except OSError as error:

@@ -102,7 +102,7 @@ class WorktreesRestore:
             if self._is_untouched(there):
                 steps.take_back.append(there)
             else:
-                steps.warnings.append(f"{to_text(path)} is left: somebody has worked in it")
+                steps.warnings.append(f"{to_text(path)} is kept: it has been used since")
         return steps
 
     def left_alone(self) -> Iterator[bytes]:
@@ -129,9 +129,7 @@ class WorktreesRestore:
         shown = to_text(one.path)
         if there is not None and there.is_there:
             if (there.ref, there.commit) != (one.ref, one.commit):
-                steps.warnings.append(
-                    f"the worktree {shown} stands elsewhere now and is left alone"
-                )
+                steps.warnings.append(f"the worktree {shown} has moved and is left as is")
             elif one.files is not None and self._differs(one, there):
                 steps.fill.append(one)
             return
@@ -162,8 +160,8 @@ class WorktreesRestore:
             if stands not in (None, one.commit):
                 branch = to_text(one.ref.removeprefix(b"refs/heads/"))
                 steps.warnings.append(
-                    f"the branch {branch} has moved since: {shown} is made at the commit it stood "
-                    "on, on no branch"
+                    f"the branch {branch} has moved since: {shown} is created at its former "
+                    "commit, on no branch"
                 )
                 one = replace(one, ref=None)
             elif one.ref in checked_out(self._repository):

@@ -180,7 +180,7 @@ def _refuse_constant(text: str) -> NoReturn:
 
 def bundled_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError("something else stands where an object should")
+        raise ValueError("expected an object")
     return value
 
 
@@ -190,20 +190,20 @@ def _optional(value: Any, check: Callable[[Any], T]) -> T | None:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT or "\0" in value:
-        raise ValueError("something else stands where a text should")
+        raise ValueError("expected a text")
     return value
 
 
 def bundled_number(value: Any, *, signed: bool = False) -> int:
     lowest = -_LARGEST_NUMBER if signed else 0
     if type(value) is not int or not lowest <= value <= _LARGEST_NUMBER:
-        raise ValueError("something else stands where a number should")
+        raise ValueError("expected a number")
     return value
 
 
 def _flag(value: Any) -> bool:
     if type(value) is not bool:
-        raise ValueError("something else stands where yes or no should")
+        raise ValueError("expected yes or no")
     return value
 
 

@@ -132,14 +132,14 @@ def _call(value: Any) -> str | dict[str, Any]:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MOST_CHARACTERS:
-        raise ValueError("something else stands where a text should")
+        raise ValueError("expected a text")
     value.encode()
     return value
 
 
 def _list(value: Any) -> Sequence[Any]:
     if not isinstance(value, list):
-        raise ValueError("something else stands where a list should")
+        raise ValueError("expected a list")
     return value
 
 
@@ -202,7 +202,7 @@ def decode_rounds(fields: Mapping[str, Any]) -> tuple[Round, ...]:
     """Of a session's object."""
     rows = fields.get("rounds", [])
     if not isinstance(rows, list):
-        raise ValueError("something else stands where rounds should")
+        raise ValueError("expected rounds")
     return tuple(_round(bundled_object(row)) for row in rows)
 
 
@@ -224,6 +224,6 @@ def _round(row: dict[str, Any]) -> Round:
 
 def _round_message(value: Any) -> str:
     if not isinstance(value, str) or len(value) > REASONING_MAX_LENGTH:
-        raise ValueError("something else stands where a message should")
+        raise ValueError("expected a message")
     value.encode()
     return value

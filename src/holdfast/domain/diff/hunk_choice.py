@@ -78,7 +78,7 @@ def hunk_key(text: str) -> int | str:
     if len(text) == _NAME_DIGITS and _HEX.issuperset(text):
         return text
     raise UsageError(
-        f"{text!r} is not a hunk", hint="give numbers as holdfast diff shows them, such as 1 or 1,3"
+        f"{text!r} is not a hunk", hint="use numbers as holdfast diff shows them, such as 1 or 1,3"
     )
 
 
@@ -92,7 +92,7 @@ def revert_hunks(new: Iterable[bytes], hunks: Iterable[Hunk]) -> Iterator[bytes]
                 # Joined, the two would be one line that neither side ever had.
                 raise HunkMismatch(
                     "lines would follow a last line that has no line end",
-                    hint="choose the hunk before or after it as well",
+                    hint="also choose the hunk before or after it",
                 )
             yield piece
             last = piece
@@ -105,7 +105,7 @@ def _sections(new: _Pieces, hunks: Iterable[Hunk]) -> Iterator[Iterator[bytes]]:
     for hunk in hunks:
         begin = hunk.new_start - 1 if hunk.new_count else hunk.new_start
         if begin < position:
-            raise mismatch(hunk, "lies before the hunk it follows")
+            raise mismatch(hunk, "comes before the hunk it follows")
         yield new.lines(begin - position, hunk)
         new.require(hunk)
         yield iter([line.content() for line in hunk.lines if line.kind != "+"])
@@ -135,7 +135,7 @@ class _Pieces:
             if not self._fill():
                 if count == 1 and unfinished:
                     return
-                raise mismatch(hunk, "lies outside of the text")
+                raise mismatch(hunk, "is outside the text")
             ends = self._piece.count(b"\n")
             if ends < count:
                 given, self._piece = self._piece, b""

@@ -197,6 +197,4 @@ def _range(start: int, count: int) -> bytes:
 def mismatch(hunk: Hunk, reason: str) -> HunkMismatch:
     """That a hunk and a text do not belong together."""
     header = hunk.header().decode("utf-8", "replace")
-    return HunkMismatch(
-        f"hunk {header} {reason}", hint="compare again: the text changed since the hunk was made"
-    )
+    return HunkMismatch(f"hunk {header} {reason}", hint="compare again: the text has changed")

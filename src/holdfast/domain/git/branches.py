@@ -42,9 +42,9 @@ def mirror_branch(value: object) -> str:
     if value is False or value == "":
         return ""
     if not isinstance(value, str) or not valid_ref_path(value):
-        raise ValueError("expects the name of a branch, true or false")
+        raise ValueError("expects a branch name, true or false")
     if value.partition("/")[0] in (*_TAKEN, "tags"):
-        raise ValueError("a branch of that name would hide names that git has itself")
+        raise ValueError("this branch name would hide one of git's own names")
     return value
 
 
@@ -56,7 +56,7 @@ def mirror_place(value: object) -> str:
         raise ValueError("expects a place below refs/, such as tags")
     first = value.partition("/")[0]
     if first in _TAKEN:
-        raise ValueError(f"refs/{first} belongs to somebody else")
+        raise ValueError(f"refs/{first} is reserved")
     return value
 
 
@@ -66,9 +66,9 @@ def main_branches(value: object) -> tuple[str, ...]:
         raise ValueError('expects a list of branches, e.g. ["main", "master"]')
     for name in value:
         if not isinstance(name, str) or not valid_ref_path(name):
-            raise ValueError(f"{name!r} is not the name of a branch")
+            raise ValueError(f"{name!r} is not a branch name")
     if len(value) > _MOST_MAIN:
-        raise ValueError(f"takes {_MOST_MAIN} branches at most")
+        raise ValueError(f"takes at most {_MOST_MAIN} branches")
     return tuple(dict.fromkeys(value))
 
 

@@ -93,7 +93,7 @@ def require_template(text: str) -> str:
     unknown = [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]
     if unknown:
         known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
-        raise ValueError(f"there is no {{{unknown[0]}}}; placeholders are {known}")
+        raise ValueError(f"unknown placeholder {{{unknown[0]}}}; placeholders: {known}")
     if not text.strip():
         raise ValueError("a commit needs a message")
     return text
@@ -103,7 +103,8 @@ def require_co_author(text: str) -> str:
     name = clean_text(text).strip()
     if not _CO_AUTHOR.match(name):
         raise UsageError(
-            f"{text!r:.80} is no co-author", hint='write it as "Ada Lovelace <ada@example.org>"'
+            f"{text!r:.80} is not a valid co-author",
+            hint='write it as "Ada Lovelace <ada@example.org>"',
         )
     return name
 
@@ -155,7 +156,7 @@ class LeftOut(StrEnum):
 
     IGNORED = "ignored by git"
     NESTED = "in another repository or submodule"
-    NAME = "a name that git does not take"
+    NAME = "a name that git does not accept"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 OFFERED = (EXACT, "branch")
 """The ways to bring git back with the files."""
 
-TO_RESTORE_GIT = "--git exact or --git branch restores git as well"
+TO_RESTORE_GIT = "to restore git too: --git exact or --git branch"
 
 
 @dataclass(frozen=True, slots=True)

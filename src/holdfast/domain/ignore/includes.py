@@ -88,7 +88,7 @@ class IncludePatterns:
 def _line_of(pattern: str) -> bytes:
     """The pattern as a line of an ignore file."""
     if any(char in pattern for char in "\0\r\n"):
-        raise ValueError(f"{pattern!r} holds a line end or a zero byte")
+        raise ValueError(f"{pattern!r} contains a line break or a zero byte")
     if pattern.startswith("#"):
         raise ValueError(f"{pattern!r} is a comment; write '\\{pattern}' for a name with '#'")
     lines = [line for _, line in pattern_lines(from_text(pattern))]

@@ -120,7 +120,7 @@ class ComponentOutcome:
     left: tuple[str, ...] = ()
 
 
-UNDER_WAY = "a transaction of this database is under way"
+UNDER_WAY = "a transaction of this database is open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +197,11 @@ def plan_restore(
             if reason is None and left_out_by_rules is not None:
                 reason = left_out_by_rules(change.path, isinstance(change.old, DirectoryEntry))
             if reason is not None:
-                why = f"not part of that checkpoint: {reason}"
+                why = f"not in that checkpoint: {reason}"
                 kept.append(Kept(change.path, why, whole=True))
                 continue
         if change.new is not None and (reason := in_the_way.covering(change.path)):
-            blocked.append(Blocked(change.path, f"the present one is not saved: {reason}"))
+            blocked.append(Blocked(change.path, f"the current one is not saved: {reason}"))
             continue
         if change.path in under_way:
             blocked.append(Blocked(change.path, UNDER_WAY))

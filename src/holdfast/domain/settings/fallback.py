@@ -94,6 +94,6 @@ def _patterns(value: Any, problem: str) -> tuple[str, ...]:
             continue
     if not kept:
         raise InvalidSetting(
-            f"{problem}. Nothing is saved, because it is unclear which files to leave out"
+            f"{problem}. Nothing is saved, because it is not clear which files to leave out"
         )
     return tuple(kept)

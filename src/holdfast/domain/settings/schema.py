@@ -21,7 +21,7 @@ class SecretRefused(ValueError):
 def parse_size(value: Any) -> int:
     """Bytes from `100000`, `"100 MB"` or `"5GiB"`."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError("a size is a number of bytes or a text such as '100 MB'")
+        raise ValueError("a size is a number of bytes, or text such as '100 MB'")
     if isinstance(value, int):
         size = value
     else:
@@ -35,7 +35,7 @@ def parse_size(value: Any) -> int:
         except (ValueError, OverflowError):
             raise ValueError(f"{value!r} is not a size") from None
     if size <= 0:
-        raise ValueError("a size is greater than zero")
+        raise ValueError("a size must be greater than zero")
     return size
 
 
@@ -124,7 +124,7 @@ def _component_names(value: Any) -> tuple[str, ...]:
 
 def _file(value: Any) -> str:
     if not isinstance(value, str) or "\0" in value or (value and value[0] not in "/~"):
-        raise ValueError("expects the full path of a file, in quotes")
+        raise ValueError("expects the absolute path of a file, in quotes")
     return value
 
 
@@ -152,8 +152,8 @@ def _url_sources(value: Any) -> tuple[str, ...]:
         path = isinstance(source, str) and source.startswith(("/", "~/")) and "\0" not in source
         if not (name or path):
             raise SecretRefused(
-                "each entry names a variable of the environment, or a file, that holds the URL; "
-                "the URL itself is never stored"
+                "each entry is the name of an environment variable, or a file, that contains "
+                "the URL; the URL itself is never stored"
             )
     return tuple(dict.fromkeys(value))
 
@@ -168,7 +168,7 @@ def _template(value: Any) -> str:
     from holdfast.domain.git.commits import require_template  # late: few set this
 
     if not isinstance(value, str):
-        raise ValueError("expects a text")
+        raise ValueError("expects text")
     return require_template(value)
 
 
@@ -184,9 +184,9 @@ def _branch_names(rule: str) -> Callable[[Any], Any]:
 class FromProject(Enum):
     """What a project's own file, which somebody else may have written, can do to a setting."""
 
-    ALWAYS = "it can only protect more"
-    TRUSTED = "it can weaken protection: taken once the user has trusted the file"
-    NEVER = "it says what is run, or what outside the project is read or written"
+    ALWAYS = "can only add protection"
+    TRUSTED = "can weaken protection: applied after the user trusts the file"
+    NEVER = "controls which programs run, or which files outside the project are read or written"
 
 
 def _setting(
@@ -217,34 +217,34 @@ class Settings:
     include: tuple[str, ...] = _setting(
         (),
         _includes,
-        "patterns that are captured although an ignore rule leaves them out",
+        "patterns to capture even if an ignore rule excludes them",
         from_project=FromProject.ALWAYS,
         example='[".env", "*.db"]',
     )
     ignore: tuple[str, ...] = _setting(
-        (), _patterns, "patterns that are left out, besides the ignore files", example='["*.log"]'
+        (), _patterns, "patterns to leave out, in addition to the ignore files", example='["*.log"]'
     )
     capture_named_ignored: str = _setting(
         "on",
         _ON_OFF,
-        "whether an ignored file that an agent's tool names is captured from then on",
+        "capture an ignored file once an agent's tool has named it",
     )
     max_file_size: int = _setting(
         100_000_000,
         parse_size,
-        "files larger than this are left out and reported",
+        "larger files are left out and reported",
         example='"250 MB"',
     )
     budget: int = _setting(
         5_000_000_000,
         parse_size,
-        "the most bytes the store of this workspace may take",
+        "the maximum size of this workspace's store",
         example='"10 GB"',
     )
     total_budget: int = _setting(
         20_000_000_000,
         parse_size,
-        "the most bytes that all stores of this user may take together; user's file",
+        "the maximum size of all your stores together; only in the user's file",
         example='"50 GB"',
         user_only=True,
     )
@@ -254,72 +254,67 @@ class Settings:
     hook_lock_timeout: float = _setting(
         2.0,
         _seconds,
-        "seconds that an agent's hook waits for a process that holds the store and makes no "
-        "progress",
+        "seconds that an agent's hook waits for a stuck process that holds the store",
         example="2",
     )
     wait_for_edits: float = _setting(
         5.0,
         _seconds,
-        "seconds that a checkpoint waits for an edit or tool call of somebody else; then it is "
+        "seconds that a checkpoint waits for an edit or tool call of another session; then it is "
         "made and marked partial",
         example="5",
     )
-    setuid: str = _setting(
-        "restore", _Choice("restore", "drop"), "whether setuid and setgid bits come back"
-    )
+    setuid: str = _setting("restore", _Choice("restore", "drop"), "restore setuid and setgid bits")
     max_manual_checkpoints: int = _setting(
         0,
         _count,
-        "manual checkpoints that a session may have; 0 for no limit",
+        "the maximum number of manual checkpoints in a session; 0 for no limit",
         example="50 or 0 for no limit",
     )
     components: tuple[str, ...] = _setting(
         ("git", "agents", "postgres", "worktrees", "external"),
         _component_names,
-        "parts of state that are saved besides files; a name that is not built in is a plug-in",
+        "what to save besides files; names that are not built in are plug-ins",
         example='["git"] or [] for files alone',
     )
     component_timeout: float = _setting(
-        20.0, _seconds, "seconds that one component may take for one step", example="20"
+        20.0, _seconds, "the maximum seconds for one step of a component", example="20"
     )
     component_max_size: int = _setting(
         1_000_000_000,
         parse_size,
-        "the most bytes that one component may add to a checkpoint",
+        "the maximum bytes that one component can add to a checkpoint",
         example='"1 GB"',
     )
     auto_edit: str = _setting("on", _ON_OFF, "a checkpoint before an agent edits or writes a file")
     auto_shell: str = _setting("on", _ON_OFF, "a checkpoint before an agent runs a command")
     auto_after_shell: str = _setting(
-        "on", _ON_OFF, "a checkpoint after a command of an agent, if it changed files"
+        "on", _ON_OFF, "a checkpoint after an agent's command, if it changed files"
     )
     auto_message: str = _setting("on", _ON_OFF, "a checkpoint before each message to an agent")
     auto_turn_end: str = _setting(
-        "on", _ON_OFF, "a checkpoint when an agent has answered, if files changed"
+        "on", _ON_OFF, "a checkpoint after an agent's answer, if files changed"
     )
-    restore_on_failure: str = _setting(
-        "off", _ON_OFF, "whether a tool call that failed is taken back"
-    )
+    restore_on_failure: str = _setting("off", _ON_OFF, "roll back tool calls that fail")
     check_command: tuple[str, ...] = _setting(
         (),
         _command,
-        "a program and its arguments that is run after a tool call of an agent changed files; "
-        "its failure is told, and taken back with restore_on_failure; not taken from a project",
+        "a command to run after an agent's tool call changed files; a failure is reported, "
+        "and rolled back with restore_on_failure; not read from a project's file",
         from_project=FromProject.NEVER,
         example='["make", "test"] or [] for none',
     )
     check_timeout: float = _setting(
         60.0,
         _seconds,
-        "seconds that check_command may take; one that takes longer says nothing",
+        "the maximum seconds for check_command; a check that times out is ignored",
         example="60",
     )
-    defaults: str = _setting("on", _ON_OFF, "whether the built-in ignore rules (caches …) apply")
+    defaults: str = _setting("on", _ON_OFF, "apply the built-in ignore rules (caches and similar)")
     key_file: str = _setting(
         "",
         _file,
-        "the key file that opens encrypted stores; taken from the user's file only",
+        "the key file of encrypted stores; only in the user's file",
         from_project=FromProject.NEVER,
         example='"~/keys/shop.key"',
         user_only=True,
@@ -327,37 +322,37 @@ class Settings:
     watch: str = _setting(
         "on",
         _Choice("on", "off", "paranoid"),
-        "whether changes are watched for; paranoid compares each hint with a look at everything",
+        "watch for changes; paranoid compares each reported change with a full scan",
     )
     auto_files: int = _setting(
         5,
         _count,
-        "changed files after which a watched workspace gets a checkpoint; 0 for never",
+        "the number of changed files after which a watched workspace is saved; 0 for never",
         example="5 or 0 for never",
     )
     auto_interval: float = _setting(
         30.0,
         _minutes,
-        "minutes after which changes of a watched workspace get one; 0 for never",
+        "the minutes after which changes in a watched workspace are saved; 0 for never",
         example="30 or 0 for never",
     )
     end_of_day: str = _setting(
         "00:00",
         _time_of_day,
-        "when a watched workspace gets the checkpoint of the day, or nothing",
+        "the time of the daily checkpoint of a watched workspace, or nothing",
         example='"18:00" or "" for never',
     )
     auto_merge: tuple[str, ...] = _setting(
         ("main", "master"),
         _branch_names("main_branches"),
-        "branches that get a checkpoint when another branch was merged into them; none for never",
+        "branches that get a checkpoint when another branch is merged into them; none for never",
         example='["main", "master"] or [] for never',
     )
-    daemon: str = _setting("on", _ON_OFF, "whether hooks of agents use the daemon, and start it")
+    daemon: str = _setting("on", _ON_OFF, "agent hooks use the daemon, and start it")
     daemon_idle: float = _setting(
         30.0,
         _minutes,
-        "minutes without work after which the daemon ends; 0 for never; user's file",
+        "idle minutes after which the daemon exits; 0 for never; only in the user's file",
         from_project=FromProject.NEVER,
         example="30 or 0 for never",
         user_only=True,
@@ -365,31 +360,29 @@ class Settings:
     postgres: tuple[str, ...] = _setting(
         ("HOLDFAST_POSTGRES_URL",),
         _url_sources,
-        "variables of the environment, or files of mode 0600, that hold the URL of a PostgreSQL "
-        "database to save and restore; not taken from a project",
+        "environment variables, or files of mode 0600, that contain the URL of a PostgreSQL "
+        "database to save and restore; not read from a project's file",
         from_project=FromProject.NEVER,
         example='["DATABASE_URL"] or ["~/.config/shop/database-url"]',
     )
     agent_state: tuple[str, ...] = _setting(
         (),
         _agent_state,
-        "files that belong to agents: names of agents, and patterns; not taken from a project",
+        "files of agents to save: agent names and patterns; not read from a project's file",
         from_project=FromProject.NEVER,
         example='["claude-code", "~/.notes/**/*.md"]',
     )
     nested_repositories: str = _setting(
         "on",
         _Choice("on", "off", "auto"),
-        "whether files of repositories below the workspace are captured; auto: only if the "
-        "workspace is a project itself",
+        "capture files of repositories inside the workspace; auto: only if the workspace is a "
+        "project itself",
     )
-    git_nested: str = _setting(
-        "off", _ON_OFF, "whether git state of submodules and nested clones is saved"
-    )
+    git_nested: str = _setting("off", _ON_OFF, "save the git state of submodules and nested clones")
     accept_template: str = _setting(
         "{subject}\n\n{reasons}",
         _template,
-        "the message of a commit that accept makes: {subject}, {reasons}, {checkpoints}, {goals}, "
+        "the commit message that accept writes: {subject}, {reasons}, {checkpoints}, {goals}, "
         "{session}",
         from_project=FromProject.ALWAYS,
         example='"{subject}\\n\\n{reasons}"',
@@ -397,42 +390,42 @@ class Settings:
     accept_timeout: float = _setting(
         600.0,
         _seconds,
-        "seconds that git commit and its hooks may take in accept; 0 for no limit",
+        "the maximum seconds for git commit and its hooks in accept; 0 for no limit",
         example="600 or 0 for no limit",
     )
     mirror: str = _setting(
         "",
         _branch_names("mirror_branch"),
-        "the branch that gets a commit for each checkpoint; true for holdfast-checkpoints, nothing "
-        "for none; not taken from a project",
+        "the branch that gets a commit for each checkpoint; true for holdfast-checkpoints, "
+        "nothing for none; not read from a project's file",
         from_project=FromProject.NEVER,
         example='true or "holdfast-checkpoints" or "" for none',
     )
     mirror_refs: str = _setting(
         "",
         _branch_names("mirror_place"),
-        "where below refs/ the mirror names what is approved and each round; nothing for the name "
-        "of the branch; not taken from a project",
+        "where below refs/ the mirror puts approved checkpoints and rounds; nothing for the "
+        "name of the branch; not read from a project's file",
         from_project=FromProject.NEVER,
         example='"tags" or "holdfast-checkpoints"',
     )
     worktree_files: str = _setting(
         "manual",
         _worktree_files,
-        "when the files of other worktrees are saved too: with manual and risky checkpoints "
+        "when to save the files of other worktrees too: with manual and risky checkpoints "
         "(manual), always or never",
         example='"always" or "never"',
     )
     retention: tuple[Any, ...] = _setting(
         (),
         _retention,
-        "how long and how many checkpoints of a kind are kept: age, most, least, before_messages",
+        "how long and how many checkpoints of each kind to keep: age, most, least, before_messages",
         example='{tool = {age = "24 hours", most = 10}}',
     )
 
 
 RETIRED: Mapping[str, str] = {
-    "max_automatic_per_hour": "automatic checkpoints are never replaced any more",
+    "max_automatic_per_hour": "automatic checkpoints are no longer replaced",
 }
 """Settings of earlier versions: a store or a file that has one still opens, and it does nothing."""
 
@@ -458,7 +451,7 @@ def unknown_setting(key: str) -> InvalidSetting:
 
     close = get_close_matches(key, KEYS, 3)
     hint = f"did you mean: {', '.join(close)}" if close else f"settings are: {', '.join(KEYS)}"
-    return InvalidSetting(f"there is no setting {key!r}", hint=hint)
+    return InvalidSetting(f"unknown setting: {key!r}", hint=hint)
 
 
 def check_setting(key: str, value: Any) -> Any:
@@ -477,7 +470,7 @@ def check_setting(key: str, value: Any) -> Any:
         shown = key if secret else f"{key} cannot be {value!r}"
         raise InvalidSetting(
             f"{shown}: {error}",
-            hint=f"what it takes: {EXAMPLES[key]}; what it means: holdfast config list",
+            hint=f"expected: {EXAMPLES[key]}; what it means: holdfast config list",
         ) from None
 
 

@@ -84,7 +84,7 @@ def _judge(verb: str, rest: list[str]) -> tuple[RiskGrade, str | None]:
     if verb == "reflog" and rest[:1] in (["expire"], ["delete"]):
         return risky, "git reflog forgets commits"
     if verb in ("gc", "prune") and (verb == "prune" or has("--prune")):
-        return risky, f"git {verb} deletes commits that nothing names"
+        return risky, f"git {verb} deletes unreferenced commits"
     if verb == "update-ref" and has("d", "--delete"):
         return risky, "git update-ref deletes a reference"
     if verb == "worktree" and rest[:1] == ["remove"]:
@@ -120,8 +120,8 @@ def _push(rest: list[str]) -> tuple[RiskGrade, str | None]:
         "f", "--force", "--force-with-lease", "--mirror", "--delete", "d", "--prune"
     )
     if forced or any(word.startswith(("+", ":")) for word in rest):
-        return RiskGrade.RISKY, "a forced push cannot be undone from here"
-    return RiskGrade.NOTABLE, "git push cannot be undone from here"
+        return RiskGrade.RISKY, "a forced push cannot be undone here"
+    return RiskGrade.NOTABLE, "git push cannot be undone here"
 
 
 def _checkout(rest: list[str]) -> tuple[RiskGrade, str | None]:

@@ -90,13 +90,13 @@ def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
     elif name.startswith("mkfs") or name in _DISKS:
         yield risky(f"{name} rewrites a disk")
     elif set(_PUBLISHING.get(name, "").split()) & set(arguments[:2]) or name in ("scp", "sftp"):
-        yield notable(f"{name} sends what cannot be taken back from here")
+        yield notable(f"{name} sends data, which cannot be undone here")
     elif name in _LOCK_FILES:
         yield from _packages(name, arguments)
     elif name in _REMOTE:
         wanted = _REMOTE[name].split()
         if not wanted or any(word in wanted for word in arguments):
-            yield risky(f"{name} changes what no checkpoint holds")
+            yield risky(f"{name} changes something that checkpoints do not contain")
     elif name in _FORMATTERS:
         if any(word in ("--write", "-w", "--fix", "-i") for word in arguments) or name == "black":
             yield notable(f"{name} rewrites files")
@@ -116,9 +116,9 @@ def _unknown(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
         return
     destroys = flags(words) & {"r", "R", "f", "D", "--recursive", "--force", "--hard"}
     if destroys or (dynamic and (many or words[0] == EACH)):
-        yield risky("an unknown command, with words that destroy")
+        yield risky("an unknown command with destructive words")
     elif dynamic:
-        yield notable("which command runs is not known")
+        yield notable("the command that runs is not known")
 
 
 def script_findings(script: ShellScript) -> Iterator[Finding]:
@@ -164,7 +164,7 @@ def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
         yield risky(f"deletes {shown} and everything below", first)
     elif _is_wide(names):
         many = f"{len(names)} names or patterns, {shown} first"
-        what = many if len(names) > 1 else f"whatever {shown} stands for"
+        what = many if len(names) > 1 else f"everything that {shown} matches"
         yield risky(f"deletes {what}", first)
     else:
         yield notable(f"deletes {shown}", first)
@@ -228,7 +228,7 @@ def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     elif len(names) > 1 and names[0] == "/dev/null":
         yield risky(f"empties {names[-1]}", names[-1])
     elif name == "rsync" and any(word.startswith("--delete") for word in arguments):
-        yield risky("rsync deletes what the source does not have")
+        yield risky("rsync deletes files that the source does not have")
     elif names:
         target = names[-1] if name != "mv" else ""  # which takes something away as well
         reason = f"{name} may replace {names[-1]}"
@@ -237,7 +237,7 @@ def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _unpacking(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if name == "tar" and "--remove-files" in arguments:
-        yield risky("tar deletes what it packs")
+        yield risky("tar deletes the files that it packs")
     if name != "tar" or unpacks((name, *arguments)):
         yield notable(f"{name} may replace files")
 
@@ -271,7 +271,7 @@ def _docker(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
     volumes = "down" in names and bool(flags(arguments) & {"v", "--volumes"})
     if volumes or "prune" in names or names[:2] in (["volume", "rm"], ["system", "prune"]):
-        yield risky(f"{name} deletes what no checkpoint holds")
+        yield risky(f"{name} deletes something that checkpoints do not contain")
     elif "rm" in names[:2] or "rmi" in names[:1]:
         yield notable(f"{name} removes containers or images")
 
@@ -279,7 +279,7 @@ def _docker(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 def _storage(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     wiping = {"rm", "rb", "delete", "destroy", "remove", "purge", "db:drop", "db:reset", "pg:reset"}
     if set(arguments) & wiping or any(w.endswith((":destroy", ":delete")) for w in arguments):
-        yield risky(f"{name} deletes what no checkpoint holds")
+        yield risky(f"{name} deletes something that checkpoints do not contain")
 
 
 def _framework(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -293,11 +293,11 @@ def _framework(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _sending(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if _SENDS.search(" ".join(arguments)[:20_000]):
-        yield notable(f"{name} changes something elsewhere, which cannot be undone from here")
+        yield notable(f"{name} changes something elsewhere, which cannot be undone here")
 
 
 def _remote(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    yield notable("what it does on another machine cannot be undone from here")
+    yield notable("changes on another machine cannot be undone here")
 
 
 def _whole(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -308,7 +308,7 @@ def _whole(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _zip(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if "m" in flags(arguments):
-        yield risky("zip deletes what it packs")
+        yield risky("zip deletes the files that it packs")
 
 
 def _crontab(name: str, arguments: Sequence[str]) -> Iterator[Finding]:

@@ -118,8 +118,8 @@ class Cursor:
             return cls(first, second, third, fourth, fifth, waiting)
         except (ValueError, TypeError, RecursionError):
             raise UsageError(
-                f"{text!r:.40} is no place in a timeline",
-                hint="give back what the page before said comes next",
+                f"{text!r:.40} is not a position in a timeline",
+                hint="pass the position that the previous page returned",
             ) from None
 
 

@@ -229,5 +229,5 @@ def _require_sound_names(*columns: list[bytes]) -> None:
         if names != sorted(set(names)):
             raise ValueError("names are not sorted and unique")
         if not seen.isdisjoint(names):
-            raise ValueError("one name stands for two entries")
+            raise ValueError("one name has two entries")
         seen.update(names)

@@ -112,7 +112,7 @@ def _write(
             inventory.require_checkpoint(row.tree, row.report, row.components)
         inventory.require_all_used()
     except ValueError as error:
-        raise StoreDamaged(f"a checkpoint cannot be exported: {error}") from None
+        raise StoreDamaged(f"cannot export a checkpoint: {error}") from None
     said = _write_story(vault, selection, writer)
     writer.finish()
     return ExportOutcome(
@@ -161,7 +161,7 @@ def _rows(selection: Selection) -> Iterator[bytes]:
         total += len(encoded)
         if len(encoded) > LARGEST_ROW_BYTES or total > LARGEST_MANIFEST_BYTES // 2:
             raise Refused(
-                f"checkpoint {row.id}: reasons and tool calls take more than fits into one bundle",
+                f"checkpoint {row.id}: its reasons and tool calls are too large for one file",
                 hint="export fewer checkpoints at a time",
             )
         yield encoded
@@ -179,14 +179,14 @@ def _write_objects(
         data = vault.objects.read(digest)
         if len(data) > LARGEST_OBJECT_BYTES:
             raise Refused(
-                f"object {digest.hex()[:16]} has {len(data)} bytes, more than a bundle takes",
-                hint="a directory with so many names, or so large a file, cannot be exported",
+                f"object {digest.hex()[:16]} has {len(data)} bytes, too large to export",
+                hint="directories with this many names, and files this large, cannot be exported",
             )
         try:
             inventory.add(role, digest, data, place=writer.written_bytes)
         except ValueError as error:
             raise StoreDamaged(
-                f"a checkpoint cannot be exported: {error}", hint="run: holdfast check --data"
+                f"cannot export a checkpoint: {error}", hint="run: holdfast check --data"
             ) from None
         writer.frame(OBJECT, encoder.encode(role, digest, data, similar_to))
     return inventory
@@ -197,7 +197,7 @@ def new_file(fs: Filesystem, path: Path, *, replace: bool) -> Iterator[int]:
     """A descriptor to write to; the file is there when the block ends without an error."""
     name = os.fsencode(path.name)
     if not name or name == b".." or path.is_dir():
-        raise UsageError(f"{path} is a directory", hint="name a file")
+        raise UsageError(f"{path} is a directory", hint="use a file name")
     if not replace and os.path.lexists(path):
         raise already_there(path)
     try:
@@ -243,12 +243,14 @@ def _written(
 
 
 def already_there(path: Path) -> Refused:
-    return Refused(f"{path} is there already", hint="name another file, or replace it with --force")
+    return Refused(f"{path} already exists", hint="use another name, or replace it with --force")
 
 
 def _trouble(path: Path, error: OSError) -> HoldfastError:
     if error.errno in FULL_ERRORS:
-        return NoSpace(f"no space left for {path}", hint="free some disk space, or name another")
+        return NoSpace(
+            f"no space left for {path}", hint="free some disk space, or write it elsewhere"
+        )
     return Refused(
-        f"{path} cannot be written: {error.strerror}", hint="check that its directory is yours"
+        f"cannot write {path}: {error.strerror}", hint="check the permissions of its directory"
     )

@@ -113,7 +113,7 @@ class FrameReader:
             tag, length = _FRAME.unpack(head)
             position += _FRAME.size
             if length > self.size_bytes - position:
-                raise refused("it is cut short")
+                raise refused("it is incomplete")
             if tag not in _LARGEST:
                 if phase == 0:
                     raise refused("its parts are not in order")
@@ -129,7 +129,7 @@ class FrameReader:
                 return
             manifest_bytes += 0 if tag in (OBJECT, STORY) else length
             if manifest_bytes > LARGEST_MANIFEST_BYTES:
-                raise refused("it lists more checkpoints than can be taken in at once")
+                raise refused("it lists too many checkpoints")
             digest.update(head)
             digest.update(body)
             yield Frame(tag, body, position)
@@ -145,7 +145,7 @@ class FrameReader:
         self._window_at = offset
         self._window = self._pread(offset, min(_BUFFER_BYTES, self.size_bytes - offset))
         if len(self._window) < length:
-            raise refused("it is cut short")
+            raise refused("it is incomplete")
         return self._window[:length]
 
     def _pread(self, offset: int, length: int) -> bytes:
@@ -153,7 +153,7 @@ class FrameReader:
         while length > 0:
             part = self._fs.pread(self._fd, length, offset)
             if not part:
-                raise refused("it is cut short")
+                raise refused("it is incomplete")
             parts.append(part)
             offset += len(part)
             length -= len(part)
@@ -165,18 +165,18 @@ class FrameReader:
         data = self.read(0, min(_HEADER.size, self.size_bytes))
         if data.startswith(_GIT_BUNDLES):
             raise BundleRefused(
-                "the bundle cannot be used: it is one of git, as export --git-bundle writes it",
-                hint="read it with git: git clone FILE; or make one: holdfast export FILE",
+                "this is a git bundle (export --git-bundle), which Holdfast cannot import",
+                hint="read it with git: git clone FILE; or export again: holdfast export FILE",
             )
         if data[: len(MAGIC)] != MAGIC:
-            raise refused("it does not begin as a bundle does")
+            raise refused("not a Holdfast export")
         if len(data) < _HEADER.size:
-            raise refused("it is cut short")
+            raise refused("it is incomplete")
         _, version, zero = _HEADER.unpack(data)
         if version != VERSION or zero != 0:
             raise BundleRefused(
-                f"the bundle has version {version}; this Holdfast knows version {VERSION}",
-                hint="upgrade Holdfast, or get the file again; nothing was imported",
+                f"the file has format {version}; this Holdfast reads format {VERSION}",
+                hint="upgrade Holdfast, or export the file again; nothing was imported",
             )
         digest.update(data)
         return _HEADER.size
@@ -195,15 +195,15 @@ class FrameReader:
 
     def _end(self, body: bytes, digest: blake3, end: int) -> None:
         if body != digest.digest():
-            raise refused("its digest does not match: it was changed or damaged on the way")
+            raise refused("its checksum does not match; it was changed or damaged")
         if end != self.size_bytes:
-            raise refused("something follows its end")
+            raise refused("there is data after its end")
 
 
 def refused(reason: str) -> BundleRefused:
     return BundleRefused(
-        f"the bundle cannot be used: {reason}",
-        hint="get or make the file again; nothing was imported",
+        f"cannot import the file: {reason}",
+        hint="export the file again; nothing was imported",
     )
 
 

@@ -120,8 +120,8 @@ def _require_home(home: WorkspaceId | None, request: ImportRequest, origin: Orig
     if request.foreign or origin.workspace_id == home:
         return
     raise ForeignBundle(
-        f"the bundle comes from another workspace, {origin.workspace} ({origin.workspace_id})",
-        hint="if that is what you want, import it with --foreign",
+        f"the file comes from another workspace, {origin.workspace} ({origin.workspace_id})",
+        hint="to import it anyway, add --foreign",
     )
 
 
@@ -159,13 +159,14 @@ def _room(vault: Vault) -> int:
 def _no_room(vault: Vault) -> NoSpace:
     if vault.settings.budget - vault.space.size_bytes() > vault.space.free_bytes():
         return NoSpace(
-            "the disk of the store is (almost) full: the bundle does not fit",
+            "not enough free disk space for the import",
             hint="free some disk space, or move the store: set HOLDFAST_HOME",
         )
     return BudgetReached(
-        f"the bundle does not fit into the store's budget of {vault.settings.budget} bytes",
-        hint="raise it: holdfast config set budget '\"10 GB\"', "
-        "or drop checkpoints: holdfast delete REF",
+        f"the import does not fit into the store's budget of {vault.settings.budget} bytes",
+        hint=(
+            "raise it: holdfast config set budget 10GB; or delete checkpoints: holdfast delete REF"
+        ),
     )
 
 

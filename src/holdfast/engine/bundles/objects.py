@@ -93,7 +93,7 @@ class ObjectDecoder:
         except (IndexError, ValueError) as error:
             raise refused(f"an object is damaged: {error}") from None
         if len(body) != 1 + record.length:
-            raise refused("something follows an object")
+            raise refused("there is data after an object")
         data = self._open(role, record, DEEPEST_CHAIN)
         self._remember(role, record.digest, data)
         return role, record, data
@@ -108,7 +108,7 @@ class ObjectDecoder:
             return known
         place = self._place_of(role, digest)
         if place is None:
-            raise refused("an object is stored against one that does not come before it")
+            raise refused("an object is based on one that does not come before it")
         if depth_left == 0:
             raise refused("its chains of objects are too long")
         try:
@@ -118,7 +118,7 @@ class ObjectDecoder:
         except BadRecord as error:
             raise refused(f"an object is damaged: {error}") from None
         if record.digest != digest:
-            raise refused("it changed while it was read")
+            raise refused("it changed while it was being read")
         data = self._open(role, record, depth_left - 1)
         self._remember(role, digest, data)
         return data
@@ -153,7 +153,7 @@ class ObjectDecoder:
 def require_bounded(unpacked_bytes: int, most_bytes: int) -> None:
     if unpacked_bytes > most_bytes:
         raise BudgetReached(
-            f"the bundle unpacks to {unpacked_bytes} bytes; the store's budget allows "
-            f"{most_bytes}, {MOST_TIMES_THE_BUDGET} times as much as it may keep",
-            hint="raise the budget if you trust the file: holdfast config set budget '\"50 GB\"'",
+            f"the file unpacks to {unpacked_bytes} bytes; the limit is {most_bytes}, "
+            f"{MOST_TIMES_THE_BUDGET} times the store's budget",
+            hint="if you trust the file, raise the budget: holdfast config set budget 50GB",
         )

@@ -44,7 +44,7 @@ def homes_of(bundle: VerifiedBundle, as_session: SessionId | None) -> dict[Sessi
     """Each session of the bundle, and the one that it becomes here."""
     if as_session is not None and len(bundle.sessions) != 1:
         raise Refused(
-            f"the bundle holds {len(bundle.sessions)} sessions, which cannot become one",
+            f"the file contains {len(bundle.sessions)} sessions, which cannot be imported as one",
             hint="import it without --as-session",
         )
     return {s.id: as_session or s.id for s in bundle.sessions}
@@ -68,16 +68,15 @@ def place(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) ->
             shared.add(there.session_id)
         else:
             raise Refused(
-                f"checkpoint {there.id} is in this store already, in session "
-                f"{here.session_id!r}, and is not the same",
-                hint="take the bundle in beside it: --as-session NAME",
+                f"a different checkpoint {there.id} already exists in session {here.session_id!r}",
+                hint="import the file under another name: --as-session NAME",
             )
     present = {s.id: s for s in vault.catalog.sessions()}
     for session_id in homes.values():
         if session_id in present and session_id not in shared:
             raise Refused(
-                f"this workspace has a session {session_id!r} already, which is another one",
-                hint="take the bundle in under another name: --as-session NAME",
+                f"a different session {session_id!r} already exists in this workspace",
+                hint="import the file under another name: --as-session NAME",
             )
     _require_free_names(vault, rows)
     new = tuple(
@@ -159,7 +158,7 @@ def _require_free_names(vault: Vault, rows: list[NewCheckpoint]) -> None:
         if name is not None and vault.catalog.checkpoint_named(row.session_id, name) is not None:
             raise InvalidIntent(
                 f"the session {row.session_id!r} already has a checkpoint named {name!r}",
-                hint="take the bundle in under another name: --as-session NAME",
+                hint="import the file under another name: --as-session NAME",
             )
 
 

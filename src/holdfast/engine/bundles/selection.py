@@ -58,9 +58,7 @@ def select_checkpoints(vault: Vault, chosen: Sequence[Checkpoint]) -> Selection:
 
 def _selection(vault: Vault, chosen: list[Checkpoint], main: SessionId | None) -> Selection:
     if not chosen:
-        raise NotFound(
-            "there is no checkpoint to export", hint='make one: holdfast checkpoint "why"'
-        )
+        raise NotFound("no checkpoint to export", hint='to create one: holdfast checkpoint "why"')
     chosen.sort(key=lambda checkpoint: checkpoint.sequence)
     ids = {checkpoint.id: checkpoint for checkpoint in chosen}
     rows = tuple(_row(vault, checkpoint, ids) for checkpoint in chosen)

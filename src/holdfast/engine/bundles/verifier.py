@@ -89,11 +89,11 @@ class VerifiedBundle:
                 continue
             role, record, data = decoder.decode(frame.body)
             if place_of(role, record.digest) != frame.offset:
-                raise refused("it changed while it was read")
+                raise refused("it changed while it was being read")
             found += 1
             yield record.digest, data, record.base
         if found != len(self._inventory):
-            raise refused("it changed while it was read")
+            raise refused("it changed while it was being read")
 
 
 @contextmanager
@@ -109,13 +109,13 @@ def verified_bundle(
     try:
         fd = fs.open(os.fsencode(path), _FLAGS)
     except FileNotFoundError:
-        raise NotFound(f"there is no file {path}", hint="name the bundle to import") from None
+        raise NotFound(f"no such file: {path}", hint="usage: holdfast import FILE") from None
     except OSError as error:
-        raise BundleRefused(f"{path} cannot be read: {error.strerror}") from None
+        raise BundleRefused(f"cannot read {path}: {error.strerror}") from None
     try:
         if not stat.S_ISREG(fs.fstat(fd).st_mode):
             raise BundleRefused(
-                f"{path} is no regular file", hint="write it to a file first, then import that"
+                f"{path} is not a regular file", hint="save it to a file first, then import that"
             )
         yield _verify(FrameReader(fs, fd), accept, most_bytes, progress)
     except BundleRefused as error:
@@ -123,7 +123,7 @@ def verified_bundle(
             raise
         raise BundleRefused(f"{path}: {error.message}", hint=error.hint) from error
     except OSError as error:
-        raise BundleRefused(f"{path} cannot be read: {error.strerror}") from error
+        raise BundleRefused(f"cannot read {path}: {error.strerror}") from error
     finally:
         with contextlib.suppress(OSError):  # it was only read
             fs.close(fd)
@@ -152,14 +152,14 @@ def _verify(
             role, record, data = decoder.decode(frame.body)
             content_bytes += len(data)
             if content_bytes > origin.content_bytes or len(inventory) >= origin.objects:
-                raise refused("it holds more than it says")
+                raise refused("it contains more than it declares")
             with _as_refusal():
                 inventory.add(role, record.digest, data, place=frame.offset)
         elif frame.tag == STORY:
             story_bytes += len(frame.body)
             manifest.require_fitting(_decoded(decode_story, frame.body))
     if (len(inventory), content_bytes) != (origin.objects, origin.content_bytes):
-        raise refused("it holds less than it says")
+        raise refused("it contains less than it declares")
     manifest.require_whole()
     with _as_refusal():
         for tree, report, components in manifest.trees:
@@ -196,29 +196,29 @@ class _Manifest:
 
     def add_session(self, session: Session, rounds: tuple[Round, ...]) -> None:
         if session.id in self.sessions:
-            raise refused(f"session {session.id!r} is there twice")
+            raise refused(f"session {session.id!r} is listed twice")
         self.sessions[session.id] = session
         self.rounds[session.id] = rounds
         if len(self.sessions) > self._origin.sessions:
-            raise refused("it holds more than it says")
+            raise refused("it contains more than it declares")
 
     def add_row(self, body: bytes) -> None:
         row = _decoded(decode_checkpoint, body)
         if row.session_id not in self.sessions or row.id in self._session_of:
-            raise refused(f"checkpoint {row.id} belongs to no session, or is there twice")
+            raise refused(f"checkpoint {row.id} has no session, or is listed twice")
         for named in (row.parent, row.restores_from):
             if named is not None and self._session_of.get(named) != row.session_id:
                 raise refused(f"checkpoint {row.id} follows one that does not come before it")
         name = row.intent.checkpoint_name
         if name is not None and (row.session_id, name) in self._names:
-            raise refused(f"the name {name!r} is there twice")
+            raise refused(f"the name {name!r} is listed twice")
         if name is not None:
             self._names.add((row.session_id, name))
         self._session_of[row.id] = row.session_id
         self.rows.append(body)
         self.trees[row.tree, row.report, row.components] = None
         if len(self.rows) > self._origin.checkpoints:
-            raise refused("it holds more than it says")
+            raise refused("it contains more than it declares")
 
     def require_fitting(self, story: BundledStory) -> None:
         """Messages follow on each other, and annotations are about checkpoints that came."""
@@ -229,17 +229,19 @@ class _Manifest:
             self._said[message.session_id] = expected + 1
         for annotation in story.annotations:
             if self._session_of.get(annotation.checkpoint_id) != annotation.session_id:
-                raise refused("an annotation is about a checkpoint that is not there")
+                raise refused("an annotation refers to a checkpoint that does not exist")
 
     def require_whole(self) -> None:
         counts = (len(self.sessions), len(self.rows))
         if counts != (self._origin.sessions, self._origin.checkpoints) or not self.rows:
-            raise refused("it holds less than it says")
+            raise refused("it contains less than it declares")
         for session in self.sessions.values():
             ends = (one.head for one in self.rounds[session.id])
             for named in (session.head, session.approved, *ends):
                 if named is not None and self._session_of.get(named) != session.id:
-                    raise refused(f"session {session.id!r} stands on a checkpoint it does not have")
+                    raise refused(
+                        f"the HEAD of session {session.id!r} is a checkpoint it does not have"
+                    )
             if session.id not in self._session_of.values():
                 raise refused(f"session {session.id!r} has no checkpoint")
         if self._origin.latest not in self._session_of:
@@ -252,7 +254,7 @@ def _verify_whole(decoder: ObjectDecoder, whole: Digest, pieces: Digest) -> None
     for piece in decode_chunk_list(decoder.read(Role.PIECES, pieces)):
         digest.update(decoder.read(Role.BLOB, piece.digest))
     if digest.digest() != whole:
-        raise refused("the pieces of a large file do not make up its content")
+        raise refused("the chunks of a large file do not match its content")
 
 
 def _rounds(body: bytes) -> tuple[Round, ...]:

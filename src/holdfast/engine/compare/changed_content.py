@@ -46,7 +46,7 @@ class StoredContent:
             yield from read_content(self.objects, self.entry)
         except (ObjectDamaged, ObjectMissing) as error:
             raise type(error)(
-                f"{to_text(self.path)} cannot be read: {error.message}", hint=error.hint
+                f"cannot read {to_text(self.path)}: {error.message}", hint=error.hint
             ) from error
 
 
@@ -66,8 +66,8 @@ class WorkspaceContent:
                 fd = fs.open(basename(self.path), FILE_FLAGS, dir_fd=above)
         except OSError as error:
             raise ContentChanged(
-                f"{self.path.decode('utf-8', 'backslashreplace')} cannot be read: {error.strerror}",
-                hint="it changed while it was compared; try again",
+                f"cannot read {self.path.decode('utf-8', 'backslashreplace')}: {error.strerror}",
+                hint="it changed during the comparison; try again",
             ) from None
         try:
             while piece := fs.read(fd, _PIECE_BYTES):

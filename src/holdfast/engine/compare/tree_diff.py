@@ -61,10 +61,10 @@ def require_known_paths(
         for skip in scan.skipped if scan else ():
             if is_within(path, skip.path):
                 raise NotFound(
-                    f"{to_text(path)!r} is in neither side: {skip.describe()}",
-                    hint="see everything that is left out: holdfast status --skipped",
+                    f"{to_text(path)!r} is on neither side: {skip.describe()}",
+                    hint="list everything that is left out: holdfast status --skipped",
                 )
-        raise NotFound(f"{to_text(path)!r} is in neither side of the comparison", hint=hint)
+        raise NotFound(f"{to_text(path)!r} is on neither side of the comparison", hint=hint)
 
 
 def left_out_changes(changes: Sequence[Change], then: Report, now: Report) -> dict[bytes, str]:
@@ -111,12 +111,12 @@ class IgnoredContent:
         if at is None and self._is_left_out(path):
             raise Refused(
                 f"{to_text(path)!r} is left out of checkpoints; {WITHHELD} ({rule})",
-                hint="to let checkpoints have it, add it to the setting include",
+                hint="to capture it, add it to the setting include",
             )
         reference = "REF" if at is None else short(at.id)
         raise Refused(
             f"{to_text(path)!r}: {WITHHELD} ({rule})",
-            hint=f"to get the file back: holdfast restore {reference} {typed(path)}",
+            hint=f"to restore the file: holdfast restore {reference} {typed(path)}",
         )
 
     def _is_left_out(self, path: bytes) -> bool:

@@ -106,8 +106,8 @@ class StoreSink:
             self._taken_bytes += len(block)
             if self._taken_bytes > self._limit_bytes:
                 raise ComponentProblem(
-                    f"it gave more than {size_words(self._limit_bytes)}; "
-                    f"raise component_max_size if that is right"
+                    f"it produced more than {size_words(self._limit_bytes)}; raise "
+                    "component_max_size if that is expected"
                 )
             self._progress.transferred(self._taken_bytes)
             yield block
@@ -115,7 +115,7 @@ class StoreSink:
     def add_object(self, digest: Digest, data: bytes, similar_to: Digest | None) -> bool:
         with self._lock:
             if self._closed:
-                raise ComponentProblem("it was given up")
+                raise ComponentProblem("it was cancelled")
             if self._writer is None:
                 self._writer = self._objects.writer(limit_bytes=self._store_limit)
             return self._writer.add(digest, data, similar_to=similar_to)
@@ -181,7 +181,7 @@ class StoreSource:
     def _measured(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             if self._ended:
-                raise ComponentProblem("it was given up")
+                raise ComponentProblem("it was cancelled")
             self._given_bytes += len(piece)
             self._progress.transferred(self._given_bytes)
             yield piece

@@ -73,7 +73,7 @@ def describe_components(vault: Vault, checkpoint: Checkpoint) -> list[tuple[str,
             state = replace(state, notes={})
         component = components.get(state.name)
         if component is None:
-            said: Sequence[str] = ("captured; the component is not installed, or turned off",)
+            said: Sequence[str] = ("captured, but the component is not installed or turned off",)
         else:
             said = _said(vault, component, state)
         lines += [(state.name, line) for line in (*said, *state.problems)]
@@ -98,7 +98,7 @@ def release_components(vault: Vault) -> tuple[str, ...]:
         try:
             _release(vault, component)
         except (Refusal, StoreDamaged) as error:
-            problems.append(f"{component.name}: nothing that it keeps was let go: {error}")
+            problems.append(f"{component.name}: could not release old data: {error}")
     return tuple(problems)
 
 
@@ -147,7 +147,7 @@ def at_rest(known: ComponentState | None, now_ns: int) -> ComponentState | None:
     notes = known.notes
     if _number(notes, "failures") < FAILURES or not _is_resting(notes, now_ns):
         return None
-    said = f"left alone for a while after {_number(notes, 'failures')} failures in a row"
+    said = f"paused after {_number(notes, 'failures')} failures in a row"
     return replace(known, failure=f"{said}, the last: {notes.get('reason')}")
 
 

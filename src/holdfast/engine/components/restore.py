@@ -35,7 +35,7 @@ from holdfast.values.classes import replace
 
 _SHOWN = 5
 _SECONDS_A_CONTENT = 0.02
-_NOTHING = "that checkpoint has nothing of it; holdfast show REF tells what one has"
+_NOTHING = "that checkpoint does not contain it; holdfast show REF lists its components"
 
 
 class ComponentsFailed(Exception):
@@ -74,11 +74,11 @@ def plan_components(
     for name, mode in chosen:
         component, wanted = components.get(name), intended.get(name)
         if component is None:
-            step = ComponentStep(name, mode, blocked=("it is not installed, or turned off",))
+            step = ComponentStep(name, mode, blocked=("it is not installed or turned off",))
         elif wanted is None:
             step = ComponentStep(name, mode, blocked=(_NOTHING,))
         elif wanted.state.failure is not None:
-            why = f"it was not captured then: {wanted.state.failure}"
+            why = f"it was not captured at that time: {wanted.state.failure}"
             step = ComponentStep(name, mode, blocked=(why,))
         else:
             now = known.get(name) or present_state(vault, component, wanted)
@@ -93,7 +93,7 @@ def _planned(
 ) -> ComponentStep:
     lost = (*now.problems, *(() if now.failure is None else (now.failure,)))
     if lost:
-        why = f"what is there now cannot be saved, so undo could not bring it back: {lost[0]}"
+        why = f"the current state cannot be saved, so undo could not restore it: {lost[0]}"
         return ComponentStep(component.name, wanted.mode, blocked=(why,))
     with _asking(vault, "planning", target, wanted.state, now, wanted.mode) as request:
         try:
@@ -214,19 +214,19 @@ class ComponentRestore:
                 problems.append(f"{component.name}: {why}")
         if problems:
             raise RestoreFailed(
-                f"the restore failed, and could not be taken back: {'; '.join(problems)}",
-                hint="put the cause right; the next command takes it back",
+                f"the restore failed and could not be rolled back: {'; '.join(problems)}",
+                hint="fix the cause; the next command rolls it back",
             )
 
     def _put_back(self, component: Component, mode: str) -> str | None:
         """Why it could not be put back; None when it was."""
         state = state_of(self._vault.objects, self._safety, component.name)
         if state is None or state.failure is not None:
-            return "what was there before was not captured"
+            return "the previous state was not captured"
         # Of each part there is what was there before, or what was just brought about.
         begun = state_of(self._vault.objects, self._target, component.name)
         back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that nobody chose stay
-        with _asking(self._vault, "taking back", self._safety, state, begun, back) as request:
+        with _asking(self._vault, "rolling back", self._safety, state, begun, back) as request:
             try:
                 guarded(lambda: component.restore(request), timeout_s=_time_to_restore(request))
             except Refusal as error:
@@ -264,8 +264,8 @@ def unrestored_warnings(
             if differing:
                 some = "; ".join(differing[:_SHOWN]) + ("; …" if len(differing) > _SHOWN else "")
                 warnings.append(
-                    f"{component.name}: not as it was, and left alone without --{component.name}: "
-                    f"{some}"
+                    f"{component.name}: differs, and is not restored without "
+                    f"--{component.name}: {some}"
                 )
     return tuple(warnings)
 

@@ -60,8 +60,8 @@ def choose_components(
     for name in (*include, *exclude, *modes):
         if name not in components:
             raise UsageError(
-                f"there is no component {name!r}",
-                hint=f"components are: {', '.join(sorted(components)) or 'none'}",
+                f"unknown component: {name!r}",
+                hint=f"known components: {', '.join(sorted(components)) or 'none'}",
             )
     chosen: dict[str, str] = {}
     if not paths and target.components is not None:

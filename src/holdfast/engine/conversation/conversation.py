@@ -66,7 +66,7 @@ def messages(
             or not isinstance(bound, int)
             or not 0 <= bound <= _LARGEST_INDEX
         ):
-            raise UsageError(f"{bound!r:.40} is no index of a message and no number of them")
+            raise UsageError(f"{bound!r:.40} is not a message index or a number of messages")
     if not vault.has_story():
         return ()
     follow(vault, session_id)
@@ -79,8 +79,8 @@ def require_room(vault: Vault, more_bytes: int = 0) -> None:
     taken = vault.story.size_bytes() if vault.has_story() else 0
     if taken + more_bytes > most:
         raise BudgetReached(
-            f"the conversations of this store take more than {most} bytes, a quarter of its budget",
-            hint="raise it: holdfast config set budget '\"10 GB\"'; checkpoints go on",
+            f"the conversations of this store use more than {most} bytes, a quarter of its budget",
+            hint="raise it: holdfast config set budget 10GB; checkpoints still work",
         )
 
 
@@ -150,25 +150,27 @@ def _role(role: str) -> Role:
         return Role(role)
     except ValueError:
         known = ", ".join(known.value for known in Role)
-        raise UsageError(f"there is no role {role!r}", hint=f"roles are: {known}") from None
+        raise UsageError(f"unknown role: {role!r}", hint=f"roles are: {known}") from None
 
 
 def checked_content(content: str) -> str:
     """As it can be stored; `UsageError` for anything else."""
     if not isinstance(content, str):
-        raise UsageError("the content of a message is a text")
+        raise UsageError("the content of a message must be a string")
     content = storable(content)
     if len(content) > MOST_CHARACTERS:
         raise UsageError(
-            f"the message has {len(content)} characters; at most {MOST_CHARACTERS} fit",
-            hint="shorten it; long material belongs into a file of the workspace",
+            f"the message has {len(content)} characters; the limit is {MOST_CHARACTERS}",
+            hint="shorten it, or put long text in a file of the workspace",
         )
     return content
 
 
 def _calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     if isinstance(calls, (str, Mapping)):
-        raise UsageError("tool_calls is one call, not a list of them", hint=f"use ({calls!r:.60},)")
+        raise UsageError(
+            "tool_calls must be a list, but one call was given", hint=f"use ({calls!r:.60},)"
+        )
     checked = tuple(storable_call(call) for call in calls)
     if sum(len(str(call)) for call in checked) > _LONGEST_CALLS:
         raise UsageError(
@@ -182,14 +184,14 @@ def _nanoseconds(vault: Vault, at: Any) -> int:
     if at is None:
         return vault.clock.now_ns()
     if not isinstance(at, datetime):
-        raise UsageError("the time of a message is a datetime")
+        raise UsageError("the time of a message must be a datetime")
     try:
         at_ns = int(at.timestamp() * 1_000_000) * 1000
     except (ValueError, OverflowError, OSError):  # as the platform's clock has it
         at_ns = _NO_TIME_NS
     if abs(at_ns) >= _NO_TIME_NS:
         raise UsageError(
-            f"the time {at} cannot be kept", hint="leave it out: then it is the time of now"
+            f"the time {at} is out of range", hint="leave it out to use the current time"
         )
     return at_ns
 

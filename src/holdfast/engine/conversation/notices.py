@@ -43,33 +43,32 @@ _MOST_CHANGES = 100_000
 _LOOKED_BACK = 200
 
 OUTSIDE = (
-    "Not undone, because it is outside the workspace: network calls and what they changed, other "
-    "databases and services, packages installed elsewhere, git remotes, processes still running "
-    "in the background."
+    "Not undone, because it is outside the workspace: network calls and their effects, other "
+    "databases and services, packages installed elsewhere, git remotes, and background "
+    "processes."
 )
-BEFORE_EDITING = (
-    "Read a file again before you edit it or rely on it: what you remember of it may be gone."
-)
+BEFORE_EDITING = "Read a file again before you edit it or rely on it: it may have changed."
 STILL_YOURS = (
-    "Your conversation is not rolled back: what was said in it still holds. Your own changes to "
-    "these files may be gone, though: holdfast diff HEAD shows what differs from your last "
-    "checkpoint."
+    "Your conversation is not rolled back. Your own changes to these files may be gone: "
+    "holdfast diff HEAD shows what differs from your last checkpoint."
 )
 
 _DONE = {
     OperationKind.RESTORE: "The workspace was restored to an earlier state",
     OperationKind.RESET: "The work was reset to the last approved state",
-    OperationKind.UNDO: "A restore was undone: the work is as it was before it",
-    OperationKind.REDO: "An undone restore was done again",
+    OperationKind.UNDO: "A restore was undone: the workspace is as it was before it",
+    OperationKind.REDO: "An undone restore was redone",
 }
-_TO_THE_BEGINNING = "Nothing was approved yet, so the work was reset to how the session began"
+_TO_THE_BEGINNING = (
+    "Nothing was approved yet, so the workspace was reset to the start of the session"
+)
 _DONE_ELSEWHERE = {
-    OperationKind.RESTORE: "restored the workspace to a state of its own",
-    OperationKind.RESET: "reset the workspace to what was approved there",
-    OperationKind.UNDO: "undid a restore of its own",
-    OperationKind.REDO: "did an undone restore of its own again",
+    OperationKind.RESTORE: "restored the workspace to one of its own checkpoints",
+    OperationKind.RESET: "reset the workspace to its last approved state",
+    OperationKind.UNDO: "undid one of its own restores",
+    OperationKind.REDO: "redid one of its own restores",
 }
-_TO_ITS_BEGINNING = "reset the workspace to how that session began"
+_TO_ITS_BEGINNING = "reset the workspace to the start of that session"
 
 _FATES = (
     (ChangeType.MODIFIED, "went back to earlier content", "went back to earlier content"),
@@ -169,7 +168,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     done = _TO_THE_BEGINNING if _is_before_approval(vault, operation) else _DONE[operation.kind]
     undone = operation.note if operation.kind is OperationKind.UNDO else None
     if undone:
-        done = f"A person undid {undone}: the work is as it was before it"
+        done = f"A person undid {undone}: the workspace is as it was before it"
     parts = [done + _to(target or record) + "."]
     if operation.note and not undone:
         parts.append(f"Why: {operation.note}.")
@@ -177,7 +176,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     parts += _besides(vault, operation, target, marks)
     parts.append(BEFORE_EDITING)
     if operation.kind is not OperationKind.UNDO:
-        parts.append("To take this back: holdfast undo.")
+        parts.append("To undo this: holdfast undo.")
     return _notice(parts)
 
 
@@ -213,7 +212,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
             _git(vault, target),
             STILL_YOURS,
             BEFORE_EDITING,
-            "If it must not stay so, ask the person first: it is that session's work.",
+            "If this is a problem, ask the person first: it is that session's work.",
         ]
     )
 
@@ -244,10 +243,10 @@ def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
     """What the restore changed on disk: from the state that was saved first to the one it made."""
     before = vault.catalog.checkpoint(operation.session_id, operation.safety)
     if before is None or after is None:
-        return "Which files changed is not known any more."
+        return "It is no longer known which files changed."
     selected = selection_of(after)
     if selected is None:
-        return _changed(vault, before, after) or "No file differs from what you saw last."
+        return _changed(vault, before, after) or "No file differs from the version you saw last."
     if not selected.paths:
         return "Only selected paths went back; every other file is as it was."
     if selected.hunks:
@@ -281,7 +280,7 @@ def _changed(
         )
         changes = list(islice(touched, _MOST_CHANGES))
     except StoreDamaged:
-        return "Which files changed cannot be read."
+        return "It cannot be read which files changed."
     counted = []
     for kind, one, many in _FATES:
         found = [change for change in changes if change.type is kind]
@@ -326,13 +325,13 @@ def _messages(vault: Vault, operation: Operation, marks: Marks) -> str:
     if first == last:
         about = f" ({preview!r})" if preview else ""
         return (
-            f"In the conversation, message {first}{about} no longer holds: what was done in it is "
-            "undone, and has to be done again if it is still wanted."
+            f"In the conversation, message {first}{about} no longer holds: the work done in it "
+            "is undone. Do it again if it is still wanted."
         )
     about = f" (from {preview!r} on)" if preview else ""
     return (
-        f"In the conversation, messages {first} to {last}{about} no longer hold: what was done in "
-        "them is undone, and has to be done again if it is still wanted."
+        f"In the conversation, messages {first} to {last}{about} no longer hold: the work done "
+        "in them is undone. Do it again if it is still wanted."
     )
 
 
@@ -357,10 +356,10 @@ def _named_outside(vault: Vault, operation: Operation, target: Checkpoint | None
         " …" if len(named) > _NAMED_FILES else ""
     )
     if _restored_outside(vault, operation):
-        return f"Outside the workspace your tools named {shown}: that was restored too."
+        return f"Outside the workspace, your tools used {shown}: this was restored too."
     return (
-        f"Outside the workspace your tools named {shown}: that is as it is now, unless the restore "
-        "was made with --external."
+        f"Outside the workspace, your tools used {shown}: this was not restored, unless the "
+        "restore was made with --external."
     )
 
 

@@ -115,7 +115,10 @@ def _was_recorded(recorded: list[Message], message: TranscriptMessage) -> bool:
 
 def _cursor_name(path: Path, agent: str) -> str:
     if "\0" in str(path):
-        raise NotFound(f"there is no transcript {str(path)!r}", hint="no file has such a name")
+        raise NotFound(
+            f"no such transcript: {str(path)!r}",
+            hint="use the transcript file that the agent writes",
+        )
     name = f"transcript {agent} {os.path.realpath(path)}"
     return name.encode("utf-8", "backslashreplace").decode()
 

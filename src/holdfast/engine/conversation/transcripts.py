@@ -45,7 +45,7 @@ _DIGEST_BYTES = 16
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
 _REMEMBERED = 65_536
-_HINT = "name the transcript file that the agent writes"
+_HINT = "use the transcript file that the agent writes"
 
 ReadAt = Callable[[int, int], bytes]
 """Bytes of a file: how many, from which offset."""
@@ -190,8 +190,8 @@ def _require_regular(path: Path, found: os.stat_result) -> None:
 
 def _trouble(path: Path, error: OSError | ValueError) -> NotFound | Refused:
     if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
-        return NotFound(f"there is no transcript {str(path)!r}", hint=_HINT)
-    return Refused(f"the transcript {path} cannot be read: {error.strerror}", hint=_HINT)
+        return NotFound(f"no such transcript: {str(path)!r}", hint=_HINT)
+    return Refused(f"cannot read the transcript {path}: {error.strerror}", hint=_HINT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def _was_restored(vault: Vault, activity: Activity) -> bool:
                 activity.number,
                 ActivityStatus.PUT_BACK,
                 at_ns=vault.clock.now_ns(),
-                outcome="its process was gone, and somebody restored it",
+                outcome="its process was gone, and it was restored",
             )
             return True
     return False

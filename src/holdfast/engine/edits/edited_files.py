@@ -47,7 +47,9 @@ _MOST_LINKS = 40
 def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]:
     """Paths of the workspace, from whatever way a tool names them."""
     if isinstance(paths, (str, Path)):
-        raise UsageError("paths is one path, not a list of them", hint=f"use [{str(paths)!r}]")
+        raise UsageError(
+            "paths must be a list, but one path was given", hint=f"use [{str(paths)!r}]"
+        )
     found: list[bytes] = []
     for path in paths:
         if not str(path):
@@ -59,7 +61,7 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
             except ValueError:
                 raise UsageError(
                     f"{path} is outside the workspace {vault.workspace}",
-                    hint="only files of the workspace can be put back",
+                    hint="only files in the workspace can be restored",
                 ) from None
         found.append(from_text(str(given)))
     if not found:
@@ -88,17 +90,17 @@ def _through_links(vault: Vault, path: bytes) -> tuple[bytes, ...]:
             continue
         if len(links) == _MOST_LINKS:
             raise Refused(
-                f"{to_text(path)} cannot be kept before the edit: its links lead round in a circle",
-                hint="name the file itself",
+                f"cannot save {to_text(path)} before the edit: it is a circular link",
+                hint="use the file itself",
             )
         links.append(place)
         waiting = [*os.readlink(place).split(b"/"), *waiting]
         at = b"/" if not waiting[0] else at
     if not is_within(at, root):
         raise Refused(
-            f"{to_text(path)} is a link to {to_text(at)}, outside the workspace: it cannot be "
-            "kept before the edit",
-            hint="keep a copy of that file, or work in the workspace that holds it",
+            f"cannot save {to_text(path)} before the edit: it is a link to {to_text(at)}, "
+            "outside the workspace",
+            hint="copy that file first, or work in the workspace that contains it",
         )
     found = [*(link for link in links if is_within(link, root)), at]
     return require_paths(os.path.relpath(place, root) for place in dict.fromkeys(found))
@@ -152,8 +154,8 @@ def _entry(
         if error.errno in NO_DIRECTORY and not _leads_through_a_file(vault, path):
             return None
         raise Refused(
-            f"{to_text(path)} cannot be kept before the edit: {error.strerror}",
-            hint="name the file itself",
+            f"cannot save {to_text(path)} before the edit: {error.strerror}",
+            hint="use the file itself",
         ) from error
     if stat.S_ISLNK(status.st_mode):
         target = vault.fs.readlink(name, dir_fd=area)
@@ -161,14 +163,14 @@ def _entry(
     if not stat.S_ISREG(status.st_mode):
         what = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
         raise Refused(
-            f"{to_text(path)} is {what}: an edit is about files",
+            f"{to_text(path)} is {what}, but edits need files",
             hint="name the files in it, or guard the whole workspace with an attempt",
         )
     try:
         read = capture.capture(area, name, status.st_size, None)
     except OSError as error:
         raise Refused(
-            f"{to_text(path)} cannot be kept before the edit: {error.strerror}",
+            f"cannot save {to_text(path)} before the edit: {error.strerror}",
             hint="check its permissions",
         ) from error
     return FileEntry(

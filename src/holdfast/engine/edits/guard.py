@@ -155,8 +155,8 @@ def _activity(vault: Vault, number: int) -> Activity | None:
 
 def _no_activity(number: int) -> NotFound:
     return NotFound(
-        f"there is no edit or attempt {number}",
-        hint="session.activities() has those of the session, with their numbers",
+        f"no such edit or attempt: {number}",
+        hint="list them: session.activities()",
     )
 
 
@@ -166,8 +166,8 @@ def open_activity(vault: Vault, number: int) -> Activity:
         raise _no_activity(number)
     if found.status is not ActivityStatus.OPEN:
         raise Refused(
-            f"{found.kind.value} {number} has ended already: it was {found.status.value}",
-            hint="begin another one; what it did is in the timeline",
+            f"{found.kind.value} {number} has already ended: it was {found.status.value}",
+            hint="start another one; its result is in the timeline",
         )
     return found
 

@@ -56,7 +56,7 @@ def newest(vault: Vault) -> int:
     """The one that the caller began last and is still in the middle of."""
     numbers = inside(vault)
     if not numbers:
-        raise NotFound("no edit is open here", hint="begin one: session.start_edit([path])")
+        raise NotFound("no edit is open here", hint="start one: session.start_edit([path])")
     return max(numbers)
 
 
@@ -91,7 +91,7 @@ def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped])
     with object_batch(vault.objects) as writer:
         report = add_report(writer, skipped)
     reasons = dict.fromkeys(note.detail for note in unsettled)
-    partial = "the checkpoint is partial and may hold half of its work (setting wait_for_edits)"
+    partial = "the checkpoint is partial and may contain half of its work (setting wait_for_edits)"
     warnings = [f"{why}; {partial}" for why in reasons]
     return replace(
         saved,

@@ -60,14 +60,14 @@ def annotations_of(
 
 def _text(text: str) -> str:
     if not isinstance(text, str):
-        raise UsageError(f"the annotation is {text!r:.40}, not a text", hint="give it as a text")
+        raise UsageError(f"the annotation is {text!r:.40}, not a string", hint="use a string")
     if not text.strip():
-        raise UsageError("the annotation is empty", hint="say something about the checkpoint")
+        raise UsageError("the annotation is empty", hint="write a note about the checkpoint")
     text = storable(text)
     if len(text.encode()) > MOST_ANNOTATION_BYTES:
         raise UsageError(
-            f"the annotation has {len(text.encode())} bytes; at most {MOST_ANNOTATION_BYTES} fit",
-            hint="shorten it; long material belongs into a file of the workspace",
+            f"the annotation has {len(text.encode())} bytes; the limit is {MOST_ANNOTATION_BYTES}",
+            hint="shorten it, or put long text in a file of the workspace",
         )
     return text
 
@@ -76,8 +76,8 @@ def _require_number(number: int | None) -> None:
     is_number = isinstance(number, int) and not isinstance(number, bool)
     if number is not None and not (is_number and 0 < number <= _LARGEST_NUMBER):
         raise UsageError(
-            f"the annotation {number!r:.40} is not a number from 1 on",
-            hint="see the numbers there are: holdfast show REF",
+            f"the annotation number {number!r:.40} must be 1 or more",
+            hint="list the notes of a checkpoint: holdfast show REF",
         )
 
 
@@ -93,7 +93,7 @@ def name_checkpoint(
     """The checkpoint as it is called now. The caller holds the lock."""
     known = vault.catalog.checkpoint(checkpoint.session_id, checkpoint.id)
     if known is None:
-        raise NotFound(f"checkpoint {checkpoint.id} is gone", hint="see: holdfast log")
+        raise NotFound(f"checkpoint {checkpoint.id} no longer exists", hint="see: holdfast log")
     intent = known.intent
     kept = None if unname else intent.checkpoint_name
     checked = make_intent(

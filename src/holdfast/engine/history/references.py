@@ -55,7 +55,7 @@ def resolve(vault: Vault, session_id: SessionId | None, text: str) -> Checkpoint
         return _approved(vault, session_id)
     if isinstance(reference, TimeReference):
         found = vault.catalog.checkpoint_at(session_id, reference.at_ns)
-        return _required(found, f"there is no checkpoint as old as {text}")
+        return _required(found, f"no checkpoint is as old as {text}")
     return _by_text(vault, session_id, reference)
 
 
@@ -65,7 +65,7 @@ def before_head(vault: Vault, session_id: SessionId | None) -> Checkpoint:
     before = _parent(vault, at)
     if before is None:
         raise UnknownReference(
-            f"there is no checkpoint before {at.name or short(at.id)}",
+            f"no checkpoint before {at.name or short(at.id)}",
             hint="to go back to that one: holdfast restore HEAD",
         )
     return before
@@ -88,15 +88,15 @@ def find_session(vault: Vault, text: str) -> Session:
         if found:
             told = [f"{one.id} ({one.title})" if one.title else one.id for one in found]
             raise AmbiguousReference(
-                f"{text!r} means several sessions: {'; '.join(told[:_MOST_CANDIDATES])}",
+                f"{text!r} matches several sessions: {'; '.join(told[:_MOST_CANDIDATES])}",
                 [one.id for one in found],
-                hint="write the whole id; see: holdfast sessions",
+                hint="use the whole id; list sessions: holdfast sessions",
             )
     from difflib import get_close_matches
 
     near = get_close_matches(text, [one.id for one in sessions], 3)
-    hint = f"did you mean: {', '.join(near)}" if near else "see: holdfast sessions"
-    raise NotFound(f"the workspace has no session {text!r}", hint=hint)
+    hint = f"did you mean: {', '.join(near)}" if near else "list sessions: holdfast sessions"
+    raise NotFound(f"unknown session: {text!r}", hint=hint)
 
 
 def _where(session_id: SessionId | None) -> str:
@@ -127,8 +127,8 @@ def _below_head(vault: Vault, session_id: SessionId | None, found: Checkpoint | 
     """What was found, or why HEAD has nothing below it."""
     if found is None and vault.catalog.history(session_id, limit=1):
         raise UnknownReference(
-            "the checkpoints that HEAD stood on were deleted",
-            hint="name another one, listed by: holdfast log; or make one: holdfast checkpoint",
+            "the checkpoints that HEAD pointed to were deleted",
+            hint="use another one, listed by: holdfast log; or create one: holdfast checkpoint",
         )
     return _required(found, f"{_where(session_id)} has no checkpoint yet")
 
@@ -217,9 +217,9 @@ def _ambiguous(
     what = "the name or the beginning" if named and not several else "the beginning"
     if named and all(one.name == text for one in candidates):
         what = "the name"
-    hint = "write more of the id"
+    hint = "use more of the id"
     if several:
-        hint = f"name the session too, such as {candidates[0].session_id}:{text}, or give the id"
+        hint = f"add the session, such as {candidates[0].session_id}:{text}, or use the id"
     return AmbiguousReference(
         f"{text!r} is {what} of several checkpoints: {'; '.join(shown)}",
         [one.id for one in candidates],

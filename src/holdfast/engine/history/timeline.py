@@ -63,8 +63,8 @@ def timeline(
     `since_ns`, nothing older is read."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise UsageError(
-            f"the limit {limit!r} is not a number of events from 1 on",
-            hint="leave it out for the usual number",
+            f"the limit {limit!r} must be 1 or more",
+            hint="leave it out for the default",
         )
     limit = min(limit, MOST_EVENTS)
     cursor = Cursor() if before is None else Cursor.decode(before)
@@ -104,7 +104,7 @@ def timeline(
     page = replace(page, events=_with_message_checkpoints(vault, session_id, page.events))
     if story.trouble is None:
         return page
-    return replace(page, warnings=(f"messages and annotations are missing: {story.trouble}",))
+    return replace(page, warnings=(f"messages and notes are missing: {story.trouble}",))
 
 
 def _with_message_checkpoints(
@@ -287,6 +287,6 @@ def _decoded(text: str) -> dict[SessionId, str]:
     except (ValueError, RecursionError):
         pass
     raise UsageError(
-        f"{text!r:.40} is no place in a timeline of the workspace",
-        hint="give back what the page before said comes next, of a timeline of the workspace",
+        f"{text!r:.40} is not a position in a workspace timeline",
+        hint="pass the position that the previous page of a workspace timeline returned",
     )

@@ -227,6 +227,6 @@ class ComponentFiles:
             return guarded(call, timeout_s=self._vault.settings.component_timeout)
         except Refusal as error:
             raise Refused(
-                f"nothing was purged: {name} cannot tell what it holds: {error}",
-                hint="put that right and try again",
+                f"nothing was purged: {name} cannot list its content: {error}",
+                hint="fix that and try again",
             ) from None

@@ -171,7 +171,7 @@ class _Planner:
         if not any(removals.values()):
             raise NotFound(
                 f"no checkpoint has {' or '.join(repr(to_text(p)) for p in paths)}",
-                hint="see what is in one: holdfast show REF --files",
+                hint="list the files of a checkpoint: holdfast show REF --files",
             )
         wanted = self._contents(contents, roots, removals)
         rows = self._rewritten(roots, removals)
@@ -295,7 +295,7 @@ class _Planner:
         self, removals: dict[CheckpointId, tuple[bytes, ...]], elsewhere: tuple[bytes, ...]
     ) -> tuple[list[str], str]:
         if elsewhere and not self.request.keep_shared:
-            return [f"the same content also lies at {_some(elsewhere)}"], _SHARED_HINT
+            return [f"the same content is also at {_some(elsewhere)}"], _SHARED_HINT
         approved = [] if self.request.force else self._approved_with(removals)
         return approved, _APPROVED_HINT if approved else ""
 
@@ -307,7 +307,7 @@ class _Planner:
             for approved, name in ({session.approved: ""} | rounds).items():
                 if approved is not None and (paths := removals.get(approved)):
                     found.append(
-                        f"{_some(paths)} belongs to an approved round{name} of session "
+                        f"{_some(paths)} is part of an approved round{name} of session "
                         f"{session.id} (checkpoint {short(approved)}), which would change"
                     )
         return found
@@ -371,14 +371,14 @@ class _Planner:
         )
 
 
-_SHARED_HINT = "remove it there too with --everywhere, or leave it there with --keep-shared"
-_FORCE_HINT = "insist with --force"
+_SHARED_HINT = "remove it there too with --everywhere, or keep it there with --keep-shared"
+_FORCE_HINT = "to purge it anyway: --force"
 _APPROVED_GONE_HINT = (
-    "insist with --force: holdfast reset then goes back to what was approved before it, or to the "
-    "first checkpoint"
+    "to purge it anyway: --force; holdfast reset then goes back to the approval before it, or "
+    "to the first checkpoint"
 )
-_UNNAMED_HINT = "leave it there with --keep-shared, or purge the checkpoints that have it"
-_APPROVED_HINT = "insist with --force: the round stays approved, without it"
+_UNNAMED_HINT = "keep it there with --keep-shared, or purge the checkpoints that have it"
+_APPROVED_HINT = "to purge it anyway: --force; the round stays approved, without it"
 
 
 def _forgetting(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:

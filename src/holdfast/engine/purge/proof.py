@@ -92,7 +92,7 @@ def sought_for(
         if stored != data:
             found += [Sought(s, "some of its stored bytes") for s in _samples(stored)[:1]]
     for text in _texts(vault, removed):
-        found += [Sought(sample, "what was said about it") for sample in _samples(text)]
+        found += [Sought(sample, "a mention of it") for sample in _samples(text)]
     return found
 
 
@@ -111,7 +111,7 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
         name = path.relative_to(vault.files.directory)
         in_pack = name.parent == _PACKS
         if path.suffix == ".pack" and not in_pack:
-            traces[Trace(name.as_posix(), "a pack that is out of use, and may hold it")] = None
+            traces[Trace(name.as_posix(), "an unused pack that may contain it")] = None
         for block in chain(_blocks(path), vault.files.opened_parts(path)):
             searched_bytes += len(block)
             found = [one for one in sought if one.needle in block]
@@ -288,7 +288,9 @@ def find_holders(
         searched.add(_SAME_REPOSITORY)
     for name in components:
         if name not in searched:
-            words = _NOT_SEARCHED.get(name, f"what {name} keeps outside the store was not searched")
+            words = _NOT_SEARCHED.get(
+                name, f"data that {name} keeps outside the store was not searched"
+            )
             found.append(Holder(name, words, is_held=False))
     return (*found, *_held_by_other_stores(vault, contents), *_held_by_agents(vault))
 
@@ -317,11 +319,11 @@ def _held_by_other_stores(vault: Vault, contents: frozenset[Digest]) -> Iterator
     if unsearched:
         stores = count_words(len(unsearched), "other store")
         words = f"{stores} could not be searched (encrypted or unreadable)"
-        yield Holder("store", words, "run the purge in its workspace too", is_held=False)
+        yield Holder("store", words, "run the purge in that workspace too", is_held=False)
 
 
 def _held_by_agents(vault: Vault) -> Iterator[Holder]:
     agents = sorted({one.agent for one in vault.catalog.sessions() if one.agent is not None})
     if agents:
-        words = f"transcripts and memory that {', '.join(agents)} keeps were not searched"
+        words = f"transcripts and memory of {', '.join(agents)} were not searched"
         yield Holder("agents", words, is_held=False)

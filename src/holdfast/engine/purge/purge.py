@@ -99,7 +99,7 @@ def purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
 
 
 _IN_FILE_NAMES = Trace(
-    "objects", "the name of a file; it goes with the checkpoints that have it: holdfast purge REF"
+    "objects", "a file name; to remove it, purge the checkpoints that have it: holdfast purge REF"
 )
 
 
@@ -109,7 +109,7 @@ def _require_sound_packs(vault: Vault) -> None:
         number, problem = next(iter(damaged.items()))
         raise StoreDamaged(
             f"nothing was purged: pack {number} of the store is damaged: {problem}",
-            hint="mend it first: holdfast repair",
+            hint="repair it first: holdfast repair",
         )
 
 

@@ -229,9 +229,9 @@ def _check_reachability(
                 continue
             subject = f"checkpoint {checkpoint.id}"
             if damage.report_lost:
-                yield Problem("I1", subject, "the list of what was left out is missing")
+                yield Problem("I1", subject, "the list of paths left out is missing")
             for name in damage.components_lost:
-                yield Problem("I1", subject, f"what was captured of {name} is lost")
+                yield Problem("I1", subject, f"the saved data of {name} is lost")
             for loss in damage.losses[:_MOST_PATHS]:
                 what = "directory" if loss.is_directory else "content of"
                 yield Problem("I1", subject, f"{what} {_place(loss.path)} is lost")

@@ -105,7 +105,7 @@ class RecordedSteps(Sequence[ReplayStep]):
         identifier = self._ids[index]
         row = self._row(identifier)
         if row is None:
-            raise NotFound(f"the checkpoint {identifier} is not there any more")
+            raise NotFound(f"checkpoint {identifier} no longer exists")
         operation = self._made.get(identifier)
         action = operation.kind if operation is not None else _action_of(row)
         before = self._before(row, operation)
@@ -160,7 +160,7 @@ class Replay:
         try:
             self.position = self.steps.place_of(start.id)
         except ValueError:
-            raise NotFound(f"the checkpoint {start.id} is not there any more") from None
+            raise NotFound(f"checkpoint {start.id} no longer exists") from None
 
     @property
     def step(self) -> ReplayStep:

@@ -47,8 +47,8 @@ class TemporaryRoot:
         place = Path(os.path.realpath(place))
         if place == vault.workspace or vault.workspace in place.parents:
             raise Refused(
-                f"files cannot be shown in {place}: it lies in the workspace",
-                hint="set TMPDIR to a directory outside of it",
+                f"cannot show files in {place}: it is inside the workspace",
+                hint="set TMPDIR to a directory outside it",
             )
         try:
             place_fd = self._fs.open(os.fsencode(place), DIRECTORY_FLAGS)
@@ -246,10 +246,10 @@ def _exists(fs: Filesystem, name: bytes, dir_fd: int) -> bool:
 def _trouble(error: OSError) -> NoSpace | Refused:
     if error.errno in FULL:
         return NoSpace(
-            "there is no space to show the files in",
+            "not enough space to show the files",
             hint="free some, or set TMPDIR to a directory on another disk",
         )
     return Refused(
-        f"the files cannot be shown: {error.strerror}",
-        hint="set TMPDIR to a directory that you may write to",
+        f"cannot show the files: {error.strerror}",
+        hint="set TMPDIR to a directory that you can write to",
     )

@@ -43,7 +43,7 @@ from holdfast.engine.vault import FULL, Vault
 ROLLED_BACK = "rolled back"
 
 
-ROLLED_BACK_LATER = "the next command rolls back what was done"
+ROLLED_BACK_LATER = "the next command rolls the restore back"
 """What is true of a restore that somebody cancelled."""
 
 
@@ -239,9 +239,9 @@ def _take_back(
         if not turned:
             _turn_back(vault, journal)
         raise RestoreFailed(
-            f"the restore failed, and so did rolling it back: {os_error_words(error)}. Nothing is "
-            f"lost: the state before it is saved as {short(safety.id)}, and the next command rolls "
-            "it back",
+            f"the restore failed, and rolling it back failed too: {os_error_words(error)}. "
+            f"Nothing is lost: the previous state is saved as {short(safety.id)}, and the next "
+            "command rolls the restore back",
             hint="run: holdfast status; if that does not help: holdfast repair",
         ) from error
     staging.remove()
@@ -268,24 +268,24 @@ def os_error_words(error: OSError) -> str:
 def _failure(error: BaseException) -> BaseException:
     if isinstance(error, StepFailed) and error.disk_full:
         return NoSpace(
-            f"no space left for {error}; everything was put back as it was",
+            f"no space left for {error}; the restore was rolled back",
             hint="free some disk space and try again",
         )
     if isinstance(error, (StepFailed, ComponentsFailed)):
-        way = "skip such paths" if isinstance(error, StepFailed) else "go on without it"
+        way = "skip such paths" if isinstance(error, StepFailed) else "continue without it"
         return RestoreFailed(
-            f"the restore failed at {error}; everything was put back as it was",
-            hint=f"put the cause right and try again, or {way}: --best-effort",
+            f"the restore failed at {error} and was rolled back",
+            hint=f"fix the cause and try again, or {way}: --best-effort",
         )
     if isinstance(error, OSError) and error.errno in FULL:
         return NoSpace(
-            "no space left to finish the restore; everything was put back as it was",
+            "no space left to finish the restore; it was rolled back",
             hint="free some disk space and try again",
         )
     if isinstance(error, OSError):
         return RestoreFailed(
-            f"the restore failed: {error.strerror}; everything was put back as it was",
-            hint="put the cause right and try again",
+            f"the restore failed and was rolled back: {error.strerror}",
+            hint="fix the cause and try again",
         )
     return error
 

@@ -113,7 +113,7 @@ class DatabaseWriter:
         if written.how in (Writing.BUSY, Writing.UNSUITABLE):
             self._done.undo.pop()
         if written.how is Writing.BUSY:
-            why = "a transaction of this database is under way, or a program keeps it locked"
+            why = "a transaction of this database is open, or a program has it locked"
             raise OSError(errno.EBUSY, why)
         if written.how is Writing.UNSUITABLE:
             return False
@@ -168,7 +168,7 @@ class DatabaseWriter:
             mtime_ns=before.mtime_ns,
         )
         dir_fd = self._site.handles.open(parent(group.base))
-        why = "other programs keep it locked, or it is no database any more"
+        why = "other programs have it locked, or it is no longer a database"
         try:
             written = self._site.databases.overwrite_database(back, dir_fd=dir_fd, area_fd=area)
             done = written.how in (Writing.EXACT, Writing.IN_USE)
@@ -176,6 +176,6 @@ class DatabaseWriter:
             done, why = False, error.strerror or str(error)
         if not done:
             raise RestoreFailed(
-                f"the restore failed, and {to_text(group.base)} could not be put back yet: {why}",
-                hint="stop what uses it; the next command puts everything back",
+                f"the restore failed, and {to_text(group.base)} is not rolled back yet: {why}",
+                hint="stop the program that uses it; the next command rolls everything back",
             )

@@ -153,7 +153,7 @@ class Executor:
         if number != group.first or (group.is_new and group.is_alone):
             return False
         if not self._unusable.isdisjoint(group.steps):
-            raise OSError(errno.EIO, "not everything that belongs to this database is there")
+            raise OSError(errno.EIO, "some files of this database are missing")
         return self._databases.write(group, self._moves.move_away)
 
     def _fail(self, number: int, path: bytes, error: OSError) -> None:
@@ -317,7 +317,7 @@ class Executor:
         try:
             self._handles.set_modes(dict(self._handles.original_modes) | final)
         except OSError as error:
-            why = f"a directory's mode cannot be set: {_reason(error)}"
+            why = f"cannot set a directory's mode: {_reason(error)}"
             raise StepFailed(b"", why, disk_full=error.errno in FULL) from None
 
     def make_durable(self) -> None:

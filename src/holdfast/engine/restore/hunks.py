@@ -82,7 +82,7 @@ def choose_hunks(
     the hunks go by name, so that nothing else is restored should the file change meanwhile."""
     if len(request.paths) != 1:
         raise UsageError(
-            "hunks are those of one file", hint="name it: holdfast restore REF PATH --hunk 1"
+            "hunks need exactly one file", hint="usage: holdfast restore REF PATH --hunk 1"
         )
     [path] = request.paths
     found = [
@@ -95,7 +95,7 @@ def choose_hunks(
             raise _no_such_hunk(request.target, path, key, len(found))
     names = frozenset(by_key[key] for key in wanted)
     if not names:
-        raise UsageError("no hunk was named", hint="name one by its number, such as 1")
+        raise UsageError("no hunk was given", hint="use its number, such as 1")
     return replace(request, hunks=HunkChoice(names, context))
 
 
@@ -131,7 +131,7 @@ def _plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
     linked = [s for s in plan.steps if isinstance(s.before, FileEntry) and s.before.link]
     if not linked:
         return plan
-    why = "has other names (hard links); only this one is changed, and becomes a file of its own"
+    why = "has other names (hard links); only this one is changed, and becomes a separate file"
     return replace(plan, warnings=(*plan.warnings, f"{to_text(linked[0].path)} {why}"))
 
 
@@ -205,10 +205,10 @@ class _Chosen:
     def require_all(self) -> None:
         if self._missing:
             raise RestoreConflict(
-                f"{to_text(self._path)} changed since its hunks were looked at: "
-                f"{len(self._missing)} of those chosen "
-                f"{'is' if len(self._missing) == 1 else 'are'} no longer there",
-                hint="look at them again: holdfast diff REF -- PATH",
+                f"{to_text(self._path)} changed since the hunks were listed: "
+                f"{len(self._missing)} of the chosen ones "
+                f"{('is' if len(self._missing) == 1 else 'are')} gone",
+                hint="list them again: holdfast diff REF -- PATH",
             )
 
 
@@ -222,11 +222,11 @@ def _both_sides(
         return old, new
     if new is None and (why := _left_out(scan, path)) is not None:
         raise Refused(
-            f"{to_text(path)} cannot be compared: the present one is not saved: {why}",
-            hint="let it be captured; see what is left out: holdfast status --skipped",
+            f"cannot compare {to_text(path)}: the current one is not saved: {why}",
+            hint="to capture it, see why it is left out: holdfast status --skipped",
         )
     if isinstance(old, DirectoryEntry) or isinstance(new, DirectoryEntry):
-        raise UsageError(f"{to_text(path)} is a directory", hint="name one file of it")
+        raise UsageError(f"{to_text(path)} is a directory", hint="use one file in it")
     if old is None and new is None:
         raise NotFound(
             f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
@@ -257,7 +257,7 @@ def _text_diff(
 
 def _whole_only(target: Checkpoint, path: bytes, why: str) -> Refused:
     return Refused(
-        f"{to_text(path)} {why}: there are no hunks, only the whole of it",
+        f"{to_text(path)} {why}: it has no hunks and can only be restored as a whole",
         hint=f"restore it: holdfast restore {short(target.id)} {typed(path)}",
     )
 
@@ -266,11 +266,11 @@ def _no_such_hunk(target: Checkpoint, path: bytes, key: int | str, count: int) -
     name = to_text(basename(path))
     if count == 0:
         return NotFound(
-            f"no line of {name} differs from that checkpoint: there is no hunk {key}",
-            hint="there is nothing to take back; name another checkpoint or file",
+            f"no hunk {key}: no line of {name} differs from that checkpoint",
+            hint="nothing to restore; use another checkpoint or file",
         )
     there = "1 hunk, which is number 1" if count == 1 else f"{count} hunks, numbered from 1"
     return NotFound(
-        f"there is no hunk {key}: {name} has {there}",
-        hint=f"see them: holdfast diff {short(target.id)} -- {typed(path)}",
+        f"no hunk {key}: {name} has {there}",
+        hint=f"list them: holdfast diff {short(target.id)} -- {typed(path)}",
     )

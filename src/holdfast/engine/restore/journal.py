@@ -127,7 +127,7 @@ def decode_journal(data: bytes) -> Journal:
         return _from_fields(fields)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreDamaged(
-            f"the journal of an unfinished restore cannot be used: {error}",
+            f"cannot use the journal of an unfinished restore: {error}",
             hint="run: holdfast check",
         ) from None
 

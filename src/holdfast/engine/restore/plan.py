@@ -222,13 +222,15 @@ def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:
 
 def _unknown(path: bytes, now: Iterable[Skipped], then: Iterable[Skipped]) -> NotFound:
     """Neither side has it: because nobody captured it, or because there is no such path."""
-    for left_out, which in ((now, ", and the present one is not captured either"), (then, "")):
+    for left_out, which in ((now, ", and the current one is not captured either"), (then, "")):
         for skip in left_out:
             if is_within(path, skip.path):
                 return NotFound(
-                    f"that checkpoint does not have {to_text(path)!r}{which}: {skip.describe()}",
-                    hint="let further ones have it, with the setting include or another rule; "
-                    "see everything that is left out: holdfast status --skipped",
+                    f"that checkpoint does not include {to_text(path)!r}{which}: {skip.describe()}",
+                    hint=(
+                        "to capture it from now on, use the setting include; list everything that "
+                        "is left out: holdfast status --skipped"
+                    ),
                 )
     return NotFound(
         f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
@@ -242,8 +244,10 @@ def _warnings(scan: Scan, plan: RestorePlan) -> Iterable[str]:
     marked = [s for s in scan.skipped if s.reason is SkipReason.XATTRS and s.path in touched]
     if marked:
         yield (
-            f"{to_text(marked[0].path)} has extended attributes ({marked[0].detail}), which no "
-            f"checkpoint keeps: they go with it"
+            (
+                f"{to_text(marked[0].path)} has extended attributes ({marked[0].detail}), which "
+                "checkpoints do not keep: they will be lost"
+            )
             + (
                 f"; so do those of {count_words(len(marked) - 1, 'more file')}"
                 if marked[1:]
@@ -254,7 +258,7 @@ def _warnings(scan: Scan, plan: RestorePlan) -> Iterable[str]:
     unread = [s for s in scan.skipped if s.reason.is_failure and s.reason is not no_room]
     if unread:
         left = "is" if len(unread) == 1 else "are"
-        yield f"{count_words(len(unread), 'path')} could not be read and {left} left alone"
+        yield f"{count_words(len(unread), 'path')} could not be read and {left} left as is"
 
 
 def unsaved_remarks(
@@ -269,8 +273,8 @@ def unsaved_remarks(
         saved, back = ("it is", "it") if count == 1 else ("they are", "them")
         command = "redo" if kind is OperationKind.UNDO else "undo"
         yield Remark(
-            f"{count_words(count, 'path')} changed since the last checkpoint; "
-            f"{saved} saved first, so that {command} brings {back} back"
+            f"{count_words(count, 'path')} changed since the last checkpoint; {saved} saved "
+            f"first, so {command} restores {back}"
         )
 
 

@@ -115,7 +115,7 @@ def working_warnings(
         if taken:
             shown = ", ".join(one_line(to_text(path), 80) for path in taken[:_MOST_FILES])
             more = f" and {len(taken) - _MOST_FILES} more" if len(taken) > _MOST_FILES else ""
-            said += f"; what it changed since it began is saved first and goes: {shown}{more}"
+            said += f"; changes it made since then are saved first and removed: {shown}{more}"
         yield said
 
 

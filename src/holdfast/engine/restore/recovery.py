@@ -74,7 +74,7 @@ def try_recover(vault: Vault, scanner: Scanner, *, required: bool) -> str | None
                 return None
     except StoreReadOnly as error:
         raise StoreReadOnly(
-            f"a restore was interrupted and cannot be put right: {error.message}", hint=error.hint
+            f"a restore was interrupted and cannot be repaired: {error.message}", hint=error.hint
         ) from error
     except (OSError, HoldfastError) as error:
         trouble = error.message if isinstance(error, HoldfastError) else os_error_words(error)
@@ -84,7 +84,7 @@ def try_recover(vault: Vault, scanner: Scanner, *, required: bool) -> str | None
     if required:
         raise RestoreFailed(
             f"an earlier restore could not be finished: {trouble}",
-            hint="set it aside, with everything that it holds: holdfast repair",
+            hint="quarantine it with everything in it: holdfast repair",
         )
     return trouble
 

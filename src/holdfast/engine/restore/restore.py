@@ -73,8 +73,8 @@ def revalidate(vault: Vault, request: RestoreRequest) -> RestoreRequest:
     now = vault.catalog.checkpoint(target.session_id, target.id)
     if now is None:
         raise UnknownReference(
-            f"the checkpoint {target.name or short(target.id)} was deleted meanwhile; nothing was "
-            "restored",
+            f"the checkpoint {target.name or short(target.id)} was deleted in the meantime; "
+            "nothing was restored",
             hint="list checkpoints: holdfast log",
         )
     return replace(request, target=now)
@@ -88,8 +88,8 @@ def _require_undisturbed(vault: Vault, seen: Seen, kind: OperationKind) -> None:
         saved = operation.kind is OperationKind.CHECKPOINT and made and made.tree == seen.tree
         if operation.kind in MOVING_KINDS and not saved:
             raise Refused(
-                f"The workspace changed in between, so nothing was {past}",
-                hint="see what happened: holdfast log",
+                f"The workspace changed in the meantime, so nothing was {past}",
+                hint="see what changed: holdfast log",
             )
 
 
@@ -99,7 +99,7 @@ def _require_next(vault: Vault, request: RestoreRequest) -> None:
     waiting = lists.undoable if undone else lists.redoable
     if not waiting or waiting[-1].sequence != request.reverses:
         raise Refused(
-            "another restore, undo or redo came in between; nothing was "
+            "another restore, undo or redo ran in the meantime; nothing was "
             + ("undone" if undone else "redone"),
             hint="see what was done: holdfast log --records",
         )
@@ -188,8 +188,8 @@ def _with_components(
         # What the capture keeps alive is for a checkpoint that there is not going to be.
         release_components(vault)
         raise RestoreConflict(
-            f"the restore cannot be done: {why}",
-            hint="put that right and try again, restore files alone, or skip it: --best-effort",
+            f"cannot restore: {why}",
+            hint="fix that and try again, restore only files, or skip it: --best-effort",
         )
     return with_component_steps(plan, steps)
 
@@ -232,12 +232,15 @@ def _blocked(plan: RestorePlan) -> RestoreConflict:
     more = f" (and {len(plan.blocked) - 1} more)" if len(plan.blocked) > 1 else ""
     if plan.under_way:
         return RestoreConflict(
-            f"{to_text(plan.under_way[0])} cannot be restored now: {UNDER_WAY}{more}",
-            hint="end what writes to it and try again, or skip such paths: --best-effort",
+            f"cannot restore {to_text(plan.under_way[0])} now: {UNDER_WAY}{more}",
+            hint=(
+                "stop the program that writes to it and try again, or skip such paths: "
+                "--best-effort"
+            ),
         )
     return RestoreConflict(
-        f"{to_text(first.path)} cannot be restored without losing it: {first.reason}{more}",
-        hint="move it away and try again, or skip such paths: --best-effort",
+        f"restoring {to_text(first.path)} would lose it: {first.reason}{more}",
+        hint="move it elsewhere and try again, or skip such paths: --best-effort",
     )
 
 

@@ -92,8 +92,8 @@ class RestoreProgress:
     def warnings(self) -> Iterator[str]:
         for path in self.in_use:
             yield Remark(
-                f"{to_text(path)} is open in another program: it has the checkpoint's content, but "
-                f"SQLite's counters in it went on, so that it shows as changed"
+                f"{to_text(path)} is open in another program: its content is restored, but "
+                "SQLite's counters in it went on, so it shows as changed"
             )
 
 

@@ -117,8 +117,8 @@ def _erase_words(vault: Vault) -> list[str]:
 
 
 _TRACES_STAY = (
-    "another process was reading: traces of what was said stay in the store's logs until "
-    "holdfast purge --text TEXT"
+    "another process was reading: traces of deleted messages stay in the store's logs until "
+    "you run holdfast purge --text TEXT"
 )
 
 

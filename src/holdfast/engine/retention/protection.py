@@ -27,7 +27,7 @@ def protected(
 ) -> dict[CheckpointId, str]:
     """Every checkpoint that no retention rule drops at this time, with the reason."""
     if vault.journal.read() is not None:
-        raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
+        raise StoreDamaged("a restore is unfinished; nothing is deleted before it is repaired")
     recent = recent_sessions(vault, now_ns)
     why = "its session was active in the last 24 hours"
     active = {one.id: why for one in checkpoints if one.session_id in recent}
@@ -46,7 +46,7 @@ def annotated(vault: Vault) -> dict[CheckpointId, str]:
             for note in vault.story.annotations(session.id)
         }
     except StoreDamaged:
-        why = "it may be annotated, and the annotations cannot be read (run: holdfast repair)"
+        why = "it may have notes, but they cannot be read (run: holdfast repair)"
         return {one.id: why for one in vault.catalog.roots()}
 
 
@@ -70,7 +70,7 @@ def open_edits(vault: Vault) -> dict[CheckpointId, str]:
     try:
         begun = vault.story.open_activities()
     except StoreDamaged:
-        why = "an edit may need it: the story of the store cannot be read"
+        why = "an edit may need it: the store's conversation data cannot be read"
         return {c.id: why for c in vault.catalog.roots() if c.kind in (Kind.SAFETY, Kind.TOOL)}
     return {a.checkpoint: f"an {a.kind.value} has not ended ({a.reason:.60})" for a in begun}
 

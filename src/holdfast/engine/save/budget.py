@@ -43,7 +43,7 @@ _RETRY_NS = 3600 * 1_000_000_000
 _ATTEMPTS = 3
 _NAMED = 3
 _WITHOUT_LIMIT = 1 << 62
-_RAISE_IT = "raise it: holdfast config set budget '\"10 GB\"'"
+_RAISE_IT = "raise it: holdfast config set budget 10GB"
 _RAISE_TOTAL = "raise total_budget in your settings file"
 
 
@@ -95,7 +95,7 @@ def require_fits(
 ) -> None:
     """`BudgetReached` unless all that a save now would read fits, whatever the store has of it."""
     if estimate_bytes(_measure(vault, scanner)) > limit.bytes:
-        raise BudgetReached("more to store than there is room for")
+        raise BudgetReached("more to store than fits")
 
 
 def may_fit_now(vault: Vault, saved: SavedTree, limit: SpaceLimit) -> bool:

@@ -283,6 +283,6 @@ def conversation_position(
     try:
         count = vault.story.message_count(session_id)
     except StoreDamaged as error:
-        why = f"the checkpoint has no place in the conversation: {error.message}"
+        why = f"the checkpoint is not linked to the conversation: {error.message}"
         return position, (f"{why} (run: holdfast repair)",)
     return replace(position, message_index=count - 1 if count else None), ()

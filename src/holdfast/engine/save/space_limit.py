@@ -49,8 +49,8 @@ class SpaceLimit:
 
         free, kept = self._disk_left + DISK_RESERVE_BYTES, size_words(DISK_RESERVE_BYTES)
         return NoSpace(
-            f"the disk of the store is (almost) full: this checkpoint does not fit into the "
-            f"{size_words(max(free, 0))} that are free, of which the last {kept} are left alone",
+            "the disk of the store is almost full: this checkpoint does not fit into the "
+            f"{size_words(max(free, 0))} of free space, of which {kept} are reserved",
             hint="free some disk space, or move the store: set HOLDFAST_HOME",
         )
 

@@ -32,7 +32,7 @@ _MOST_PATHS_SHOWN = 3
 _TRIES = 3
 _MOST_SUGGESTIONS = 3
 _MOST_CANDIDATES = 12
-_WORDLESS = "the query has no letter or digit in it, and only those are looked for"
+_WORDLESS = "the query has no letters or digits to search for"
 
 Span = tuple[int, int]
 
@@ -49,11 +49,11 @@ def search(
     checkpoints. After `patience_s` of catching up it answers with what it has."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise UsageError(
-            f"the limit {limit!r} is not a number of hits from 1 on",
-            hint="leave it out for the usual number",
+            f"the limit {limit!r} must be 1 or more",
+            hint="leave it out for the default",
         )
     if not isinstance(text, str):
-        raise UsageError("what to search for is a text", hint="say it in words: 'login timeout'")
+        raise UsageError("the query must be a string", hint="use words: 'login timeout'")
     query = parse_query(text, now_ns=vault.clock.now_ns())
     if query.is_wordless:
         return SearchResult((), warnings=(_WORDLESS,))
@@ -72,14 +72,14 @@ def search(
             near = tuple(_suggestions(vault, text, session_id))
         return SearchResult(hits[:limit], caught.complete, warnings, answer.back_to_ns, near)
     raise StoreDamaged(
-        "the search index of the store breaks whenever it is made",
+        "the search index of the store breaks whenever it is rebuilt",
         hint="check the disk; saving and restoring do not need it",
     )
 
 
 def _not_farther(back_to_ns: int) -> str:
     moment = datetime.fromtimestamp(back_to_ns / 1e9, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"what is older than {moment} was not looked at; for that, add before:{moment}"
+    return f"checkpoints older than {moment} were not searched; to search them, add before:{moment}"
 
 
 def _hits(vault: Vault, query: SearchQuery, found: Sequence[Found]) -> Iterator[Hit]:

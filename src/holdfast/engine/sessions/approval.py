@@ -169,8 +169,8 @@ def approve(
     unchanged = same and base is not None and not _differs(vault, base, saved.scan)
     if unchanged and (count == int(began) or session.approved is not None):
         raise Refused(
-            f"nothing to approve: nothing has changed in {title}",
-            hint="see where the session stands: holdfast status",
+            f"nothing to approve: nothing changed in {title}",
+            hint="show the session: holdfast status",
         )
     warnings: list[str] = []
     wanted: Checkpoint | NewCheckpoint | None = present
@@ -189,7 +189,7 @@ def approve(
         )
         warnings += components.troubles
         if session.status is SessionStatus.ENDED:
-            late = "had ended, and stays so: what was changed since is approved"
+            late = "had ended, and stays so: the changes since then are approved"
             warnings.append(f"the session {session.id!r} {late}")
     checkpoint = _lock_in(vault, session, wanted, intent.reasoning if message else None)
     scanner.remember(saved.scan)
@@ -236,7 +236,7 @@ def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     if base is None:
         raise NotFound(
             f"the session {session_id!r} has no checkpoint to go back to",
-            hint='make one: holdfast checkpoint "why"',
+            hint='to create one: holdfast checkpoint "why"',
         )
     components = choose_components(vault, base)
     return RestoreRequest(session_id, base, kind=OperationKind.RESET, components=components)
@@ -259,8 +259,8 @@ def require_same_base(vault: Vault, request: RestoreRequest) -> None:
     """`Refused` when something was approved since the reset was planned: it was not meant."""
     if reset_request(vault, request.session_id).target.id != request.target.id:
         raise Refused(
-            "the work was approved meanwhile; nothing was reset",
-            hint="see where the session stands: holdfast status",
+            "the work was approved in the meantime; nothing was reset",
+            hint="show the session: holdfast status",
         )
 
 
@@ -300,7 +300,7 @@ def _required(vault: Vault, session_id: SessionId) -> Session:
     session = vault.catalog.session(session_id)
     if session is None:
         raise NotFound(
-            f"the workspace has no session {session_id!r}",
-            hint='a session begins with its first checkpoint: holdfast checkpoint "why"',
+            f"unknown session: {session_id!r}",
+            hint='the first checkpoint starts a session: holdfast checkpoint "why"',
         )
     return session

@@ -35,9 +35,11 @@ def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
     session = vault.catalog.session(session_id)
     if session is not None and session.status is SessionStatus.ARCHIVED:
         raise Refused(
-            f"the session {session_id!r} is archived and takes nothing more",
-            hint="begin another one, under another name; this one can still be listed, restored "
-            "and annotated",
+            f"the session {session_id!r} is archived and cannot be changed",
+            hint=(
+                "start another one under another name; this one can still be listed, restored and "
+                "annotated"
+            ),
         )
     return session
 
@@ -62,10 +64,12 @@ def require_checkpoint_allowed(vault: Vault, session_id: SessionId, kind: Kind) 
         return
     if vault.catalog.count(session_id, (kind,)) >= most:
         raise LimitReached(
-            f"the session has {count_words(most, 'manual checkpoint')}, "
-            "as many as the setting max_manual_checkpoints allows",
-            hint=f"allow more: holdfast config set max_manual_checkpoints {2 * most} "
-            "(0: no limit); or delete some: holdfast delete REF",
+            f"the session has {count_words(most, 'manual checkpoint')}, the limit of the "
+            "setting max_manual_checkpoints",
+            hint=(
+                f"raise it: holdfast config set max_manual_checkpoints {2 * most} (0: no limit); "
+                "or delete some: holdfast delete REF"
+            ),
         )
 
 
@@ -93,9 +97,7 @@ def start(
                 transaction.set_session_status(session_id, SessionStatus.ACTIVE)
             transaction.set_current_session(session_id)
         if vault.catalog.first_checkpoint(session_id) is None:
-            engine.save(
-                session_id, make_intent("How it was when the session began"), kind=Kind.INITIAL
-            )
+            engine.save(session_id, make_intent("The start of the session"), kind=Kind.INITIAL)
         _take(vault, session_id)
     begun = vault.catalog.session(session_id)
     assert begun is not None  # added just now, under the lock
@@ -108,9 +110,7 @@ def end(engine: Engine, session_id: SessionId) -> Session:
     with engine.recovered():
         session = require_open_session(vault, session_id)
         if session is None:
-            raise NotFound(
-                f"the workspace has no session {session_id!r}", hint="nothing had to be ended"
-            )
+            raise NotFound(f"unknown session: {session_id!r}", hint="nothing to end")
         if session.status is not SessionStatus.ENDED:
             with vault.catalog.transaction() as transaction:
                 transaction.set_session_status(session_id, SessionStatus.ENDED)
@@ -127,7 +127,7 @@ def rename(engine: Engine, session_id: SessionId, title: str) -> None:
     with engine.recovered():
         if vault.catalog.session(session_id) is None:
             raise NotFound(
-                f"the workspace has no session {session_id!r}", hint="see: holdfast sessions"
+                f"unknown session: {session_id!r}", hint="list sessions: holdfast sessions"
             )
         with vault.catalog.transaction() as transaction:
             transaction.set_session_title(session_id, checked)
@@ -138,7 +138,7 @@ def _require_free(
 ) -> None:
     if known is None or known.status is SessionStatus.ENDED:
         return
-    other_id = "start under another id, or without one to get a fresh one"
+    other_id = "use another id, or none to get a new one"
     if agent is not None and known.agent is not None and agent != known.agent:
         raise Refused(
             f"the session {session_id!r} belongs to the agent {known.agent!r}, not {agent!r}",
@@ -165,11 +165,11 @@ def require_label(what: str, text: str | None) -> str | None:
         return None
     if not isinstance(text, str) or not text.strip() or not text.isprintable():
         raise UsageError(
-            f"the {what} {text!r:.80} is empty or holds control characters",
-            hint="leave it out, or give it in one line",
+            f"the {what} {text!r:.80} is empty or contains control characters",
+            hint="leave it out, or write it on one line",
         )
     if len(text) > _LONGEST:
         raise UsageError(
-            f"the {what} has {len(text)} characters; at most {_LONGEST} fit", hint="shorten it"
+            f"the {what} has {len(text)} characters; the limit is {_LONGEST}", hint="shorten it"
         )
     return text

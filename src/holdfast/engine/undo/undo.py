@@ -150,7 +150,7 @@ def _last_step(
         if not messages:
             raise NothingToUndo(
                 "No message to an agent is recorded here, so there is no turn to undo",
-                hint="undo the last thing: holdfast undo; or choose a moment: holdfast log",
+                hint="undo the last change: holdfast undo; or choose a checkpoint: holdfast log",
             )
         step = history.turn(scan.tree, differs, messages, differs_outside)
     else:
@@ -158,7 +158,7 @@ def _last_step(
     if step is None and history.lacks_beginning and not history.past:
         raise NothingToUndo(
             "Nothing to undo: every checkpoint was deleted",
-            hint='make one: holdfast checkpoint "why"',
+            hint='to create one: holdfast checkpoint "why"',
         )
     if step is None and history.lacks_beginning:
         raise _states_deleted()
@@ -237,8 +237,8 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
 
 def _states_deleted() -> NothingToUndo:
     return NothingToUndo(
-        "Nothing was undone: the checkpoint before the last change was deleted, "
-        "so what undo would change is not certain",
+        "Nothing was undone: the checkpoint before the last change was deleted, so the result "
+        "would be uncertain",
         hint="choose a checkpoint to restore: holdfast log --records",
     )
 

@@ -129,7 +129,7 @@ class FileVersions:
         assert version.checkpoint is not None
         where = f"{to_text(version.path)!r} in {short(version.checkpoint.id)}"
         if entry.size > LARGEST_BYTES:
-            self._warn(f"{where} is too large to be looked at: {entry.size:,} bytes")
+            self._warn(f"{where} is too large: {entry.size:,} bytes")
             return None
         try:
             data = b"".join(read_content(self._vault.objects, entry))

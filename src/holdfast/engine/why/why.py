@@ -127,8 +127,8 @@ def _lines_of(path: bytes, data: bytes) -> list[bytes]:
     lines = text_lines(data)
     if lines is None:
         raise Refused(
-            f"{to_text(path)!r} is binary and has no lines",
-            hint=f"the checkpoints that changed it: holdfast search {_search_word(path)}",
+            f"{to_text(path)!r} is a binary file and has no lines",
+            hint=f"list the checkpoints that changed it: holdfast search {_search_word(path)}",
         )
     return lines
 
@@ -142,7 +142,7 @@ def _version_in(vault: Vault, at: Checkpoint, path: bytes) -> tuple[FileVersion,
         )
     if not isinstance(entry, FileEntry):
         kind = "a directory" if isinstance(entry, DirectoryEntry) else "a link"
-        raise Refused(f"{to_text(path)!r} is {kind}", hint="name a file")
+        raise Refused(f"{to_text(path)!r} is {kind}", hint="use a file")
     if entry.size > LARGEST_BYTES:
         raise _too_large(path, entry.size, LARGEST_BYTES)
     data = b"".join(read_content(vault.objects, entry))
@@ -155,8 +155,8 @@ def _wanted(path: bytes, line: int | None, total: int) -> range:
     if isinstance(line, bool) or not isinstance(line, int) or not 1 <= line <= total:
         lines = "1 line" if total == 1 else f"{total:,} lines"
         raise UsageError(
-            f"{to_text(path)!r} has {lines}; there is no line {line!r:.40}",
-            hint=f"lines count from 1 to {total}" if total else "the file is empty",
+            f"no line {line!r:.40}: {to_text(path)!r} has {lines}",
+            hint=f"lines are numbered from 1 to {total}" if total else "the file is empty",
         )
     return range(line - 1, line)
 
@@ -171,21 +171,21 @@ def _read_current_file(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
         if error.errno == errno.ENOENT:
             raise NotFound(
                 f"{name} is not in the workspace",
-                hint="to ask about a file that is gone, name a checkpoint that has it: --ref REF",
+                hint="for a deleted file, add a checkpoint that has it: --ref REF",
             ) from None
         if error.errno in NO_DIRECTORY:
             raise Refused(
-                f"{name} is a link, or lies behind what is no directory",
-                hint="name the file itself",
+                f"{name} is a link, or one of its parents is not a directory",
+                hint="use the file itself",
             ) from None
         raise Refused(
-            f"{name} cannot be read: {error.strerror}", hint="see who may read it: ls -l"
+            f"cannot read {name}: {error.strerror}", hint="check its permissions: ls -l"
         ) from None
     try:
         status = fs.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
-            raise Refused(f"{name} is {kind}", hint="name a file")
+            raise Refused(f"{name} is {kind}", hint="use a file")
         pieces, size_bytes = [], status.st_size
         while size_bytes <= largest_bytes and (piece := fs.read(fd, _PIECE_BYTES)):
             pieces.append(piece)
@@ -206,9 +206,8 @@ def _search_word(path: bytes) -> str:
 
 def _too_large(path: bytes, size_bytes: int, largest_bytes: int) -> LimitReached:
     return LimitReached(
-        f"{to_text(path)!r} has {size_bytes:,} bytes; lines are told of files up to "
-        f"{largest_bytes:,}",
-        hint=f"the checkpoints that changed it: holdfast search {_search_word(path)}",
+        f"{to_text(path)!r} has {size_bytes:,} bytes; the limit for why is {largest_bytes:,}",
+        hint=f"list the checkpoints that changed it: holdfast search {_search_word(path)}",
     )
 
 

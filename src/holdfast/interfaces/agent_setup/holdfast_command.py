@@ -57,13 +57,13 @@ def not_found(program: str) -> str | None:
     except (ValueError, IndexError):
         return "its command cannot be read"
     if "/" in first:
-        return None if _is_program(Path(first)) else f"{first} is not there any more"
+        return None if _is_program(Path(first)) else f"{first} no longer exists"
     import shutil  # late: it brings half a dozen modules
 
     directories = [one for one in _search_path() if not _in_own_environment(Path(one) / first)]
     if shutil.which(first, path=os.pathsep.join(directories)) is not None:
         return None
-    return f"{first} is not found outside of this virtual environment"
+    return f"{first} is not found outside this virtual environment"
 
 
 def own_command_length(words: Sequence[str]) -> int | None:

@@ -34,7 +34,7 @@ from holdfast.interfaces.agent_setup.shipped_files import is_untouched, names_us
 from holdfast.interfaces.agents.agent import Agent, SettingsFile
 from holdfast.values.classes import replace
 
-_EDITED = "it was edited since it was written, and what is whose cannot be told apart"
+_EDITED = "it was edited after Holdfast wrote it, so it may contain your changes"
 
 
 def plan_install(agent: Agent, places: Iterable[SettingsFile], program: str) -> list[FileChange]:
@@ -55,7 +55,7 @@ def plan_uninstall(agent: Agent, places: Sequence[SettingsFile]) -> list[FileCha
     for path in (place.path for place in places if place.manifest):
         going = [change.path for change in found.values() if change.after is None]
         if found[path].word == "removed" and (others := _beside(path, going)):
-            why = f"{others[0]} is in the same plug-in, and needs it"
+            why = f"{others[0]} uses the same plug-in and needs it"
             found[path] = replace(found[path], after=found[path].before, kept=why)
     return list(found.values())
 
@@ -161,8 +161,8 @@ def _installed(agent: Agent, place: SettingsFile, before: str | None, program: s
         raise _invalid(place, error) from None
     except NotOurs as error:
         raise Refused(
-            f"{place.path} is not edited: {error}",
-            hint="take the entry out or rename it, or install without --mcp",
+            f"{place.path} was not edited: {error}",
+            hint="remove or rename the entry, or install without --mcp",
         ) from None
     return after or ""
 
@@ -176,10 +176,10 @@ def _own_file(
     if rest is not None and content.splitlines()[-1] in before.splitlines():
         return before if rest else content
     edited = names_us(before, agent.own_file_marks)
-    whose = "was edited since it was written" if edited else "is there already"
+    whose = "was edited after Holdfast wrote it" if edited else "already exists"
     raise Refused(
-        f"{place.path} {whose}, and not ours alone",
-        hint=f"move it out of the way, or call this in it: {program} hook {agent.name}",
+        f"{place.path} {whose} and is not only Holdfast's",
+        hint=f"move it elsewhere, or call this from it: {program} hook {agent.name}",
     )
 
 
@@ -214,7 +214,7 @@ def _without_entries(
             left = without_hooks(left, agent.name, version=place.versioned)
             edited = edited_commands(left, agent.name) if left is not None else []
             if edited:
-                kept = f"the command {edited[0]!a} was edited, or is not ours"
+                kept = f"the command {edited[0]!a} was edited, or is not from Holdfast"
     except (NotJson, NotToml) as error:
         raise _invalid(place, error) from None
     return left, kept
@@ -222,5 +222,5 @@ def _without_entries(
 
 def _invalid(place: SettingsFile, error: NotJson | NotToml) -> Refused:
     return Refused(
-        f"{place.path} is not valid: {error}", hint="correct the file first; nothing was changed"
+        f"{place.path} is not valid: {error}", hint="fix the file first; nothing was changed"
     )

@@ -55,18 +55,18 @@ class Installation:
 
 def require_agent(words: Sequence[str]) -> str:
     """The name of an agent, also as people spell it: in capitals, in two words, by its program."""
-    every = f"agents are: {', '.join(AGENTS)}"
+    every = f"known agents: {', '.join(AGENTS)}"
     said = "-".join("-".join(words).lower().replace("_", "-").split())
     for agent in every_agent():
         if said in (agent.name, *agent.spellings):
             return agent.name
     if len(words) != 1:
-        raise UsageError("name one agent", hint=every)
+        raise UsageError("missing AGENT", hint=every)
     from holdfast.domain.search.words import distance
 
     near = [name for name in AGENTS if distance(said, name, _FARTHEST_SPELLING) is not None]
     hint = f"did you mean {near[0]}? {every}" if near else every
-    raise UsageError(f"there is no agent {words[0]!r}", hint=hint)
+    raise UsageError(f"unknown agent: {words[0]!r}", hint=hint)
 
 
 def install(
@@ -144,10 +144,10 @@ def _server_file(agent: Agent, scope: str, at: Locations, program: str) -> Setti
 
 def _removal_hint(change: FileChange) -> str:
     if change.shared:
-        return f"something in {change.path} is left: {change.kept}. Take it out by hand if need be"
+        return f"some of {change.path} was kept: {change.kept}. Remove it by hand if necessary"
     return (
-        f"{change.path} is left as it is: {change.kept}. "
-        f"Take out by hand what you do not want, or remove it: rm {shlex.quote(str(change.path))}"
+        f"{change.path} was kept: {change.kept}. Edit it by hand, or delete it: rm "
+        f"{shlex.quote(str(change.path))}"
     )
 
 
@@ -155,7 +155,7 @@ def _require_project(agent: Agent, workspace: Path) -> None:
     """What is written into the home directory as into a project would hold for all projects."""
     if (problem := why_no_project(workspace)) is not None:
         raise WorkspaceRefused(
-            f"{workspace} {problem}: nothing was installed",
+            f"{workspace} {problem}; nothing was installed",
             hint=f"for all projects: holdfast install {agent.name} --user; "
             "for one project, change to its directory first",
         )
@@ -178,8 +178,8 @@ def _machine_path_warning(path: Path, workspace: Path, program: str) -> Iterator
         return
     if looked.returncode == 1:  # not ignored; anything higher is no answer, such as no repository
         yield (
-            f"{path} names a program of this machine, and git would commit it: "
-            "keep it out with .git/info/exclude, or install with --user"
+            f"{path} contains a path of this machine, and git would commit it. Exclude it in "
+            ".git/info/exclude, or install with --user"
         )
 
 
@@ -188,11 +188,11 @@ def _double_deliveries(agent: Agent, scope: str, at: Locations, program: str) ->
     for other in map(agent_named, agent.runs_hooks_of):
         for place in (p for s in SCOPES for p in other.hook_files(s, at, program)):
             if may_be_installed(other, place):
-                yield f"{agent.name} also runs the hooks in {place.path}; an event counts once"
+                yield f"{agent.name} also runs the hooks in {place.path}; each event counts once"
     elsewhere = "user" if scope == "project" else "project"
     for place in agent.hook_files(elsewhere, at, program)[:1]:
         if may_be_installed(agent, place):
-            yield f"also installed in {place.path}; an event counts once"
+            yield f"also installed in {place.path}; each event counts once"
 
 
 def _shares_skills(agent: Agent, scope: str, at: Locations) -> bool:

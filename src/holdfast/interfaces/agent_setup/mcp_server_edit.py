@@ -126,8 +126,8 @@ def with_server(text: str | None, server: Server) -> str:
             f"{key} = {json.dumps(server.entry[key], ensure_ascii=False)}" for key in server.entry
         )
         raise NotOurs(
-            f"no table can be added to {server.table} as it is written; "
-            f"add to it by hand: {NAME} = {{{shown}}}"
+            f"cannot add a table to {server.table} as it is written; add this line to it by "
+            f"hand: {NAME} = {{{shown}}}"
         )
     return edited
 
@@ -138,13 +138,13 @@ def without_server(text: str, server: Server) -> str | None:
     if found is None:
         return text
     if not is_our_entry(found, server):
-        raise NotOurs(f"{server.table}.{NAME} is not as it was written, or not ours")
+        raise NotOurs(f"{server.table}.{NAME} was edited, or is not from Holdfast")
     if not server.toml:
         rest = _without_member(text, server)
         return None if rest is None else without_server(rest, server)  # a key may be there twice
     left = without_table(text, server.table, NAME)
     if left is None:
-        raise NotOurs(f"the lines of {server.table}.{NAME} are not as they were written")
+        raise NotOurs(f"the lines of {server.table}.{NAME} were edited")
     return left[0] if left[1] else None
 
 

@@ -131,7 +131,7 @@ def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
         return Protection(name, scope, path, True, error.message, error.hint, program=program)
     stale = [change.path for change in planned if change.word != "unchanged"]
     if stale:
-        finding = f"{stale[0]} is not as this version writes it"
+        finding = f"{stale[0]} was written by another version or edited"
         return Protection(name, scope, stale[0], True, finding, again, program=program)
     return Protection(name, scope, path, True, f"hooks in {path}", program=program)
 
@@ -144,7 +144,7 @@ def _without_command(
     if not there:
         return None
     return Protection(
-        agent.name, scope, there[0], False, f"no hook of ours is called in {there[0]}", again
+        agent.name, scope, there[0], False, f"{there[0]} contains no Holdfast hook", again
     )
 
 
@@ -176,7 +176,7 @@ def examine_servers(workspace: Path) -> Iterator[Protection]:
                 continue
             told = f"MCP server in {place.path}" + ("" if whose else ", set up by hand")
             if stale:
-                told = f"{place.path} has the MCP server not as this version writes it"
+                told = f"the MCP server in {place.path} was written by another version or edited"
             if missing:
                 told = f"the MCP server in {place.path} cannot start: {missing}"
             cure = f"holdfast install {agent.name} --{scope} --mcp" if stale or missing else None

@@ -91,26 +91,26 @@ def read_settings(path: Path) -> tuple[str | None, os.stat_result | None]:
     except FileNotFoundError:
         if path.is_symlink():
             raise Refused(
-                f"{path} is a link that leads nowhere", hint="remove it, or make its target"
+                f"{path} is a dangling link", hint="remove it, or create its target"
             ) from None
         return None, None
     except NotADirectoryError:
         raise Refused(
-            f"{path} cannot be made: a part of the way to it is a file",
-            hint="move that file out of the way",
+            f"cannot create {path}: one of its parent directories is a file",
+            hint="move that file elsewhere",
         ) from None
     except OSError as error:
         raise Refused(
-            f"{path} cannot be read: {error.strerror}", hint="check its owner and permissions"
+            f"cannot read {path}: {error.strerror}", hint="check its owner and permissions"
         ) from None
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            raise Refused(f"{path} is not a settings file", hint="move it out of the way")
+            raise Refused(f"{path} is not a settings file", hint="move it elsewhere")
         if status.st_size > _LARGEST:
             raise Refused(
-                f"{path} has {size_words(status.st_size)}, which is more than is edited",
-                hint="leave it as it is, and set the agent up by its own commands",
+                f"{path} has {size_words(status.st_size)}, too large to edit",
+                hint="use the agent's own commands to set it up",
             )
         with os.fdopen(fd, "rb", closefd=False) as file:
             return file.read(_LARGEST).decode("utf-8"), status
@@ -169,8 +169,8 @@ def apply_changes(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> Non
             _write(change, keep)
         except OSError as error:
             raise Refused(
-                f"{change.path} cannot be written: {error.strerror}",
-                hint="check its owner, its permissions and the free space",
+                f"cannot write {change.path}: {error.strerror}",
+                hint="check its owner, permissions and free disk space",
             ) from None
 
 
@@ -179,14 +179,14 @@ def _require_writable(change: FileChange) -> None:
     if change.before is not None and not _may(place, os.W_OK):
         raise Refused(
             f"{change.path} is read-only",
-            hint=f"allow it, then try again: chmod u+w {shlex.quote(str(place))}",
+            hint=f"make it writable and try again: chmod u+w {shlex.quote(str(place))}",
         )
     directory = place.parent
     while not directory.exists():
         directory = directory.parent
     if not directory.is_dir() or not _may(directory, os.W_OK | os.X_OK):
         raise Refused(
-            f"{change.path} cannot be written: no permission for {directory}",
+            f"cannot write {change.path}: no permission for {directory}",
             hint="check its owner and permissions",
         )
 
@@ -198,7 +198,7 @@ def _may(path: Path, mode: int) -> bool:
 def _write(change: FileChange, keep: Sequence[Path]) -> None:
     place = change.target
     if read_settings(place)[0] != change.before:
-        raise Refused(f"{change.path} was changed meanwhile", hint="run the command again")
+        raise Refused(f"{change.path} changed in the meantime", hint="run the command again")
     if change.after is None:
         place.unlink()
         if change.path.is_symlink():

@@ -107,8 +107,8 @@ def write_plugin(target: Path, *, dry_run: bool) -> list[Path]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise Refused(
-            f"the plug-in cannot be written to {target}: {error.strerror} ({error.filename})",
-            hint="name a new directory in one that you may write to",
+            f"cannot write the plug-in to {target}: {error.strerror} ({error.filename})",
+            hint="use a new directory inside one that you can write to",
         ) from None
 
 
@@ -116,14 +116,14 @@ def _written(target: Path, *, dry_run: bool) -> list[Path]:
     wanted = plugin_files()
     manifests = [target / path for path in wanted if path.endswith("/plugin.json")]
     if target.exists() and not target.is_dir():
-        raise Refused(f"{target} is not a directory", hint="name one that is new or empty")
+        raise Refused(f"{target} is not a directory", hint="use a new or empty directory")
     if target.is_dir() and any(target.iterdir()) and not any(m.is_file() for m in manifests):
-        raise Refused(f"{target} holds something else", hint="name one that is new or empty")
+        raise Refused(f"{target} contains other files", hint="use a new or empty directory")
     for path, data in wanted.items():
         if (target / path).exists() and (target / path).read_bytes() != data:
             raise Refused(
-                f"{target / path} is not as this version writes it; nothing was changed",
-                hint="remove the directory if nobody has edited it, or name another one",
+                f"{target / path} was edited or comes from another version; nothing was changed",
+                hint="remove the directory if you did not edit it, or use another one",
             )
     if not dry_run:
         for path, data in wanted.items():

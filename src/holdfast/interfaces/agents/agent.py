@@ -31,8 +31,9 @@ END_SECONDS = 3
 PLUGIN_MANIFEST: Mapping[str, Any] = {
     "name": "holdfast",
     "version": __version__,
-    "description": "Saves the whole workspace before every edit, command and message, and takes "
-    "it back exactly",
+    "description": (
+        "Saves the whole workspace before every edit, command and message, and restores it exactly"
+    ),
     "license": "Apache-2.0",
     "keywords": ["checkpoint", "undo", "rollback"],
 }

@@ -136,11 +136,11 @@ class ClaudeCode(Agent):
             if file.parent == managed and found.get("allowManagedHooksOnly") is True:
                 return Withheld(
                     f"allowManagedHooksOnly is set in {file}",
-                    "ask whoever manages Claude Code here to add the hooks there",
+                    "ask the administrator of Claude Code to add the hooks there",
                 )
         if said is None:
             return None
-        return Withheld(f"disableAllHooks is set in {said}", "take that out of the file")
+        return Withheld(f"disableAllHooks is set in {said}", "remove that from the file")
 
     def memory(self, workspace: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
         slug = re.sub(r"[^A-Za-z0-9]", "-", str(workspace))

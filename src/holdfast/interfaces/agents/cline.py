@@ -105,8 +105,8 @@ class Cline(Agent):
 
     def server_by_hand(self, program: str) -> tuple[str, str]:
         return (
-            "Cline has no MCP servers for one project",
-            "register it for all of them: holdfast install cline --user --mcp",
+            "Cline does not support MCP servers for a single project",
+            "register it for all projects: holdfast install cline --user --mcp",
         )
 
     def without_own_lines(self, text: str) -> str | None:

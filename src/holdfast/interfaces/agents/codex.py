@@ -128,14 +128,13 @@ class Codex(Agent):
             return Withheld(f"hooks are turned off in {config}", "codex features enable hooks")
         if scope == "project" and not _trusts_project(settings, at.workspace):
             return Withheld(
-                "Codex has not been told to trust this directory, and runs no hooks of it; codex "
-                "exec does not ask",
-                "start codex here once and accept; then accept the hooks",
+                "Codex does not trust this directory yet and skips its hooks; codex exec does "
+                "not ask",
+                "start codex here once and trust the directory, then accept the hooks",
             )
         if not _trusts_hooks(settings, path):
             return Withheld(
-                "Codex has not been told to trust these hooks, and does not run them; codex exec "
-                "does not ask",
+                "Codex does not trust these hooks yet and skips them; codex exec does not ask",
                 "start codex here once and accept the hooks, or type /hooks in it",
             )
         return None

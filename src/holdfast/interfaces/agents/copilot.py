@@ -127,7 +127,7 @@ class Copilot(Agent):
         places += [shared / "settings.json", shared / "settings.local.json"]
         for file in places:
             if json_settings(file).get("disableAllHooks") is True:
-                return Withheld(f"disableAllHooks is set in {file}", "take that out of the file")
+                return Withheld(f"disableAllHooks is set in {file}", "remove that from the file")
         if scope == "user" or at.environment.get("COPILOT_ALLOW_ALL") == "true":
             return None
         config = json_settings(own / "config.json")
@@ -135,9 +135,9 @@ class Copilot(Agent):
         if any(at.workspace.is_relative_to(os.path.realpath(folder)) for folder in folders):
             return None
         return Withheld(
-            "Copilot has not been told to trust this directory, and runs no hooks of it; copilot "
-            "-p does not ask",
-            "start copilot here once and choose to trust the directory for good, or install the "
+            "Copilot does not trust this directory yet and skips its hooks; copilot -p does "
+            "not ask",
+            "start copilot here once and trust the directory permanently, or install the "
             "hooks for all projects: holdfast install copilot --user",
         )
 

@@ -109,7 +109,7 @@ class Gemini(Agent):
             switches = switches if isinstance(switches, dict) else {}
             if switches.get("enabled") is False:
                 return Withheld(
-                    f"hooksConfig.enabled is false in {file}", "take that out of the file"
+                    f"hooksConfig.enabled is false in {file}", "remove that from the file"
                 )
             if "holdfast" in texts(switches.get("disabled")):
                 return Withheld(
@@ -127,8 +127,8 @@ class Gemini(Agent):
         if folder_rule(json_settings(trust), at.workspace) in ("TRUST_FOLDER", "TRUST_PARENT"):
             return None
         return Withheld(
-            "Gemini has not been told to trust this directory, and runs no hooks in it",
-            "start gemini here once and choose to trust the directory, or type /permissions in it",
+            "Gemini does not trust this directory yet and skips its hooks",
+            "start gemini here once and trust the directory, or type /permissions in it",
         )
 
     def memory(self, workspace: Path, environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ class Goose(Agent):
             "install the hooks without --mcp: holdfast install goose; for the server, add this "
             f"line under `extensions:` in ~/.config/goose/config.yaml: {line}"
         )
-        return "the settings of goose are YAML, which is not edited", way
+        return "the settings of goose are YAML, which Holdfast does not edit", way
 
     def memory(self, workspace: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
         return (".goosehints", ".goose")

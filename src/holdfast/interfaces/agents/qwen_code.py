@@ -100,7 +100,7 @@ class QwenCode(Agent):
         own = _settings("user", at)
         for file in (own / "settings.json", _settings("project", at) / "settings.json"):
             if json_settings(file).get("disableAllHooks") is True:
-                return Withheld(f"disableAllHooks is set in {file}", "take that out of the file")
+                return Withheld(f"disableAllHooks is set in {file}", "remove that from the file")
         security = json_settings(own / "settings.json").get("security")
         asking = security.get("folderTrust") if isinstance(security, dict) else None
         if scope == "user" or not isinstance(asking, dict) or asking.get("enabled") is not True:
@@ -109,8 +109,8 @@ class QwenCode(Agent):
         if folder_rule(json_settings(trust), at.workspace) in ("TRUST_FOLDER", "TRUST_PARENT"):
             return None
         return Withheld(
-            "Qwen Code has not been told to trust this directory, and runs no hooks of it",
-            "start qwen here once and choose to trust the directory, or type /trust in it",
+            "Qwen Code does not trust this directory yet and skips its hooks",
+            "start qwen here once and trust the directory, or type /trust in it",
         )
 
     def memory(self, workspace: Path, environment: Mapping[str, str]) -> tuple[str, ...]:

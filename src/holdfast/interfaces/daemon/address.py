@@ -87,14 +87,14 @@ def require_private(directory: str) -> None:
     except FileExistsError:
         pass
     except OSError as error:
-        raise NoPlace(f"{directory} cannot be made: {error.strerror}") from None
+        raise NoPlace(f"cannot create {directory}: {error.strerror}") from None
     status = os.lstat(directory)
     if not stat.S_ISDIR(status.st_mode):
         raise NoPlace(f"{directory} is not a directory")
     if status.st_uid != os.geteuid():
         raise NoPlace(f"{directory} belongs to another user")
     if status.st_mode & 0o077:
-        raise NoPlace(f"{directory} can be entered by others")
+        raise NoPlace(f"other users can access {directory}")
 
 
 def is_private(directory: str) -> bool:

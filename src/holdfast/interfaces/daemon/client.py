@@ -83,7 +83,7 @@ def ask(
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise NoDaemon("an answer that makes no sense")
+        raise NoDaemon("an invalid answer")
     if word == hook_client.FAILED:
         raise DaemonError(answer)
     return answer
@@ -129,7 +129,7 @@ def start_daemon(environment: Mapping[str, str], wait_s: float) -> socket.socket
         if (connection := connect(environment)) is not None:
             return connection
         time.sleep(_LOOK_AGAIN_S)
-    raise NoDaemon(f"none was ready after {wait_s:g} s")
+    raise NoDaemon(f"not ready after {wait_s:g} s")
 
 
 def begin_daemon(environment: Mapping[str, str]) -> None:
@@ -197,7 +197,7 @@ def _spawn(directory: str, environment: Mapping[str, str], told: int) -> None:
             setsid=True,
         )
     except (OSError, NotImplementedError) as error:
-        raise NoDaemon(f"it cannot be started: {error}") from None
+        raise NoDaemon(f"cannot start it: {error}") from None
     _started.append(pid)
 
 

@@ -41,7 +41,7 @@ def read_request(fields: list[bytes]) -> dict[str, Any]:
             json.loads(arguments[0]) if request != hook_client.REQUEST else {"fields": arguments}
         )
     except (IndexError, RecursionError):
-        raise ValueError("a request that makes no sense") from None
+        raise ValueError("an invalid request") from None
     return {
         "protocol": protocol,
         "version": version.decode(),
@@ -84,13 +84,13 @@ class Arguments:
     def text(self, name: str) -> str:
         value = self.optional_text(name)
         if value is None:
-            raise UsageError(f"the argument {name!r} is missing")
+            raise UsageError(f"missing argument {name!r}")
         return value
 
     def optional_text(self, name: str) -> str | None:
         value = self._given.get(name)
         if value is not None and not isinstance(value, str):
-            raise UsageError(f"the argument {name!r} is not a text")
+            raise UsageError(f"the argument {name!r} is not a string")
         return value
 
     def optional_number(self, name: str) -> int | None:
@@ -112,7 +112,7 @@ class Arguments:
         """A full path: the daemon stands in another directory than who asks."""
         value = self.text(name)
         if not os.path.isabs(value) or "\0" in value:
-            raise UsageError(f"the argument {name!r} is not a full path")
+            raise UsageError(f"the argument {name!r} is not an absolute path")
         return value
 
 
@@ -201,9 +201,11 @@ def _kind(name: object) -> Kind:
     try:
         kind = Kind(str(name))
     except ValueError:
-        raise UsageError(f"there is no kind of checkpoint {name!r}") from None
+        raise UsageError(f"unknown kind of checkpoint: {name!r}") from None
     if kind.is_record:
-        raise UsageError(f"{kind.value} is what restores leave behind, nothing to ask for")
+        raise UsageError(
+            f"a checkpoint of kind {kind.value} is made by a restore and cannot be requested"
+        )
     return kind
 
 

@@ -126,7 +126,7 @@ def _prepare_process() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    raise ToldToEnd(f"told to end by signal {number}")
+    raise ToldToEnd(f"stopped by signal {number}")
 
 
 def _read_input() -> bytes:

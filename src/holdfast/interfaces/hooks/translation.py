@@ -75,7 +75,7 @@ def event_of(
 ) -> tuple[AgentEvent, Agent]:
     """The event, and the agent that sent it; `UnknownAgent` when there is none by that name."""
     if call.agent not in AGENTS:
-        raise UnknownAgent(f"there is no agent {call.agent!r}; known are: {', '.join(AGENTS)}")
+        raise UnknownAgent(f"unknown agent: {call.agent!r}; known agents: {', '.join(AGENTS)}")
     called, agent = agent_named(call.agent), agent_named(sender(call.agent, payload))
     if call.event and not any(name in payload for name in ("hook_event_name", "hookEventName")):
         payload = {**payload, "hook_event_name": call.event}

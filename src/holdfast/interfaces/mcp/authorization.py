@@ -95,8 +95,8 @@ def require_safe_url(url: str, what: str) -> str:
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         return url
     raise UsageError(
-        f"{what} is {url!r}, which is not an https address",
-        hint="only addresses of this machine may do without TLS",
+        f"{what} is {url!r}, not an https URL",
+        hint="only addresses of this machine can be used without TLS",
     )
 
 

@@ -60,18 +60,18 @@ class HttpPlace:
         if self.issuer is None:
             if self.public_url is not None or self.jwks_url is not None:
                 raise UsageError(
-                    "--url and --jwks-url go with --issuer",
-                    hint="name the authorization server: --issuer https://…",
+                    "--url and --jwks-url require --issuer",
+                    hint="add the authorization server: --issuer https://…",
                 )
             if self.host not in _LOOPBACK:
                 raise Refused(
-                    f"listening on {self.host} needs an authorization server",
-                    hint="name one with --issuer and --url, or listen on 127.0.0.1",
+                    f"listening on {self.host} requires an authorization server",
+                    hint="add --issuer and --url, or listen on 127.0.0.1",
                 )
             return
         if self.public_url is None:
             raise UsageError(
-                "--issuer needs --url, the address that tokens are issued for",
+                "--issuer requires --url, the URL that tokens are issued for",
                 hint="for example: --url https://holdfast.example.com/mcp",
             )
         for url, what in ((self.issuer, "--issuer"), (self.public_url, "--url")):
@@ -170,5 +170,5 @@ def listen(place: HttpPlace) -> socket.socket:
     except (OSError, OverflowError) as error:
         raise Refused(
             f"cannot listen on {place.host}, port {place.port}: {error}",
-            hint="choose another port with --port, or 0 for any that is free",
+            hint="use another port with --port, or 0 for any free port",
         ) from None

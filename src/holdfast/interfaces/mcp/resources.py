@@ -160,7 +160,7 @@ def add_prompts(server: MCPServer[Any]) -> None:
             "Find the newest checkpoint from before it: look through checkpoint_list and "
             "checkpoint_history, and compare candidates with checkpoint_diff. Tell me which "
             "checkpoint you would restore and what would change, as checkpoint_restore previews "
-            "it. Restore only after I have agreed. checkpoint_undo takes a restore back."
+            "it. Restore only after I have agreed. checkpoint_undo undoes a restore."
         )
 
     @server.prompt(

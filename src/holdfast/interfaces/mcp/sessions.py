@@ -40,8 +40,8 @@ def _require_saved(workspace: Path, directory: Path) -> None:
 
     if is_left_out(workspace, directory):
         raise NotFound(
-            f"the rules of {workspace} leave {directory} out: nothing in it is saved there",
-            hint=f"serve it by itself: holdfast mcp {shlex.quote(str(directory))}",
+            f"ignore rules of {workspace} exclude {directory}, so nothing in it is saved there",
+            hint=f"serve it separately: holdfast mcp {shlex.quote(str(directory))}",
         )
 
 

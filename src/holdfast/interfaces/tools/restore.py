@@ -90,7 +90,7 @@ def undo(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         return Answer("\n".join(words), data)
     outcome = restores.restore(request)
     back = '{"redo": false}' if redo else '{"redo": true}'
-    return done(context, request, outcome, f"To take this back: checkpoint_undo {back}.")
+    return done(context, request, outcome, f"To undo this: checkpoint_undo {back}.")
 
 
 def _show_preview(
@@ -137,8 +137,8 @@ def _show_preview(
         )
     elif obstacles:
         lines.append(
-            "Nothing has been changed, and the restore would be refused. Put right what is in the "
-            'way, or restore what can be with "best_effort": true.'
+            "Nothing has been changed, and the restore would be refused. Fix the cause, "
+            'or restore the rest with "best_effort": true.'
         )
     return Answer("\n".join(lines), data)
 
@@ -149,7 +149,7 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
         first = "The workspace has changed since the preview; nothing was done. This is it now:"
         return _show_preview(context, tool, request, dict(preview.arguments), first)
     outcome = context.workspace.restores.restore(request)
-    answer = done(context, request, outcome, "To take this back: checkpoint_undo {}.")
+    answer = done(context, request, outcome, "To undo this: checkpoint_undo {}.")
     if request.kind is not OperationKind.RESET:
         return answer
     rounds = context.workspace.rounds.reset_outcome(context.session_id, outcome)
@@ -191,7 +191,7 @@ RESTORE = Tool(
             True,
             default=True,
         ),
-        flag("preview", "Only preview; ask nobody."),
+        flag("preview", "Only preview, without asking."),
         PATHS,
         flag("best_effort", "Skip what cannot be restored, instead of refusing."),
         CONFIRM,

@@ -252,7 +252,9 @@ def done(
         *_component_lines(data.components),
         *warning_lines(outcome.warnings),
         *noted("Skipped:", data.blocked),
-        *noted("Changed by somebody meanwhile; their bytes are in the safety one:", data.conflicts),
+        *noted(
+            "Changed in the meantime; that content is in the safety checkpoint:", data.conflicts
+        ),
         *noted(_KEPT, data.kept),
         *noted(_MISSING, data.missing),
         *([] if place is None else [f"Git: {one_line(str(place))}."]),

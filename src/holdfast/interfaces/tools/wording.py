@@ -28,7 +28,7 @@ from holdfast.domain.ids import short
 from holdfast.domain.wording import Remark, reworded
 
 NOTICE_PHRASES = (
-    "To take this back: holdfast undo.",
+    "To undo this: holdfast undo.",
     "see holdfast log --records.",
     "unless the restore was made with --external.",
     TO_RESTORE_GIT,
@@ -79,7 +79,7 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     _rule(rf"holdfast log{_END}(?! --)", _call("checkpoint_list")),
     _rule(rf"holdfast status --skipped{_END}", _call("checkpoint_show")),
     _rule(
-        r"see where the session stands: holdfast status",
+        r"show the session: holdfast status",
         f"see what was done: {_call('checkpoint_history')}",
     ),
     _rule(
@@ -128,16 +128,16 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     _rule(r"(?<!REF )(?<!\S)--refs all", "a person's holdfast restore REF --refs all"),
     _rule(r"was made with --external", "brought them back too"),
     _rule(
-        r"choose a project directory with -C DIR, or insist with --force",
+        r"use a project directory with -C DIR, or add --force",
         "ask the person for another workspace",
     ),
     _rule(
-        r"set HOLDFAST_HOME to a directory outside of it, or insist with --force",
-        "ask the person to set HOLDFAST_HOME to a directory outside of it",
+        r"set HOLDFAST_HOME to a directory outside it, or add --force",
+        "ask the person to set HOLDFAST_HOME to a directory outside it",
     ),
     _rule(r"or end it if it hangs: kill (\d+)", lambda m: f"or {PERSON}kill {m[1]}"),
     _rule(r"(?<!person to )run: holdfast ", f"{PERSON}holdfast "),
-    # In brackets stands who holds the store, behind a dot the directory in the workspace.
+    # In brackets is the holder of the store, after a dot the directory in the workspace.
     _rule(r"(?<!person's )(?<!run: )(?<![(.])holdfast (?=[a-z])", f"{PERSON}holdfast "),
 )
 

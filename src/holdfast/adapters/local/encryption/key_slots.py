@@ -103,7 +103,7 @@ class KeySlots:
         gone = self._find(slot_id)
         if len(self.slots) == 1:
             raise Refused(
-                f"{slot_id} is the only key of the store: without it nobody could read it again",
+                f"{slot_id} is the only key of the store; without it, the store cannot be read",
                 hint="add another first: holdfast key add",
             )
         return KeySlots(tuple(slot for slot in self.slots if slot is not gone))

@@ -251,7 +251,7 @@ class LocalObjectStore:
         except BadRecord as error:
             raise _damaged(digest, str(error)) from None
         if record.codec is not Codec.BLOCK and record.digest != digest:
-            raise _damaged(digest, "another object stands in its place")
+            raise _damaged(digest, "another object is in its place")
         return record
 
     def _open_record(self, digest: Digest, record: Record, depth_left: int) -> bytes:

@@ -215,7 +215,7 @@ class StoryFile:
         notes = self._lock.read_notes(SLOT_BYTES + 1)
         if len(notes) > SLOT_BYTES:
             raise StoreDamaged(
-                "another file stands in the place of the story's lock", hint="run: holdfast repair"
+                "another file is in the place of the story's lock", hint="run: holdfast repair"
             )
         noted = decode_changes(notes)
         if noted is not None and self._changes(db) < noted.count:

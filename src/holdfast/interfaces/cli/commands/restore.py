@@ -40,24 +40,22 @@ With PATHs, relative to the current directory (or, as :/PATH, to the workspace),
 restored.
 
 With --patch, each change since REF (by default HEAD) is shown, and you say which ones to restore.
-With --hunk only some changes of one text file are taken back, by the numbers that holdfast diff REF
+With --hunk, only some changes of one text file are restored, by the numbers that holdfast diff REF
 -- PATH shows; everything else in the file stays as it is.
 
-The present state is saved first, so that holdfast undo brings it back. Files that no checkpoint has
-are neither overwritten nor deleted. The restore happens as a whole or not at all and is verified.
+The current state is saved first, so holdfast undo brings it back. Files that are in no checkpoint
+are neither overwritten nor deleted. The restore happens completely or not at all, and is verified.
 
 Git is left alone unless --git says otherwise: exact puts HEAD, its branch, the index and a merge
 or rebase under way back as they were; branch puts them onto a new branch restore/ID and moves no
-other; revert takes the commits since then back with a new one. --refs brings back other branches,
+other; revert undoes the commits since then with a new one. --refs brings back other branches,
 tags and stash entries that were deleted or moved since then: by name, as a pattern such as 'wip/*',
-as stash, or all. Nothing is ever pushed or fetched, and holdfast undo takes all of it back.
+as stash, or all. Nothing is ever pushed or fetched, and holdfast undo reverts all of it.
 
-Files outside the workspace that a tool named stay as they are unless --external says otherwise;
-each of them is asked for by itself. One that is a link by now, or belongs to somebody else, is
-refused.
+Files outside the workspace stay as they are unless you add --external, which asks about each one.
+It refuses files that are links now, or that belong to another user.
 
-More than one affected file, or anything in git, needs a yes: on a terminal it is asked for,
-elsewhere give --yes."""
+Asks before changing more than one file, or anything in git; use --yes in scripts."""
     parser.epilog = """\
 examples:
   $ holdfast restore
