@@ -56,7 +56,7 @@ def restored(tools: ToolHandlers, /, **arguments: Any) -> dict[str, Any]:
 def test_parameters_are_offered_with_the_printed_defaults(
     name: str, parameters: dict[str, Any]
 ) -> None:
-    offered = input_schema(TOOLS[name]).get("properties", {})
+    offered = input_schema(TOOLS[name])["properties"]
     assert offered.keys() >= parameters.keys()
     assert {one: offered[one].get("default") for one in parameters} == parameters
 

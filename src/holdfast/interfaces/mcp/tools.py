@@ -100,7 +100,7 @@ class ServedTools:
         )
         schema = input_schema(offered)
         place = {name: {"type": "string"} for name in _PLACE}
-        tool.parameters = schema | {"properties": place | schema.get("properties", {})}
+        tool.parameters = schema | {"properties": place | schema["properties"]}
         tool.fn_metadata.output_schema = output_schema
         return tool
 

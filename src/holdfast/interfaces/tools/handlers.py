@@ -75,9 +75,8 @@ def definitions(format: ToolFormat = "openai") -> list[dict[str, Any]]:  # noqa:
 def input_schema(tool: Tool) -> dict[str, Any]:
     """The arguments of a tool as JSON Schema. It is kept short, because every conversation pays for
     it: lengths are checked by the call, whose answer names the bound."""
-    schema: dict[str, Any] = {"type": "object"}
-    if tool.parameters:
-        schema["properties"] = {one.name: _schema(one) for one in tool.parameters}
+    properties = {parameter.name: _schema(parameter) for parameter in tool.parameters}
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
     required = [parameter.name for parameter in tool.parameters if parameter.required]
     return schema | {"required": required} if required else schema
 
