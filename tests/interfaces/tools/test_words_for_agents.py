@@ -41,12 +41,12 @@ _COMMAND = re.compile(r"(?<!\.)\bholdfast [a-z]+")
 _OPTION = re.compile(r"(?<!\S)--[a-z][\w-]*")
 _LEFT = re.compile(
     rf"{re.escape(PERSON)}(?:holdfast [a-z].*?|kill \d+)(?=, or |, {PERSON}|;|\)|$)"
-    r"|a person's holdfast restore REF --(?:git|refs) \w+"
+    r"|a person's holdfast restore REF --(?:git|refs|with) \w+"
 )
 _CALL = re.compile(r"\b(checkpoint_[a-z]+) (\{.*?\})(?=[\s.,;)]|$)")
 _OF_GIT = re.compile(r"\bgit( [a-z-]+)+( --[\w=-]+)+")
 _KEYS = f"{PERSON}holdfast key list"
-_PURPOSES = ("holdfast repair", "holdfast watcher", "holdfast daemon")
+_PURPOSES = ("holdfast repair", "holdfast watcher", "holdfast daemon", "holdfast mcp")
 """What a process that holds the store is called."""
 
 

@@ -125,6 +125,10 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
         r"(?<!REF )(?<!\S)--git (exact|branch)",
         lambda m: f"a person's holdfast restore REF --git {m[1]}",
     ),
+    _rule(
+        r"(?<!REF )(?<!\S)--with (\w+)",
+        lambda m: f"a person's holdfast restore REF --with {m[1]}",
+    ),
     _rule(r"(?<!REF )(?<!\S)--refs all", "a person's holdfast restore REF --refs all"),
     _rule(r"was made with --external", "brought them back too"),
     _rule(
