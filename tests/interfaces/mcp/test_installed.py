@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -17,6 +18,7 @@ from mcp.client.stdio import StdioServerParameters
 from packaging.requirements import Requirement
 
 from holdfast import SessionCheckpointer
+from holdfast.interfaces.cli.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGIN = Path("holdfast/interfaces/agent_setup/shipped/plugin/.mcp.json")
@@ -115,6 +117,34 @@ def test_the_wheel_alone_serves_mcp_grades_commands_and_encrypts(
 def test_the_wheel_has_no_extras_to_choose_from(program: Path) -> None:
     (metadata,) = program.parent.parent.glob("lib/python*/site-packages/holdfast-*.dist-info")
     assert PathDistribution(metadata).metadata.get_all("Provides-Extra") is None
+
+
+@pytest.mark.requirement("CL-7")
+def test_the_wheel_has_a_manual_page_for_every_command(program: Path) -> None:
+    manual = program.parent.parent / "share" / "man"
+    pages = {page.name: page.read_text("utf-8") for page in (manual / "man1").iterdir()}
+    assert pages.keys() == {"holdfast.1", *(f"holdfast-{verb}.1" for verb in VERBS)}
+    for name, text in pages.items():
+        assert text.startswith(f'.TH "{name[:-2].upper()}"'.replace("-", "\\-")), name
+        assert [line for line in text.splitlines() if line.startswith("'")] == [], name
+    assert "\\-\\-turn" in pages["holdfast-undo.1"]
+    assert ".SH EXIT\\-CODES" in pages["holdfast.1"]
+
+
+@pytest.mark.requirement("CL-7")
+def test_man_finds_nothing_wrong_with_the_pages_where_it_is_installed(program: Path) -> None:
+    pages = sorted((program.parent.parent / "share" / "man" / "man1").iterdir())
+    viewer = shutil.which("man") if sys.platform == "linux" else None
+    for page in pages if viewer is not None else []:
+        done = subprocess.run(
+            [str(viewer), "--warnings", "-l", str(page)],
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "MANWIDTH": "80"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stderr == "", page.name
+        assert page.name[:-2].upper() + "(1)" in done.stdout
 
 
 @pytest.mark.requirement("MC-1", "HK-4")

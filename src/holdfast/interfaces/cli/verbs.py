@@ -103,7 +103,7 @@ class Verb:
         self.summary, self.known_as = summary, known_as
 
 
-_GROUPS: dict[str, dict[str, Verb]] = {
+GROUPS: dict[str, dict[str, Verb]] = {
     "Save and inspect": {
         "checkpoint": Verb(
             "save the workspace, with a reason", known_as="add commit create snapshot"
@@ -185,7 +185,7 @@ _COMMON = {
 }
 """The commands on the first page: those that people use every day."""
 
-VERBS: dict[str, Verb] = {name: verb for group in _GROUPS.values() for name, verb in group.items()}
+VERBS: dict[str, Verb] = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
 
 def verbs_known_as(word: str) -> list[str]:
@@ -215,7 +215,7 @@ def overview() -> str:
 def full_overview() -> str:
     """The page behind `holdfast help all`."""
     parts = _heading()
-    for title, group in _GROUPS.items():
+    for title, group in GROUPS.items():
         parts += _group(title, group)
     parts += [
         "",

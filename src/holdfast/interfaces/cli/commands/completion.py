@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from holdfast.api.workspace import Workspace
-from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError, UsageError
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
@@ -15,6 +14,10 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago, first_line, shortened
+
+if TYPE_CHECKING:
+    from holdfast.api.workspace import Workspace
+    from holdfast.domain.checkpoints import Checkpoint
 
 ANSWERS = True
 AGENT_WARNING = False

@@ -1,0 +1,91 @@
+"""The manual pages, made from the parsers when the package is built.
+
+    holdfast.1            every command, the options that they share, and the help topics
+    holdfast-COMMAND.1    one command, as `holdfast help COMMAND` shows it
+
+The pages are roff with the `man` macros. Nothing but the standard library and the parsers is
+needed, and the text is the text of the help pages, so that the two cannot differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from importlib import import_module
+
+from holdfast import __version__
+from holdfast.interfaces.cli.arguments import Parser, make_parser
+from holdfast.interfaces.cli.verbs import GLOBAL_OPTIONS, GROUPS, TOPICS, VERBS
+
+_WIDTH = 100
+
+
+def manual_pages() -> dict[str, str]:
+    """The text of each page by its file name."""
+    pages = {"holdfast.1": "\n".join(_main_page()) + "\n"}
+    for verb in VERBS:
+        pages[f"holdfast-{verb}.1"] = "\n".join(_verb_page(verb)) + "\n"
+    return pages
+
+
+def _main_page() -> Iterator[str]:
+    yield from _head("holdfast", "undo for AI coding agents")
+    yield from (".SH SYNOPSIS", ".B holdfast", _text("[-C DIR] [--session ID] COMMAND ..."))
+    yield ".SH DESCRIPTION"
+    yield "Holdfast snapshots a project before an agent changes it."
+    yield "One command puts every file back, and that can be undone too."
+    yield ".SH COMMANDS"
+    for title, group in GROUPS.items():
+        yield f".SS {_text(title)}"
+        for name, verb in group.items():
+            yield from (".TP", f".BR holdfast-{_text(name)} (1)", _text(verb.summary))
+    yield from (".SH OPTIONS", *_as_it_is(GLOBAL_OPTIONS))
+    for topic, page in TOPICS.items():
+        yield from (f".SH {_text(topic.upper())}", *_as_it_is(page))
+
+
+def _verb_page(verb: str) -> Iterator[str]:
+    module = import_module(f"holdfast.interfaces.cli.commands.{verb.replace('-', '_')}")
+    parser = make_parser(verb, module.configure, width=_WIDTH)
+    yield from _head(f"holdfast-{verb}", VERBS[verb].summary)
+    usage = parser.format_usage().removeprefix("usage: ")
+    yield from (".SH SYNOPSIS", *_as_it_is(usage))
+    yield ".SH DESCRIPTION"
+    for number, paragraph in enumerate((parser.description or "").split("\n\n")):
+        if number:
+            yield ".PP"
+        indented = "\n  " in paragraph
+        yield from _as_it_is(paragraph) if indented else map(_text, paragraph.splitlines())
+    yield ".SH OPTIONS"
+    yield from _options(parser)
+    if parser.epilog:
+        yield from (".SH NOTES AND EXAMPLES", *_as_it_is(parser.epilog))
+    yield from (".SH SEE ALSO", ".BR holdfast (1)")
+
+
+def _options(parser: Parser) -> Iterator[str]:
+    for action in parser._actions:
+        if action.help == argparse.SUPPRESS:
+            continue
+        value = action.metavar if isinstance(action.metavar, str) else ""
+        names = ", ".join(action.option_strings)
+        shown = f"{names} {value}".strip() if action.nargs != 0 else names
+        yield from (".TP", f".B {_text(shown)}", _text((action.help or "").replace("%%", "%")))
+
+
+def _head(name: str, summary: str) -> Iterator[str]:
+    yield f'.TH "{_text(name.upper())}" "1" "" "Holdfast {__version__}" "Holdfast Manual"'
+    yield from (".SH NAME", f"{_text(name)} \\- {_text(summary)}")
+
+
+def _as_it_is(text: str) -> Iterator[str]:
+    yield ".nf"
+    yield from map(_text, text.strip("\n").splitlines())
+    yield ".fi"
+
+
+def _text(line: str) -> str:
+    """A line that roff prints as it is: no escapes, no requests, plain dashes and quotes."""
+    line = line.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
+    line = line.replace("`", "\\(ga").replace("~", "\\(ti").replace("^", "\\(ha")
+    return f"\\&{line}" if line.startswith(".") else line
