@@ -21,5 +21,5 @@ def test_what_is_measured_is_there_and_every_query_is_measured(tmp_path: Path) -
         assert len(engine.search("the", session_id=session)) == 20
         assert len(engine.search("zyzzyva", session_id=None)) == 0
         rows = list(finding.measure(engine, 1))
-    assert len(rows) == len(finding.QUERIES) + 7
+    assert len(rows) == len(finding.QUERIES) + 8
     assert all(took_ms > 0 for _, took_ms, _ in rows)
