@@ -22,7 +22,7 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
 
 _SUFFIXES = (b".db", b".db3", b".sqlite", b".sqlite3")
-_MOST_DIRECTORIES = 200
+_MOST_DIRECTORIES = 100
 _MOST_FILES = 20
 
 
