@@ -1,8 +1,8 @@
 """What the list of tools costs a conversation, which has it in its context from the beginning.
 
 Tokens are estimated, because no tokenizer is at hand without a network: one for every 3.8
-characters of the compact JSON that the server sends. Tokenizers in use need 3.8 to 4.2 characters
-for a token of such a list, so that this counts more rather than less.
+characters of the compact JSON that the server sends. The usual rule of thumb is four characters, so
+this counts five percent more. A given model's tokenizer may count differently.
 """
 
 from __future__ import annotations
