@@ -200,8 +200,8 @@ def test_who_hears_once_of_a_file_left_out_learns_where_the_next_ones_are_listed
     for name in ("one.bin", "two.bin"):
         (project / name).write_bytes(random.Random(name).randbytes(300_000))
         answers += _say("claude-code", events[1:4], project)
-    assert _telling(answers, "is without one.bin") == 1
-    assert _telling(answers, "is without two.bin") == 0
+    assert _telling(answers, "does not include one.bin") == 1
+    assert _telling(answers, "does not include two.bin") == 0
     assert _telling(answers, "To list them: holdfast status --skipped") == 1
 
 
@@ -228,7 +228,7 @@ def test_what_a_checkpoint_is_without_is_told_once(project: Path, cli: CommandLi
     cli.json("config", "set", "components", '["git", "someone-elses"]')
     events = recorded("claude-code", project, "true")
     answers = _say("claude-code", [*events[1:4], *events[1:4]], project)
-    assert _telling(answers, "is without someone-elses") == 1
+    assert _telling(answers, "does not include someone-elses") == 1
     assert _telling(answers, OFF) == 0
 
 
