@@ -171,7 +171,8 @@ def test_nothing_more_is_captured_when_the_setting_is_off(shop: Path, cli: Comma
 
 def test_it_is_told_once_what_is_captured(shop: Path) -> None:
     told = announce(shop, "git clean -fdX", "t1")["systemMessage"]
-    assert ".env, private/deep/er/key, private/key, shop.db, src/local.db from now on" in told
+    files = ".env, private/deep/er/key, private/key, shop.db, src/local.db"
+    assert f"now captures {files}, although they are ignored" in told
     assert "because this command may delete them" in told
     assert "captures" not in str(announce(shop, "git clean -fdX", "t2"))
 
@@ -185,7 +186,7 @@ def test_of_very_many_files_the_smallest_are_captured_and_the_rest_is_told(
     before = saved(shop)
     told = announce(shop, "rm -rf private")["systemMessage"]
     assert "does not capture private/deep/er/key, private/key, private/largest.log" in told
-    assert "up to 1,000 such files and 64 MB" in told
+    assert "The limit for such files is 1,000 files and 64 MB." in told
     shutil.rmtree(shop / "private")
     cli.json("undo", "--yes")
     lost = {"private/deep", "private/deep/er", "private/deep/er/key", "private/key"}

@@ -84,7 +84,7 @@ def test_the_checkpoint_before_a_write_holds_the_ignored_file_and_says_so_once(
 def test_a_command_that_names_an_ignored_file_captures_it_first(
     project: Path, cli: CommandLine, command: str
 ) -> None:
-    assert ".env from now on" in _send(project, _run(project, "t1", command))
+    assert "now captures .env," in _send(project, _run(project, "t1", command))
     (project / ".env").unlink()
     cli("restore", "HEAD", "--yes")
     assert (project / ".env").read_text() == "KEY=price\n"
@@ -94,7 +94,7 @@ def test_a_file_that_a_tool_makes_is_in_the_next_checkpoint(
     project: Path, cli: CommandLine
 ) -> None:
     (project / ".env").unlink()
-    assert ".env from now on" in _send(project, _write(project, "t1", ".env"))
+    assert "now captures .env," in _send(project, _write(project, "t1", ".env"))
     (project / ".env").write_text("made by the agent\n")
     _send(project, _run(project, "t2", "ls"))
     (project / ".env").unlink()
@@ -112,7 +112,7 @@ def test_a_program_in_an_ignored_directory_is_not_captured_but_an_edit_of_one_fi
     assert _send(project, _run(project, "t1", "node node_modules/x/cli.js")) == ""
     assert _send(project, _run(project, "t2", "rm -rf node_modules")) == ""
     told = _send(project, _write(project, "t3", tool))
-    assert "node_modules/x/cli.js from now on" in told
+    assert "now captures node_modules/x/cli.js," in told
     tool.write_text("changed\n")
     cli("restore", "HEAD", "--yes")
     assert tool.read_text() == "code\n"
@@ -145,7 +145,7 @@ def test_a_file_that_a_command_makes_is_told_when_it_is_there(project: Path) -> 
     (project / ".env").write_text("made\n")
     _send(project, after(before))
     again = _run(project, "t2", "cp src/app.py .env")
-    assert ".env from now on" in _send(project, again)  # the first answer that the model reads
+    assert "now captures .env," in _send(project, again)  # the first answer that the model reads
     assert _send(project, after(again)) == ""
     assert _send(project, _run(project, "t3", "ls")) == ""
 
@@ -153,7 +153,7 @@ def test_a_file_that_a_command_makes_is_told_when_it_is_there(project: Path) -> 
 def test_a_named_file_that_is_too_large_is_not_said_to_be_captured(project: Path) -> None:
     configure(project, max_file_size=1000)
     (project / ".env").write_text("x" * 2000)
-    assert ".env from now on" not in _send(project, _write(project, "t1", project / ".env"))
+    assert "now captures .env," not in _send(project, _write(project, "t1", project / ".env"))
 
 
 def test_one_file_of_a_huge_ignored_directory_is_captured_alone(
@@ -164,7 +164,7 @@ def test_one_file_of_a_huge_ignored_directory_is_captured_alone(
         (packages / f"p{number}").mkdir(parents=True)
         (packages / f"p{number}" / "index.js").write_text("code\n")
     edited = packages / "p7" / "index.js"
-    assert "node_modules/p7/index.js from now on" in _send(project, _write(project, "t1", edited))
+    assert "now captures node_modules/p7/index.js," in _send(project, _write(project, "t1", edited))
     edited.write_text("changed\n")
     files = cli.json("show", "HEAD", "--session", "s1", "--files")["entries"]
     inside = [one["path"] for one in files if one["path"].startswith("node_modules/p")]
@@ -232,7 +232,7 @@ def test_an_agent_that_hears_nothing_before_a_tool_is_told_after_it(
     assert ".env" not in answer.out
     assert "captured because a tool named it" in cli("status", "--skipped").out
     after = {**event, "hookEventName": "postToolUse", "toolResult": {"resultType": "success"}}
-    assert ".env from now on" in call_hook("copilot", after, project).out
+    assert "now captures .env," in call_hook("copilot", after, project).out
 
 
 @pytest.mark.parametrize("spelling", ["~/shop/.env", "$HOME/shop/.env", '"${HOME}/shop/.env"'])
@@ -241,6 +241,6 @@ def test_an_ignored_file_that_is_spelled_by_way_of_the_home_directory_is_capture
 ) -> None:
     monkeypatch.setenv("HOME", str(project.parent))
     told = _send(project, _run(project, "t1", f"echo x > {spelling}"))
-    assert ".env from now on" in told
+    assert "now captures .env," in told
     files = cli.json("show", "HEAD", "--session", "s1", "--files")["entries"]
     assert ".env" in {entry["path"] for entry in files}

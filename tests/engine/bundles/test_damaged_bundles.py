@@ -96,13 +96,21 @@ def test_every_truncation_is_refused(bundle: Path, target: Composed, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"HFBUNDLE", b"\0" * 100_000, b"PK\x03\x04 something else", b"HFBUNDLE\x02\0\0\0"],
+    ("content", "words"),
+    [
+        (b"", "cannot import the file: it is empty"),
+        (b"HFBUNDLE", "cannot import the file: it is incomplete"),
+        (b"\0" * 100_000, "cannot import the file: not a Holdfast export"),
+        (b"PK\x03\x04 something else", "cannot import the file: not a Holdfast export"),
+        (b"HFBUNDLE\x02\0\0\0", "the file has format 2; this Holdfast reads format 1"),
+    ],
 )
-def test_other_files_are_refused_by_name(content: bytes, target: Composed, tmp_path: Path) -> None:
+def test_other_files_are_refused_by_name(
+    content: bytes, words: str, target: Composed, tmp_path: Path
+) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)
-    assert "bundle" in require_refused(target, file).message
+    assert require_refused(target, file).message == f"{file}: {words}"
 
 
 def test_a_bundle_of_a_later_version_says_that_an_upgrade_helps(
@@ -113,14 +121,14 @@ def test_a_bundle_of_a_later_version_says_that_an_upgrade_helps(
     later = tmp_path / "later"
     later.write_bytes(data)
     refusal = require_refused(target, later)
-    assert "version 2" in refusal.message
+    assert "the file has format 2; this Holdfast reads format 1" in refusal.message
     assert "upgrade" in (refusal.hint or "")
 
 
 def test_anything_behind_the_end_is_refused(bundle: Path, target: Composed, tmp_path: Path) -> None:
     longer = tmp_path / "longer"
     longer.write_bytes(bundle.read_bytes() + b"\0")
-    assert "follows" in require_refused(target, longer).message
+    assert "there is data after its end" in require_refused(target, longer).message
 
 
 def test_a_pipe_or_a_directory_is_refused_without_waiting(target: Composed, tmp_path: Path) -> None:

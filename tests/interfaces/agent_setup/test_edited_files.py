@@ -143,7 +143,7 @@ def test_a_skill_that_was_edited_is_left_and_the_others_go(project: Path, cli: C
     before = state_of(project)
     cli.json("install", "claude-code", "--skills")
     skill = project / ".claude/skills/restore/SKILL.md"
-    mine = skill.read_text().replace("this is a look", "this is my look")
+    mine = skill.read_text().replace("this is a preview", "this is my preview")
     assert mine != skill.read_text()
     skill.write_text(mine)
     told = _uninstalled(cli, "claude-code", status=LEFT)

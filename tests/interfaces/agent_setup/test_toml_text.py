@@ -128,7 +128,7 @@ def test_what_is_the_users_own_is_not_written_over(text: str) -> None:
     ],
 )
 def test_lines_that_were_edited_are_not_taken_out(text: str) -> None:
-    with pytest.raises(NotOurs, match=r"as (it|they) w"):
+    with pytest.raises(NotOurs, match=r"mcp_servers\.holdfast (was|were) edited"):
         without_server(text, SERVER)
 
 

@@ -79,7 +79,7 @@ def test_a_restore_that_meets_damage_names_the_file_and_how_to_have_the_others(
     for target in (whole, both):
         refused = cli("restore", target, "--yes", "--json")
         assert refused.status == 6
-        assert refused.error["message"].startswith("hit.bin cannot be restored: ")
+        assert refused.error["message"].startswith("cannot restore hit.bin: ")
         assert "--best-effort" in refused.error["hint"]
         assert not (cli.workspace / "kept.txt").exists(), "all or nothing"
 

@@ -134,7 +134,7 @@ def test_a_refused_request_says_why_and_stores_nothing(
 def test_a_megabyte_of_reason_on_standard_input_is_refused(cli: CommandLine) -> None:
     answer = cli("checkpoint", "-", stdin="x" * 1_000_000)
     assert answer.status == 2
-    assert "1000000 characters; at most 100000 fit" in answer.err
+    assert "1000000 characters; the limit is 100000" in answer.err
 
 
 @pytest.mark.requirement("CL-3")

@@ -97,7 +97,7 @@ def test_rules_that_make_no_sense_are_refused_when_set_and_delete_nothing_when_r
     answer = cli("cleanup", "--json")
     assert (answer.status, answer.json["dropped"]) == (0, 0)
     said = " ".join(cli("cleanup").err.split())
-    assert "no kind 'tol'" in said
+    assert "unknown kind of checkpoint: 'tol'" in said
     assert str(file) in said
 
 

@@ -296,7 +296,7 @@ def test_what_is_in_the_way_is_refused_and_with_best_effort_skipped_and_listed(
     assert refused.status == 5
     assert refused.error["code"] == "restore_conflict"
     assert "README.md" in refused.error["message"]
-    assert cli("restore", "good").err.startswith("error: README.md cannot be restored")
+    assert cli("restore", "good").err.startswith("error: restoring README.md would lose it: ")
     assert cli.json("restore", "good", "--dry-run")["conflicts"][0]["path"] == "README.md"
     done = cli("restore", "good", "--yes", "--best-effort", "--json")
     assert done.status == 3
@@ -389,7 +389,7 @@ def test_a_restore_that_can_do_nothing_does_not_say_that_all_is_well(cli: Comman
     assert answer.status == 3
     assert answer.out.splitlines() == [
         f"✗ Nothing was changed: the differences from good ({saved[:10]}) cannot be restored",
-        "  not restored: README.md (the present one is not saved: special file (named pipe))",
+        "  not restored: README.md (the current one is not saved: special file (named pipe))",
     ]
     assert answer.err == "", "nothing was saved first either"
 

@@ -68,7 +68,7 @@ def test_a_session_that_is_not_there_is_an_error_that_names_the_near_ones_and_ma
     cli.save("y", "--session", "zebra")
     answer = cli("--session", "refctor", "--json", verb, *VERBS[verb])
     assert (answer.status, answer.error["code"]) == (4, "not_found")
-    assert "no session 'refctor'" in answer.error["message"]
+    assert "unknown session: 'refctor'" in answer.error["message"]
     assert "refactor" in answer.error["hint"]
     assert "zebra" not in answer.error["hint"]
     assert cli.json("status", "--session", "zebra")["sessions"] == ["refactor", "zebra"]

@@ -74,7 +74,7 @@ def test_a_directory_of_another_user_is_not_used(
 def test_a_directory_that_others_can_enter_is_not_used(runtime: Path, mode: int) -> None:
     (runtime / "holdfast").mkdir()
     (runtime / "holdfast").chmod(mode)
-    with pytest.raises(NoPlace, match="others"):
+    with pytest.raises(NoPlace, match="other users can access"):
         require_private(str(runtime / "holdfast"))
 
 
