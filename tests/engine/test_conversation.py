@@ -65,10 +65,10 @@ def test_a_message_is_recorded_with_everything_said_about_it(workspace: Path) ->
 @pytest.mark.parametrize(
     ("role", "content", "calls", "words"),
     [
-        ("robot", "x", (), "no role 'robot'"),
-        ("user", 5, (), "text"),
+        ("robot", "x", (), "unknown role: 'robot'"),
+        ("user", 5, (), "must be a string"),
         ("user", "x" * 1_000_001, (), "1000001 characters"),
-        ("user", "x", "Bash(ls)", "not a list"),
+        ("user", "x", "Bash(ls)", "must be a list"),
         ("user", "x", ["y" * 1_000_001], "tool calls"),
         ("user", "x", [{"f": object()}], "JSON"),
     ],

@@ -32,7 +32,9 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_not_restored(workspace: Path
         engine, others = engine_of(session), engine_of(two)
         request = engine.restore_request(SESSION, "first")
         others.delete(SESSION, others.resolve(SESSION, first))
-        with pytest.raises(UnknownReference, match="first was deleted meanwhile") as refused:
+        with pytest.raises(
+            UnknownReference, match="first was deleted in the meantime; nothing was restored"
+        ) as refused:
             engine.restore(request)
         assert refused.value.hint is not None
         assert session.stats["restores"] == 0

@@ -91,7 +91,7 @@ def test_a_session_of_another_workspace_is_named(workspace: Path, tmp_path: Path
         sessions = session.opened.sessions
         with pytest.raises(NotFound, match=str(other)):
             sessions.require(SessionId("theirs"))
-        with pytest.raises(NotFound, match="no session 'nobodys'") as told:
+        with pytest.raises(NotFound, match="unknown session: 'nobodys'") as told:
             sessions.require(SessionId("nobodys"))
         assert "ours" in str(told.value.hint)
 

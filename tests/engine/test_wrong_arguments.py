@@ -148,7 +148,7 @@ def test_every_argument_is_taken_or_refused_by_the_family(
         (lambda s: s.history(-1), "limit"),
         (lambda s: s.history("ten"), "limit"),
         (lambda s: s.summaries(limit=1.5), "limit"),
-        (lambda s: s.timeline(before=5), "place"),
+        (lambda s: s.timeline(before=5), "position"),
         (lambda s: s.messages(first="0"), "index"),
         (lambda s: s.why(None), "path"),
         (lambda s: s.hunks("HEAD", b"app.py"), "path"),

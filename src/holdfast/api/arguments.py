@@ -133,6 +133,14 @@ def choices(name: str, value: Any) -> Mapping[str, str]:
     return value
 
 
+def step(name: str, value: Any) -> Any:
+    from holdfast.domain.restore.plan import Step
+
+    if not isinstance(value, Step):
+        raise _wrong(name, value, "a step of a restore plan")
+    return value
+
+
 def function(name: str, value: Any) -> Any:
     if not callable(value):
         raise _wrong(name, value, "a function")

@@ -221,7 +221,7 @@ class SessionCheckpointer:
     def step_contents(self, step: Step) -> tuple[bytes | None, bytes | None]:
         """What a step of a plan would write, and what is there now; None where there is nothing.
         `Refused` for an ignored file."""
-        return self._topics.restores.step_contents(step)
+        return self._topics.restores.step_contents(arguments.step("step", step))
 
     def hunks(self, reference: str, path: str | PathLike[str]) -> list[NumberedHunk]:
         """What differs in a file between a checkpoint and now, in parts that can be restored."""

@@ -118,9 +118,9 @@ def test_the_same_content_inside_and_outside_is_named_and_nothing_happens_unaske
     fill(desk.workspace / ".netrc", SECRET * 2)
     with SessionCheckpointer(desk.workspace, "s") as session:
         session.checkpoint("a copy inside")
-        with pytest.raises(Refused, match=r"also lies at .*home/netrc"):
+        with pytest.raises(Refused, match=r"is also at .*home/netrc"):
             session.purge_paths(".netrc")
-        with pytest.raises(Refused, match=r"also lies at \.netrc"):
+        with pytest.raises(Refused, match=r"is also at \.netrc"):
             session.purge_paths(desk.path("netrc"))
         assert places_of(desk.store, [SECRET * 2])
         kept = session.purge_paths(".netrc", keep_shared=True)

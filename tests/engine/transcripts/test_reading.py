@@ -299,7 +299,7 @@ def test_an_unknown_format_is_named(tmp_path: Path) -> None:
     unknown: Any = "telegraph"
     with pytest.raises(UsageError, match="telegraph") as refused:
         TranscriptReading(tmp_path, transcript_reader(unknown))
-    assert refused.value.hint == "known: claude-code, codex, qwen-code"
+    assert refused.value.hint == "known formats: claude-code, codex, qwen-code"
 
 
 _JSON = st.recursive(

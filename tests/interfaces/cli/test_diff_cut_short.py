@@ -33,7 +33,7 @@ def test_damage_leaves_no_half_an_answer_to_a_program(
     answer = half_lost("diff", "HEAD~1", "HEAD", *form)
     assert (answer.status, answer.out) == (6, "")
     said = answer.error["message"] if "--json" in form else answer.err
-    assert "z.txt cannot be read: object " in said
+    assert "cannot read z.txt: object " in said
     rest = half_lost("diff", "HEAD~1", "HEAD", *form, "--", "a.txt")
     assert (rest.status, rest.err) == (0, "")
     assert "z.txt" not in rest.out
@@ -48,7 +48,7 @@ def test_people_see_what_could_be_compared_and_where_damage_ended_it(
     assert answer.status == 6
     whole = half_lost("diff", "HEAD~1", "HEAD", *form, "--", "a.txt").out
     assert answer.out == whole + "modified z.txt\n"
-    assert answer.err.startswith("error: z.txt cannot be read: object ")
+    assert answer.err.startswith("error: cannot read z.txt: object ")
     assert answer.err.endswith("hint: run: holdfast check --data\n")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
@@ -23,6 +25,7 @@ def test_stats_count_what_is_stored(cli: CommandLine) -> None:
 def test_usage_counts_restores_by_kind_and_the_time_they_saved(cli: CommandLine) -> None:
     cli.save("one", "--name", "one")
     cli.save("two")
+    threading.Event().wait(0.1)  # the figure has one decimal
     cli.json("restore", "one")
     assert "usage" not in cli.json("stats")
     used = cli.json("stats", "--usage")["usage"]

@@ -192,7 +192,6 @@ def _render(invocation: Invocation, difference: Difference) -> None:
         for change in difference.changes:
             terminal.line(terminal.path(change.path))
     elif options.stat:
-        _show_ends(terminal, difference)
         _show_stat(terminal, difference)
     elif options.side_by_side:
         _show_ends(terminal, difference)
@@ -228,6 +227,7 @@ def _show_stat(terminal: Terminal, difference: Difference) -> None:
         (changed_path(terminal, change), _count(difference, change))
         for change in difference.changes
     ]
+    _show_ends(terminal, difference)  # only now: a damaged file ends the command with no output
     widest = max((len(name) for name, _ in rows), default=0)
     most = max((counts.added + counts.removed for _, counts in rows), default=0)
     bar = _BAR
