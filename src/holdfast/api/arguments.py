@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from holdfast.domain.checkpoints import Kind, kinds_named
 from holdfast.domain.errors import UsageError
 from holdfast.domain.intent import storable
 
@@ -25,7 +26,7 @@ def _wrong(name: str, value: object, wanted: str) -> UsageError:
     shown = repr(value)
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_LONGEST_SHOWN]}…"
-    return UsageError(f"{name} is {shown}", hint=f"{name} takes {wanted}")
+    return UsageError(f"{name} cannot be {shown}", hint=f"use {wanted}")
 
 
 def optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
@@ -109,6 +110,15 @@ def whole(name: str, value: Any) -> int:
 def limit(name: str, value: Any) -> int:
     if (found := whole(name, value)) < 0:
         raise _wrong(name, value, "a number, 0 or more")
+    return found
+
+
+def kinds(name: str, value: Any) -> tuple[Kind, ...]:
+    """One kind of checkpoint or several, separated by commas."""
+    found = kinds_named(text(name, value))
+    if not found:
+        known = ", ".join(["auto", *(kind.value for kind in Kind)])
+        raise UsageError(f"{name}: unknown kind {value!r}", hint=f"kinds are: {known}")
     return found
 
 

@@ -74,6 +74,19 @@ def watch_workspace(
     return WatchedWorkspace(opened, watcher, listener=listener, rules=rules)
 
 
+def begins_unasked(workspace: Path, environment: Mapping[str, str]) -> bool:
+    """Whether a server may create the store of a workspace that has none: in a project, unless
+    every trigger is turned off."""
+    from holdfast.bootstrap.settings import gather_settings
+    from holdfast.bootstrap.workspace_choice import is_project
+    from holdfast.domain.settings.schema import make_settings
+
+    if not is_project(workspace):
+        return False
+    rules = trigger_rules(make_settings(gather_settings({}, workspace, environment).values))
+    return bool(rules.files or rules.interval_ns or rules.end_of_day is not None or rules.merges)
+
+
 def trigger_rules(settings: Settings) -> TriggerRules:
     """When automatic checkpoints are due, by the settings."""
     from holdfast.app.automation.watched_workspace import trigger_rules

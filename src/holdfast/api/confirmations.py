@@ -1,8 +1,8 @@
 """Tokens that tie an action to the preview that it was shown in.
 
-A token stands for one plan: it is random, counts once, expires, and only so many are open at a
-time; the oldest gives way. The plan is kept here and not in the token, so nothing can be forged.
-Callers compare the plan again before they act: a token never confirms anything but what was shown.
+A token confirms one plan: it is random, counts once, expires, and only so many are open at a time;
+the oldest gives way. The plan is kept here and not in the token, so nothing can be forged. Callers
+compare the plan again before they act: a token never confirms anything but what was shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_OPEN = 32
 
 
 class NotConfirmed(Refused):
-    """A token that stands for nothing, or no longer; the hint says how to get one that does."""
+    """An unknown or expired token; the hint says how to get one that does."""
 
     code = "not_confirmed"
 
@@ -50,7 +50,7 @@ class Confirmations:
         return token
 
     def take(self, tool: str, token: str) -> object:
-        """What a token stands for; it is used up."""
+        """The plan of a token; it is used up."""
         with self._lock:
             found = self._open.pop((tool, token), None)
         if found is None:

@@ -1,4 +1,5 @@
-"""What checkpoints hold: their files, what was left out of them, and state other than files."""
+"""The contents of checkpoints: their files, what was left out of them, and state other than
+files."""
 
 from __future__ import annotations
 
@@ -121,10 +122,17 @@ class Contents:
 
     def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
         """The state of git in a checkpoint; None without one, and where it is damaged."""
+        return self._state(checkpoint, "git")
+
+    def environment(self, checkpoint: Checkpoint) -> ComponentState | None:
+        """Tool versions and names of variables that a checkpoint recorded; likewise."""
+        return self._state(checkpoint, "environment")
+
+    def _state(self, checkpoint: Checkpoint, name: str) -> ComponentState | None:
         from holdfast.engine.components.manifests import state_of
 
         try:
-            return state_of(self._vault.objects, checkpoint, "git")
+            return state_of(self._vault.objects, checkpoint, name)
         except StoreDamaged:
             return None
 

@@ -76,10 +76,10 @@ class Conversation:
         conversation is damaged: `check` reports that."""
         from holdfast.engine.conversation.conversation import BestEffortStory
 
-        told, message = BestEffortStory(self._vault), None
+        story, message = BestEffortStory(self._vault), None
         if checkpoint.message_index is not None:
-            message = told.message(checkpoint.session_id, checkpoint.message_index)
-        return ConversationAround(message, told.notes(checkpoint))
+            message = story.message(checkpoint.session_id, checkpoint.message_index)
+        return ConversationAround(message, story.notes(checkpoint))
 
     def import_transcript(self, session_id: SessionId, path: Path, agent: str) -> TranscriptImport:
         """Add the new messages of an agent's transcript."""
@@ -133,7 +133,7 @@ class Conversation:
     def settle_notices(self, claim: NoticeClaim, *, delivered: bool) -> None:
         from holdfast.engine.conversation.notices import settle_claim
 
-        settle_claim(self._vault, claim, told=delivered)
+        settle_claim(self._vault, claim, delivered=delivered)
 
 
 class AgentStates:

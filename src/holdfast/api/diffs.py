@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.engine.compare.content_diff import Content as Content
     from holdfast.engine.compare.content_diff import ContentDiff as ContentDiff
     from holdfast.engine.compare.notebooks import CellChange as CellChange
+    from holdfast.engine.components.recorded import RecordedChanges as RecordedChanges
     from holdfast.engine.vault import Vault
 
 WORKSPACE = "workspace"
@@ -68,14 +69,20 @@ class Diffs:
             lambda: engine.skipped(old) if old else (),
             lambda: scan.skipped if scan else engine.skipped(new) if new else (),
         )
-        return Difference(engine.vault, old, new, changes, context, left_out)
+        recorded: Sequence[RecordedChanges] = ()
+        if not paths and old is not None and old.components is not None:
+            from holdfast.engine.components.recorded import recorded_changes
+
+            recorded = recorded_changes(engine.vault, old, new)
+        return Difference(engine.vault, old, new, changes, context, left_out, recorded)
 
 
 class Difference:
     """Changes between a checkpoint (or nothing) and another one (or the workspace).
 
-    `left_out` has paths that only one side captured, with the reason of the other. Contents are
-    read when asked for; ignored ones are withheld."""
+    `left_out` has paths that only one side captured, with the reason of the other. `recorded` says
+    what differs besides files and is never restored, such as tool versions. Contents are read when
+    asked for; ignored ones are withheld."""
 
     def __init__(
         self,
@@ -85,10 +92,11 @@ class Difference:
         changes: Sequence[Change],
         context: int = DEFAULT_CONTEXT,
         left_out: Mapping[bytes, str] | None = None,
+        recorded: Sequence[RecordedChanges] = (),
     ) -> None:
         self._vault, self._ignored = vault, IgnoredContent(vault)
         self.old, self.new, self.changes = old, new, changes
-        self.context, self.left_out = context, left_out or {}
+        self.context, self.left_out, self.recorded = context, left_out or {}, recorded
 
     @property
     def new_label(self) -> str:

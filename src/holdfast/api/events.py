@@ -1,4 +1,4 @@
-"""Following what happens in a workspace, whoever does it.
+"""Following what happens in a workspace, no matter who does it.
 
     one thread a workspace: the listener wakes → what is new gets its numbers → followers wake
     each follower          : reads on from its own number, as fast or as slowly as it likes
@@ -118,7 +118,7 @@ class EventFeed:
                         "the store was repaired while this process followed it",
                         hint="open the workspace again; event numbers continue",
                     )
-                with suppress(Busy):  # then somebody else takes them in
+                with suppress(Busy):  # then another process collects them
                     record_events(self._opened.engine.vault)
                 with self._woken:
                     self._rounds += 1

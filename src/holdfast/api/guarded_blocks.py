@@ -1,4 +1,4 @@
-"""Blocks of code that are taken back when they fail: guarded edits and attempts.
+"""Blocks of code that are rolled back when they fail: guarded edits and attempts.
 
 Every exception counts as a failure, `KeyboardInterrupt` and the cancellation of a task included,
 and goes on after the files are back. When they cannot be put back, that error comes first, with the
@@ -142,7 +142,7 @@ class Editing(GuardedBlock):
 
 
 class Attempt(GuardedBlock):
-    """The whole workspace, taken back if the block fails or was rejected."""
+    """The whole workspace, rolled back if the block fails or was rejected."""
 
     def __init__(
         self,
@@ -156,10 +156,10 @@ class Attempt(GuardedBlock):
         self._reasoning = reasoning
         self._kind = kind
         self.rejected: str | None = None
-        """Why, when somebody rejected it."""
+        """The reason, if it was rejected."""
 
     def reject(self, why: str) -> None:
-        """Take everything back at the end of the block, whatever it still does."""
+        """Roll everything back at the end of the block, whatever it still does."""
         self.rejected = why
 
     def _begin(self) -> Activity:
@@ -220,7 +220,7 @@ def _words(error: BaseException) -> str:
 
 
 async def _to_the_end(work: Callable[[], T]) -> T:
-    """Run on a thread, to the end also when the task is cancelled meanwhile; then say so."""
+    """Run on a thread, to the end even if the task is cancelled meanwhile; then say so."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)

@@ -1,4 +1,5 @@
-"""How a workspace is: where the work stands, what undo would undo, and whether its store is sound.
+"""The health of a workspace: the state of the work, what undo would undo, and whether its store is
+sound.
 
 A status is one look: every part of it is about the same moment.
 """
@@ -75,7 +76,7 @@ class LastCleanup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStatus:
-    """Where the work stands. Without a store, as before the first checkpoint, most is empty."""
+    """The state of the work. Without a store, as before the first checkpoint, most is empty."""
 
     workspace: Path
     budget_bytes: int
@@ -132,7 +133,7 @@ class Health:
         return ScannedWorkspace(scan, scope, head, changes)
 
     def status(self, session_id: SessionId | None, scanned: ScannedWorkspace) -> WorkspaceStatus:
-        """Where the work stands in a session."""
+        """The state of the work in a session."""
         from holdfast.api.sessions import Sessions
         from holdfast.bootstrap.maintenance import ignored_by_far, protection_gaps
         from holdfast.engine.edits.attempts import interrupted_activities, paths_to_revert
@@ -204,7 +205,7 @@ class Health:
                 step, loss = None, self._engine.last_loss()
             if step is not None:
                 loss = step.loss
-            if loss is not None:
+            if loss is not None and not loss.is_caches:
                 then = datetime.fromtimestamp(loss.cause.at_ns / 1e9, tz=UTC)
                 return LastAction(loss_words(self._vault, loss), then, lost=True)
             if step is None:

@@ -13,7 +13,7 @@ from holdfast.engine.history.history import HistoryFilter as HistoryFilter
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.checkpoints import Checkpoint, Kind
     from holdfast.domain.diff.line_origins import Explanation
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import DeleteOutcome
@@ -46,9 +46,12 @@ class History:
         limit: int | None = None,
         records: bool = False,
         before: int | None = None,
+        kinds: tuple[Kind, ...] = (),
     ) -> list[Checkpoint]:
         """Newest first; `records` adds the records of restores. `before` is the sequence number of
-        the last checkpoint of the page before."""
+        the last checkpoint of the page before; it is not for a choice of `kinds`."""
+        if kinds:
+            return self.filtered(HistoryFilter(session_id, records, kinds=kinds), limit)[0]
         catalog = self._vault.catalog
         return list(catalog.history(session_id, limit=limit, records=records, before=before))
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from holdfast.domain.git.drift import PresentGit
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import RestoreOutcome
-    from holdfast.domain.restore.plan import RestorePlan, Step
+    from holdfast.domain.restore.plan import Missing, RestorePlan, Step
     from holdfast.domain.trees.changes import Change
     from holdfast.engine.engine import Engine
     from holdfast.engine.restore.records import RestoreRequest as RestoreRequest
     from holdfast.engine.scan.scanner import Scan
-    from holdfast.engine.undo.causes import Loss
+    from holdfast.engine.undo.causes import Loss as Loss
     from holdfast.engine.undo.undo import UndoStep as UndoStep
 
 
@@ -67,8 +67,8 @@ class Restores:
         return self._engine.redo_request(session_id)
 
     def last_step(self, *, turn: bool = False) -> UndoStep:
-        """The last thing that happened to the workspace, whoever did it; with `turn`, everything
-        since the last message to an agent. `NothingToUndo` where there is none."""
+        """The last change to the workspace, no matter who made it; with `turn`, everything since
+        the last message to an agent. `NothingToUndo` where there is none."""
         return self._engine.last_step(turn=turn)
 
     def next_step(self) -> UndoStep:
@@ -89,6 +89,13 @@ class Restores:
         from holdfast.engine.undo.causes import loss_words
 
         return loss_words(self._vault, loss)
+
+    def include_command(self, missing: Sequence[Missing]) -> str | None:
+        """The command that has such files saved from now on; None where no setting does."""
+        from holdfast.domain.ignore.includes import include_command
+
+        paths = [gone.path for gone in missing if gone.can_be_included]
+        return include_command(paths) if paths else None
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.api.guarded_blocks import Attempt, Editing
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.diff.hunk_choice import NumberedHunk
     from holdfast.domain.diff.line_origins import Explanation
     from holdfast.domain.git.commits import AcceptOutcome
@@ -164,10 +165,13 @@ class SessionCheckpointer:
         name: str | None = None,
         tags: Iterable[str] = (),
         reuse: bool = False,
+        record_environment: bool = False,
     ) -> SaveOutcome:
         """Like `checkpoint`, with the full outcome: what was left out and why, and whether an
-        earlier checkpoint serves (`deduplicated`)."""
+        earlier checkpoint serves (`deduplicated`). With `record_environment`, the checkpoint also
+        has tool versions and names of environment variables."""
         reuse = flag("reuse", reuse)
+        record_environment = flag("record_environment", record_environment)
         intent = make_intent(
             reasoning,
             goal_id=goal_id,
@@ -177,7 +181,9 @@ class SessionCheckpointer:
             name=name,
             tags=arguments.items("tags", tags),
         )
-        return self._topics.save(self._id, intent, reuse=reuse)
+        return self._topics.save(
+            self._id, intent, reuse=reuse, record_environment=record_environment
+        )
 
     def restore(self, snapshot_id: str | None = None) -> int:
         """Restore the workspace; returns how many files changed on disk.
@@ -263,20 +269,19 @@ class SessionCheckpointer:
     def stats(self) -> dict[str, int]:
         return self._topics.upkeep.statistics(self._id)
 
-    def history(self, limit: int | None = 20, *, records: bool = False) -> list[WorkspaceSnapshot]:
-        """Newest first; `records` adds the records of restores."""
-        history = self._topics.history
-        limit = optional(arguments.limit, "limit", limit)
-        records = flag("records", records)
-        return history.snapshots(history.checkpoints(self._id, limit=limit, records=records))
+    def history(
+        self, limit: int | None = 20, *, records: bool = False, kind: str | None = None
+    ) -> list[WorkspaceSnapshot]:
+        """Newest first; `records` adds the records of restores. `kind` is one kind or several, as
+        in "tool,risky"; "auto" means all automatic ones."""
+        found = self._listed(limit, records, kind)
+        return self._topics.history.snapshots(found)
 
     def summaries(
-        self, limit: int | None = None, *, records: bool = False
+        self, limit: int | None = None, *, records: bool = False, kind: str | None = None
     ) -> list[CheckpointSummary]:
-        limit = optional(arguments.limit, "limit", limit)
-        records = flag("records", records)
-        found = self._topics.history.checkpoints(self._id, limit=limit, records=records)
-        return [CheckpointSummary.of(checkpoint) for checkpoint in found]
+        """One line for each checkpoint of the history, without its files."""
+        return [CheckpointSummary.of(one) for one in self._listed(limit, records, kind)]
 
     def get(self, reference: str) -> WorkspaceSnapshot | None:
         """The checkpoint that a reference means; None for an unknown one."""
@@ -637,6 +642,13 @@ class SessionCheckpointer:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _listed(self, limit: int | None, records: bool, kind: str | None) -> list[Checkpoint]:
+        limit = optional(arguments.limit, "limit", limit)
+        records, kinds = flag("records", records), optional(arguments.kinds, "kind", kind)
+        return self._topics.history.checkpoints(
+            self._id, limit=limit, records=records, kinds=kinds or ()
+        )
 
     def _restore_request(
         self,

@@ -22,6 +22,7 @@ __all__ = [
     "project_settings",
     "project_settings_file",
     "trust_settings",
+    "typed_entries",
     "typed_value",
     "user_settings_file",
 ]
@@ -33,6 +34,13 @@ def typed_value(key: str, words: Sequence[str]) -> Any:
     from holdfast.engine.settings import parse_entry, parse_value
 
     return parse_entry(words) if "." in key else parse_value(key, words)
+
+
+def typed_entries(key: str, words: Sequence[str]) -> list[Any]:
+    """Entries of a setting that is a list, as people type them."""
+    from holdfast.engine.settings import parse_entries
+
+    return parse_entries(key, words)
 
 
 class WorkspaceSettings:
@@ -58,3 +66,11 @@ class WorkspaceSettings:
     def set(self, key: str, value: Any) -> None:
         """Store a value; None removes it."""
         self._opened.engine.set_setting(key, value)
+
+    def add(self, key: str, entries: Sequence[str]) -> None:
+        """Add entries to a setting that is a list; those that it has are not repeated."""
+        self._opened.engine.change_list(key, add=entries)
+
+    def remove(self, key: str, entries: Sequence[str]) -> None:
+        """Remove entries from a setting that is a list; `InvalidSetting` if it lacks one."""
+        self._opened.engine.change_list(key, remove=entries)

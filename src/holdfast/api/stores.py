@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.bootstrap.keys import key_file_secret, passphrase_file_secret, passphrase_secret
 from holdfast.bootstrap.locations import holdfast_home, require_project, why_no_project
@@ -12,6 +12,7 @@ from holdfast.bootstrap.stores import (
     local_token,
     lost_stores,
     nearest_workspace,
+    new_token,
     recent_workspaces,
     remove_store,
     store_of,
@@ -37,14 +38,17 @@ if TYPE_CHECKING:
 __all__ = [
     "TOKEN_FILE",
     "Keys",
+    "KnownWorkspace",
     "holdfast_home",
     "holds_repositories",
     "is_left_out",
     "is_project",
     "key_file_secret",
+    "known_workspaces",
     "local_token",
     "lost_stores",
     "nearest_workspace",
+    "new_token",
     "passphrase_file_secret",
     "passphrase_secret",
     "recent_workspaces",
@@ -71,6 +75,24 @@ def workspace_with_store(start: Path) -> Path | None:
     directory = start.expanduser().resolve()
     candidates = (directory, *directory.parents)
     return next((place for place in candidates if store_of(place) is not None), None)
+
+
+class KnownWorkspace(NamedTuple):
+    """A workspace of this user. `id` is the name of its store, which stays the same."""
+
+    id: str
+    path: Path
+    last_activity_ns: int
+
+
+def known_workspaces() -> list[KnownWorkspace]:
+    """The user's workspaces that are there, the latest activity first."""
+    found = [(path, at_ns, store_of(path)) for path, at_ns in recent_workspaces()]
+    return [
+        KnownWorkspace(store.directory.name, path, at_ns)
+        for path, at_ns, store in found
+        if store is not None
+    ]
 
 
 class Keys:

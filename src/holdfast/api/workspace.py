@@ -221,12 +221,25 @@ class Workspace:
         return Bundles(self._opened)
 
     def save(
-        self, session_id: SessionId, intent: SnapshotIntent, *, reuse: bool = False
+        self,
+        session_id: SessionId,
+        intent: SnapshotIntent,
+        *,
+        reuse: bool = False,
+        record_environment: bool = False,
     ) -> SaveOutcome:
         """Save the workspace; the checkpoint is durable when this returns. With `reuse`, HEAD
-        serves if it is less than a minute old and nothing has changed since."""
+        serves if it is less than a minute old and nothing has changed since. With
+        `record_environment`, tool versions and names of variables are recorded, unless the setting
+        of that name says never."""
         engine = self._opened.engine
-        return engine.save(session_id, intent, reuse=reuse, inside=inside(engine.vault))
+        return engine.save(
+            session_id,
+            intent,
+            reuse=reuse,
+            record_environment=record_environment,
+            inside=inside(engine.vault),
+        )
 
     def resolve(self, scope: SessionId | None, reference: str | None) -> Checkpoint:
         """The checkpoint that a reference means, in one session or, for None, in all of them;
@@ -264,7 +277,7 @@ class Workspace:
 
     def report_progress(self, listener: TransferProgress) -> AbstractContextManager[None]:
         """Within the block, long work reports to this listener."""
-        return self._opened.engine.vault.progress.told_to(listener)
+        return self._opened.engine.vault.progress.reporting_to(listener)
 
     def watch(
         self, watcher: Watcher, *, listener: Callable[[], None], rules: TriggerRules
@@ -291,6 +304,14 @@ class Workspace:
 
             self._feed = EventFeed(self._opened)
         return self._feed.events(after, follow=follow, timeout_s=timeout_s)
+
+    def newest_event(self) -> int:
+        """The number of the newest event; 0 if there is none yet."""
+        from holdfast.engine.history.events import record_events
+
+        vault = self._opened.engine.vault
+        record_events(vault)
+        return vault.events.newest()
 
     def close(self) -> None:
         self._is_closed = True

@@ -57,9 +57,16 @@ class ChangeView(TypedDict):
 
 
 DifferenceView = TypedDict(  # not a class: `from` is a keyword
-    "DifferenceView", {"from": str | None, "to": str, "reasons": NotRequired[dict[str, str]]}
+    "DifferenceView",
+    {
+        "from": str | None,
+        "to": str,
+        "reasons": NotRequired[dict[str, str]],
+        "recorded": NotRequired[dict[str, list[str]]],
+    },
 )
-"""The two ends of a difference; `reasons` where both are checkpoints."""
+"""The two ends of a difference; `reasons` where both are checkpoints. `recorded` has what differs
+besides files and is never restored, such as tool versions, in lines by component."""
 
 
 def difference_view(found: "Difference") -> DifferenceView:
@@ -67,6 +74,8 @@ def difference_view(found: "Difference") -> DifferenceView:
     if found.old is not None and found.new is not None:
         ends = {"from": found.old, "to": found.new}
         view["reasons"] = {end: one.intent.reasoning for end, one in ends.items()}
+    if found.recorded:
+        view["recorded"] = {one.name: list(one.lines) for one in found.recorded}
     return view
 
 

@@ -100,6 +100,13 @@ class ActiveAgentView(TypedDict):
     process: int | None
 
 
+class EnvironmentView(TypedDict):
+    """Versions of tools by name, and names of the environment variables that were set."""
+
+    tools: dict[str, str]
+    variables: list[str]
+
+
 class SavedView(CheckpointView):
     """A checkpoint that is durable now."""
 
@@ -113,6 +120,7 @@ class SavedView(CheckpointView):
     git: GitAtCheckpointView | None
     databases: list[DatabaseView]
     agents: list[ActiveAgentView]
+    environment: EnvironmentView | None
     restore: str
 
 
@@ -280,6 +288,7 @@ def saved_view(
     databases: "Sequence[SavedDatabase]",
     agents: "Sequence[ActiveAgent]",
     reference: str,
+    environment: "ComponentState | None",
 ) -> SavedView:
     """`reference` names the checkpoint in the command that restores it."""
     from shlex import quote
@@ -294,13 +303,21 @@ def saved_view(
         "partial": outcome.checkpoint.partial,
         "degraded": list(outcome.degraded),
         "git": git,
-        "databases": [_database(one) for one in databases],
+        "databases": [database_view(one) for one in databases],
         "agents": [active_agent_view(one) for one in agents],
+        "environment": _environment(environment),
         "restore": f"holdfast restore {quote(reference)}",
     }
 
 
-def _database(one: "SavedDatabase") -> DatabaseView:
+def _environment(state: "ComponentState | None") -> EnvironmentView | None:
+    if state is None or state.failure is not None:
+        return None
+    tools, variables = state.facts["tools"], state.facts["variables"]
+    return {"tools": dict(tools), "variables": list(variables)}
+
+
+def database_view(one: "SavedDatabase") -> DatabaseView:
     return {
         "type": one.type,
         "name": one.name,
@@ -382,13 +399,13 @@ def shown_checkpoint_view(
         "is_approved": is_approved,
         "annotations": [annotation_view(note) for note in annotations],
         "skipped": skipped_view(skipped),
-        "components": [_component(state) for state in components],
+        "components": [component_view(state) for state in components],
         "git": git_at_checkpoint_view(git, found),
         **listed,
     }
 
 
-def _component(state: "ComponentState") -> ComponentStateView:
+def component_view(state: "ComponentState") -> ComponentStateView:
     view: ComponentStateView = {
         "name": state.name,
         "facts": dict(state.facts),

@@ -83,7 +83,7 @@ AcceptView = TypedDict(  # not a class: `from` is a keyword
         "elapsed_ms": float,
     },
 )
-"""A range of checkpoints as one commit; with `dry_run`, the plan of one."""
+AcceptView.__doc__ = """A range of checkpoints as one commit; with `dry_run`, the plan of one."""
 
 
 def git_now_view(git: "PresentGit | None") -> GitNowView | None:
@@ -110,7 +110,7 @@ def git_at_checkpoint_view(
 
 
 def git_drift_view(git: "GitDrift | None") -> GitDriftView | None:
-    if git is None:
+    if git is None or not git.moved:
         return None
     from holdfast.domain.git.drift import OFFERED
 

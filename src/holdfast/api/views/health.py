@@ -208,6 +208,62 @@ class StatusView(HookProblemsView):
     skipped: NotRequired[list[SkippedView]]
 
 
+class WorkspaceStateView(TypedDict):
+    """A workspace as it is now, compared with its last checkpoint. `skipped` are the first paths
+    that a checkpoint would leave out; `watch` is the daemon's watch, null without one."""
+
+    workspace: str
+    store_bytes: int
+    budget_bytes: int
+    session_id: str | None
+    session_status: str | None
+    head: CheckpointWithIntentView | None
+    files: int
+    changed: dict[str, int]
+    changes: list[ChangeView]
+    watch: dict[str, Any] | None
+    cut_off: list[InterruptedView]
+    degraded: list[DegradedView]
+    cleanup: CleanupNoteView | None
+    git: str | None
+    last: LastActionView | None
+    redo: str | None
+    approval: ApprovalView | None
+    skipped_counts: dict[str, int]
+    skipped: list[SkippedView]
+    warnings: list[str]
+
+
+def workspace_state_view(
+    found: "WorkspaceStatus", *, watch: dict[str, Any] | None, most: int
+) -> WorkspaceStateView:
+    """At most so many changed and so many skipped paths are listed; the counts are complete."""
+    counts = Counter(change.type for change in found.changes)
+    head, approval = found.head, found.approval
+    return {
+        "workspace": str(found.workspace),
+        "store_bytes": found.store_bytes,
+        "budget_bytes": found.budget_bytes,
+        "session_id": found.session,
+        "session_status": found.session_status,
+        "head": None if head is None else checkpoint_with_intent_view(head, is_head=True),
+        "files": found.files,
+        "changed": {kind.value: counts[kind] for kind in ChangeType},
+        "changes": [change_view(change) for change in found.changes[:most]],
+        "watch": watch,
+        "cut_off": [interrupted_view(one) for one in found.interrupted],
+        "degraded": [_degraded(one) for one in found.degraded],
+        "cleanup": _cleanup(found.cleanup),
+        "git": found.git,
+        "last": _last(found.last),
+        "redo": found.redo,
+        "approval": None if approval is None else approval_view(approval),
+        "skipped_counts": dict(Counter(skip.reason.value for skip in found.skipped)),
+        "skipped": skipped_view(found.skipped[:most]),
+        "warnings": [gap.finding for gap in found.gaps],
+    }
+
+
 def check_view(problems: "Sequence[Problem]") -> CheckView:
     found: list[ProblemView] = [
         {"invariant": one.invariant, "subject": one.subject, "problem": one.problem}

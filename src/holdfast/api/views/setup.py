@@ -72,6 +72,20 @@ class PluginView(TypedDict):
     dry_run: bool
 
 
+class WebServerView(TypedDict):
+    """The address of the web server, and the token that programs send."""
+
+    url: str
+    token: str
+
+
+class WebLinkView(TypedDict):
+    """The address of the web server, and the link that signs a browser in once."""
+
+    url: str
+    link: str
+
+
 class McpServerView(TypedDict):
     """Where an MCP server listens, and the file that holds its token."""
 

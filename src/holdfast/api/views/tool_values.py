@@ -120,7 +120,7 @@ def checkpoint_info(
 
 
 def git_drift_info(git: GitDrift | None) -> GitDriftInfo | None:
-    if git is None:
+    if git is None or not git.moved:
         return None
     then, now = (GitPlaceInfo(place.branch, place.commit) for place in (git.then, git.now))
     return GitDriftInfo(then, now, git.changed_files)

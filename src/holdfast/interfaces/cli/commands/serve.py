@@ -1,106 +1,160 @@
-"""`holdfast serve`: the daemon, in the foreground."""
+"""`holdfast serve`: the HTTP API and the web page, for programs and browsers on this machine."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import signal
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import Refused
-from holdfast.interfaces.cli.arguments import Parser, number_option
+from holdfast.domain.errors import Refused, UsageError
+from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.interfaces.web.server import WebServer
 
 ANSWERS = True
 AGENT_WARNING = False
+PORT = 7348
+_PACKAGES = ("fastapi", "opentelemetry", "prometheus_client", "uvicorn")
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast serve [--idle MINUTES]"
+    parser.usage = (
+        "holdfast serve [--host HOST] [--port N] [--log]\n"
+        "       [--tls-cert FILE --tls-key FILE] [--url URL] [--issuer URL]"
+    )
     parser.description = """\
-Run the daemon in the foreground. The daemon keeps workspaces open and watched, which makes saving
-faster. Agent hooks start it automatically, and it exits when it has been idle for a while. There is
-one daemon per user. Everything works without it, only slower.
+Serve the HTTP API and the web page of this workspace, and of your other workspaces, on this
+machine. Programs send the token in the file mcp-token next to the stores, which only you can read,
+as Authorization: Bearer. To open the page in a browser, use holdfast ui.
 
-Ctrl-C shuts it down cleanly."""
+Other machines are let in only with --host, --tls-cert and --tls-key. With --issuer, access tokens
+of that authorization server are accepted too, if they are issued for --url, with the scopes
+holdfast:read, holdfast:write, holdfast:restore and holdfast:admin.
+
+With --json, it prints one line with url and token when it is ready. Ctrl-C stops it. Needs:
+pip install 'holdfast[web]'"""
     parser.epilog = """\
 examples:
   $ holdfast serve
-  $ holdfast serve --idle 0"""
+  $ holdfast serve --port 0 --json"""
+    add_place_options(parser, port=PORT)
     parser.add_argument(
-        "--idle",
-        metavar="MINUTES",
-        help="exit after this many idle minutes, 0 for never (default: the setting daemon_idle)",
+        "--log",
+        action="store_true",
+        help="write one line of JSON per request to standard error, without names or contents",
     )
-    parser.add_argument("--detached", metavar="FD", help=argparse.SUPPRESS)
+    # The background process had this name and this option.
+    parser.add_argument("--idle", metavar="MINUTES", help=argparse.SUPPRESS)
+
+
+def add_place_options(parser: Parser, *, port: int) -> None:
+    parser.add_argument(
+        "--host",
+        metavar="HOST",
+        default="127.0.0.1",
+        help="the address to listen on (default 127.0.0.1); others than this machine need TLS",
+    )
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        default=str(port),
+        help=f"the port (default {port}; 0: any free port)",
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", help="the certificate, in PEM format")
+    parser.add_argument("--tls-key", metavar="FILE", help="its private key, in PEM format")
+    parser.add_argument("--url", metavar="URL", help="the URL that clients use")
+    parser.add_argument("--issuer", metavar="URL", help="an authorization server to trust")
+    parser.add_argument(
+        "--jwks-url", metavar="URL", help="the URL of its keys, if it does not publish one"
+    )
 
 
 def run(invocation: Invocation) -> int:
     invocation.at_most(0)
-    from holdfast.api.automation import open_watcher
-    from holdfast.interfaces.daemon.address import NoPlace
-    from holdfast.interfaces.daemon.instance import AlreadyRunning, bound_log, listen
-    from holdfast.interfaces.daemon.server import Daemon
+    if invocation.options.idle is not None:
+        raise UsageError(
+            "serve has no --idle: it is the web server",
+            hint="the background process is: holdfast daemon --idle MINUTES",
+        )
+
+    def ready(server: WebServer) -> None:
+        if invocation.json:
+            from holdfast.api.views.setup import WebServerView
+
+            invocation.emit(WebServerView(url=server.url, token=server.token))
+        else:
+            invocation.terminal.line(f"Serving on {server.url}. Press Ctrl-C to stop.")
+            invocation.terminal.line(f"Programs need the token in {server.token_file}")
+            invocation.terminal.line("To open the page: holdfast ui")
+        invocation.terminal.flush()
+
+    return run_server(invocation, ready)
+
+
+def run_server(invocation: Invocation, ready: Callable[[WebServer], None]) -> int:
+    """Serve the workspace of the directory until stopped."""
+    port = invocation.options.port
+    if not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise UsageError(f"--port must be a number from 0 to 65535, not {port!r}")
+    require_packages()
+    import time
+
+    from holdfast.api.stores import holdfast_home
+    from holdfast.interfaces.web.server import Clocks, Place, WebServer
 
     options = invocation.options
-    ready = None if options.detached is None else int(options.detached)
-    if ready is not None:
-        _close_all_but(ready)
-    idle_s = _idle_s(options.idle)
+    place = Place(
+        options.host,
+        int(port),
+        None if options.tls_cert is None else invocation.directory / options.tls_cert,
+        None if options.tls_key is None else invocation.directory / options.tls_key,
+        options.issuer,
+        options.url,
+        options.jwks_url,
+    )
+    clocks = Clocks(time.time_ns, time.monotonic_ns)
+    server = WebServer(
+        place,
+        _workspace(invocation),
+        holdfast_home(os.environ),
+        clocks,
+        log=_log if getattr(invocation.options, "log", False) else None,
+    )
+    ready(server)
     try:
-        listener = listen(os.environ)
-    except AlreadyRunning as error:
-        if ready is not None:
-            return 0  # somebody else was quicker, which is just as well
-        raise Refused(
-            f"a daemon is already running: {error}", hint="use that one, or stop it first with kill"
-        ) from None
-    except NoPlace as error:
-        raise Refused(
-            f"cannot create the daemon's socket: {error}",
-            hint="set XDG_RUNTIME_DIR to a directory that you own and whose path is short",
-        ) from None
-    daemon = Daemon(listener, open_watcher(), os.environ, idle_s=idle_s)
-    if ready is not None:
-        bound_log()
-        _detach(ready)
-    elif invocation.json:
-        from holdfast.api.views.setup import DaemonView
-
-        invocation.emit(DaemonView(socket=str(listener.path), pid=os.getpid()))
-    else:
-        invocation.terminal.line(f"Listening on {listener.path}. Press Ctrl-C to stop.")
-    invocation.terminal.flush()
-    try:
-        daemon.run()
+        server.run()
     except KeyboardInterrupt:
-        return 0
+        return 0  # after the open requests were finished
     return 0
 
 
-def _idle_s(text: str | None) -> float:
-    if text is not None:
-        hint = "0 means never"
-        return number_option("--idle", text, 100_000, of="of minutes ", hint=hint) * 60
-    from holdfast.api.settings import gather_settings
-    from holdfast.domain.settings.schema import make_settings
+def _log(line: str) -> None:
+    from datetime import UTC, datetime
 
-    # There is one daemon, whatever the workspace: only the user's own file counts.
-    found = gather_settings({}, Path(os.devnull), os.environ)
-    return make_settings(found.values).daemon_idle * 60
+    at = datetime.now(UTC).isoformat()
+    print(f'{{"at": "{at}", {line[1:]}', file=sys.stderr, flush=True)
 
 
-def _close_all_but(ready: int) -> None:
-    """What the client that started it had open is not the daemon's: somebody may be waiting for
-    the other end of it."""
-    most = os.sysconf("SC_OPEN_MAX")
-    os.closerange(3, ready)
-    os.closerange(max(ready + 1, 3), most if 0 < most < 1 << 20 else 1 << 20)
+def _workspace(invocation: Invocation) -> Path:
+    """The workspace of the directory; it need not have checkpoints yet."""
+    from holdfast.api.stores import holdfast_home, require_project, workspace_for
+
+    home = holdfast_home(os.environ)
+    project = require_project(invocation.directory, home, force=invocation.options.force)
+    return workspace_for(project, opened_on=True)
 
 
-def _detach(ready: int) -> None:
-    """Belong to nobody's terminal or directory, and say that the socket is there."""
-    os.chdir("/")
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    os.write(ready, b".")
-    os.close(ready)
+def require_packages() -> None:
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in _PACKAGES):
+        raise Refused(
+            "the web server needs packages that are not installed",
+            hint="install them: pip install 'holdfast[web]'",
+        )

@@ -1,4 +1,4 @@
-"""`holdfast serve` is the daemon in the foreground, and `status` tells of its watch."""
+"""`holdfast daemon` is the daemon in the foreground, and `status` tells of its watch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    child = subprocess.Popen(command("serve", *arguments), stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(command("daemon", *arguments), stdout=subprocess.PIPE, text=True)
     try:
         yield child
     finally:
@@ -51,12 +51,12 @@ def test_it_says_where_it_listens_answers_and_ends_with_ctrl_c(runtime: Path) ->
     assert list((runtime / "holdfast").glob("*.sock")) == []
 
 
-def test_a_second_one_is_refused_and_told_of_the_first(cli: CommandLine) -> None:
+def test_a_second_one_is_refused_and_notified_of_the_first(cli: CommandLine) -> None:
     with serving("--json") as child:
         assert child.stdout is not None
         first = json.loads(child.stdout.readline())
         assert first["pid"] == child.pid
-        answer = cli("serve", "--json")
+        answer = cli("daemon", "--json")
         assert answer.status == 5
         assert str(child.pid) in answer.error["message"]
 
@@ -76,7 +76,7 @@ def test_how_long_it_stays_comes_from_the_users_own_file(
 
 @pytest.mark.parametrize("value", ["never", "-1"])
 def test_a_time_that_is_none_is_refused(cli: CommandLine, value: str) -> None:
-    answer = cli("serve", f"--idle={value}", "--json")
+    answer = cli("daemon", f"--idle={value}", "--json")
     assert answer.status == 2
 
 

@@ -1,0 +1,273 @@
+"""Pages of a workspace's history, as programs that show it ask for them, with bounds on each.
+
+A cursor is opaque to clients: they pass back the one that the page before gave them.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.errors import HoldfastError, NotFound, UsageError
+from holdfast.domain.ids import short
+from holdfast.domain.paths import from_text, require_safe_path, to_text
+from holdfast.domain.trees.entries import FileEntry
+
+if TYPE_CHECKING:
+    from holdfast.api.views.history import ReplayMessageView
+    from holdfast.api.views.replays import MessagesView
+    from holdfast.api.views.snapshots import (
+        CheckpointDetailView,
+        CheckpointFilesView,
+        CheckpointFileView,
+        CheckpointSummaryView,
+    )
+    from holdfast.api.views.timeline import TimelineView
+    from holdfast.api.workspace import Workspace
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.story import Annotation
+
+_LARGEST_CONTENT = 1 << 20
+_MOST_CONTENT = 8 << 20
+"""Bytes of one file, and of all files of a page, that an answer holds."""
+_MOST_SKIPPED = 1_000
+_LONGEST_TEXT = 2_000
+"""Characters of a reason, a message or a note in a list."""
+_MOST_TEXT = 4_000_000
+
+
+class CheckpointPage(NamedTuple):
+    """Newest first; `next` is None on the last page."""
+
+    checkpoints: list[CheckpointSummaryView]
+    next: str | None
+
+
+def checkpoint_page(
+    workspace: Workspace,
+    session_id: SessionId,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    records: bool = False,
+) -> CheckpointPage:
+    """Checkpoints of a session; `records` adds the records of restores."""
+    from holdfast.api.views.snapshots import checkpoint_summary_view
+
+    found = workspace.history.checkpoints(
+        session_id, limit=limit + 1, records=records, before=_sequence(cursor)
+    )
+    shown, more = found[:limit], len(found) > limit
+    head = workspace.head()
+    newest = _newest_annotations(workspace, session_id)
+    views = [
+        _shortened(
+            checkpoint_summary_view(
+                one, annotation=newest.get(one.id), is_head=head is not None and head.id == one.id
+            )
+        )
+        for one in shown
+    ]
+    return CheckpointPage(views, str(shown[-1].sequence) if more else None)
+
+
+def checkpoint_summary(workspace: Workspace, found: Checkpoint) -> CheckpointSummaryView:
+    """One checkpoint as a page lists it."""
+    from holdfast.api.views.snapshots import checkpoint_summary_view
+
+    notes = workspace.conversation.around(found).annotations
+    head = workspace.head()
+    return _shortened(
+        checkpoint_summary_view(
+            found,
+            annotation=notes[-1] if notes else None,
+            is_head=head is not None and head.id == found.id,
+        )
+    )
+
+
+def _shortened(view: CheckpointSummaryView) -> CheckpointSummaryView:
+    """A list stays short, however long the texts in it are; the detail has all of them."""
+    view["reasoning"] = view["reasoning"][:_LONGEST_TEXT]
+    if view["annotation"] is not None:
+        view["annotation"] = view["annotation"][:_LONGEST_TEXT]
+    return view
+
+
+def timeline_page(
+    workspace: Workspace,
+    session_id: SessionId | None,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    messages: bool = True,
+) -> TimelineView:
+    """A page of a session's timeline or, for None, of the workspace's, with long texts cut."""
+    from holdfast.api.views.timeline import timeline_view
+
+    found = workspace.history.timeline(session_id, limit=limit, before=cursor, messages=messages)
+    view = timeline_view(found)
+    for event in view["events"]:
+        if "checkpoint" in event:
+            event["checkpoint"]["reasoning"] = event["checkpoint"]["reasoning"][:_LONGEST_TEXT]
+        if "content" in event:
+            event["content"] = event["content"][:_LONGEST_TEXT]
+        if "text" in event:
+            event["text"] = event["text"][:_LONGEST_TEXT]
+    return view
+
+
+def message_page(
+    workspace: Workspace, session_id: SessionId, *, first: int, limit: int
+) -> MessagesView:
+    """Messages in full, by index; fewer than asked for where they are long."""
+    from holdfast.api.views.history import replay_message_view
+
+    found = workspace.conversation.messages(session_id, first=first, limit=limit + 1)
+    views: list[ReplayMessageView] = []
+    room = _MOST_TEXT
+    for one in found[:limit]:
+        room -= len(one.content)
+        if views and room < 0:
+            break
+        views.append(replay_message_view(one))
+    more = len(views) < len(found)
+    return {
+        "session_id": session_id,
+        "messages": views,
+        "next": views[-1]["index"] + 1 if more and views else None,
+    }
+
+
+def checkpoint_detail(
+    workspace: Workspace, found: Checkpoint, *, files: int, contents: bool = False
+) -> CheckpointDetailView:
+    """Everything about a checkpoint, with its first files."""
+    from holdfast.api.views.snapshots import checkpoint_detail_view
+
+    around, topic = workspace.conversation.around(found), workspace.contents
+    head = workspace.head()
+    with topic.explain_deletion((found,), "shown"):
+        page = checkpoint_files(workspace, found, limit=files, contents=contents)
+        return checkpoint_detail_view(
+            found,
+            page["files"],
+            page["next"],
+            is_head=head is not None and head.id == found.id,
+            is_approved=any(
+                one.approved == found.id for one in workspace.rounds.all(found.session_id)
+            ),
+            message=around.message,
+            annotations=around.annotations,
+            skipped=islice(topic.skipped(found), _MOST_SKIPPED),
+            components=topic.component_states(found),
+            databases=topic.databases(found),
+        )
+
+
+def checkpoint_files(
+    workspace: Workspace,
+    found: Checkpoint,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    directory: bytes = b"",
+    contents: bool = False,
+) -> CheckpointFilesView:
+    """Files of a checkpoint below a directory, in order; the cursor is the last path."""
+    from holdfast.api.views.snapshots import checkpoint_file_view
+
+    after = None if cursor is None else from_text(cursor)
+    listed = _files(workspace, found, directory)
+    following = listed if after is None else _after(listed, after)
+    taken = list(islice(following, limit + 1)) if limit else []
+    views: list[CheckpointFileView] = []
+    room = _MOST_CONTENT
+    for path, entry in taken[:limit]:
+        view = checkpoint_file_view(path, entry)
+        if contents:
+            room -= _add_content(workspace, found, path, entry, view, room)
+        views.append(view)
+    more = len(taken) > limit if limit else found.files > 0
+    return {
+        "checkpoint": found.id,
+        "files": views,
+        "next": (views[-1]["path"] if views else cursor) if more else None,
+    }
+
+
+def _files(
+    workspace: Workspace, found: Checkpoint, directory: bytes
+) -> Iterator[tuple[bytes, FileEntry]]:
+    for path, entry in workspace.contents.entries(found, directory):
+        if isinstance(entry, FileEntry):
+            yield path, entry
+
+
+def _after(
+    listed: Iterator[tuple[bytes, FileEntry]], last: bytes
+) -> Iterator[tuple[bytes, FileEntry]]:
+    """What follows a path, in the order in which directories are listed."""
+    seen = _place(last)
+    return (one for one in listed if _place(one[0]) > seen)
+
+
+def _place(path: bytes) -> list[bytes]:
+    return path.split(b"/")
+
+
+def _add_content(
+    workspace: Workspace,
+    found: Checkpoint,
+    path: bytes,
+    entry: FileEntry,
+    view: CheckpointFileView,
+    room: int,
+) -> int:
+    """How many bytes that took; a file that is ignored or too large has none to show."""
+    view["content"] = None
+    if entry.size > min(_LARGEST_CONTENT, room):
+        return 0
+    try:
+        workspace.contents.require_shown(path, found)
+    except HoldfastError:
+        return 0
+    content = b"".join(workspace.contents.read(entry))
+    try:
+        view["content"], view["encoding"] = content.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        view["content"], view["encoding"] = b64encode(content).decode(), "base64"
+    return len(content)
+
+
+def file_in(workspace: Workspace, found: Checkpoint, path: bytes) -> FileEntry:
+    """A file of a checkpoint whose content may be shown."""
+    require_safe_path(path)
+    entry = workspace.contents.entry(found, path)
+    if not isinstance(entry, FileEntry):
+        raise NotFound(
+            f"{to_text(path)} is not a file in checkpoint {short(found.id)}",
+            hint="list the files of the checkpoint",
+        )
+    workspace.contents.require_shown(path, found)
+    return entry
+
+
+def _newest_annotations(workspace: Workspace, session_id: SessionId) -> dict[str, Annotation]:
+    notes: Sequence[Annotation]
+    try:
+        notes = workspace.conversation.annotations(session_id)
+    except HoldfastError:
+        return {}  # a conversation that cannot be read must not hide the checkpoints
+    return {note.checkpoint_id: note for note in sorted(notes, key=lambda note: note.sequence)}
+
+
+def _sequence(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise UsageError("the cursor is not valid", hint="pass the cursor of the last page")
+    return int(cursor)

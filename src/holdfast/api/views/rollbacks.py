@@ -1,0 +1,104 @@
+"""Restores and rounds in the words of HTTP clients: rollback plans, and dialogs with approval."""
+
+from typing import TYPE_CHECKING, TypedDict
+
+from holdfast.api.views.restores import RestoreView
+from holdfast.domain.paths import to_text
+from holdfast.domain.trees.entries import DirectoryEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.restore.plan import Step
+    from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
+
+
+class RollbackView(RestoreView):
+    """A restore, or with `dry_run` the plan of one. `plan` of a preview can be sent with the
+    restore, which is then refused if it would do something else by now. `working` are agents in the
+    middle of a tool call."""
+
+    checkpoint_id: str
+    affected_files: list[str]
+    new_checkpoint: str | None
+    plan: str | None
+    working: list[str]
+
+
+class DialogSessionView(TypedDict):
+    """The round of a dialog, and its name as a reference; both are null when everything is
+    approved."""
+
+    active_session: str | None
+    session_ref: str | None
+    has_unapproved: bool
+    last_approved_at: str | None
+
+
+class DialogApprovedView(TypedDict):
+    """A round that was approved."""
+
+    approved_commit: str
+    new_session: str
+    commits_approved: int
+
+
+class DialogResetView(TypedDict):
+    """A dialog that is back at its last approval."""
+
+    reset_to: str
+    new_session: str
+
+
+class DialogRestoredView(TypedDict):
+    """A dialog that is back at a checkpoint; `new_checkpoint` records the restore."""
+
+    restored_to: str
+    new_checkpoint: str
+
+
+def rollback_view(
+    view: RestoreView,
+    steps: "Sequence[Step]",
+    *,
+    new_checkpoint: str | None = None,
+    plan: str | None = None,
+    working: "Sequence[str]" = (),
+) -> RollbackView:
+    return {
+        **view,
+        "checkpoint_id": view["restored_to"],
+        "affected_files": [
+            to_text(step.path)
+            for step in steps
+            if not isinstance(step.after or step.before, DirectoryEntry)
+        ],
+        "new_checkpoint": new_checkpoint,
+        "plan": plan,
+        "working": list(working),
+    }
+
+
+def dialog_session_view(status: "ApprovalStatus") -> DialogSessionView:
+    from holdfast.api.views.sessions import approval_view
+
+    view = approval_view(status)
+    active = view["active_session"]
+    return {
+        "active_session": active,
+        "session_ref": None if active is None else f"refs/heads/{active}",
+        "has_unapproved": view["has_unapproved"],
+        "last_approved_at": view["last_approved_at"],
+    }
+
+
+def dialog_approved_view(outcome: "ApproveOutcome") -> DialogApprovedView:
+    return {
+        "approved_commit": outcome.approved.id,
+        "new_session": outcome.new_round,
+        "commits_approved": outcome.count,
+    }
+
+
+def dialog_reset_view(outcome: "ResetOutcome") -> DialogResetView:
+    return {"reset_to": outcome.reset_to, "new_session": outcome.new_round}

@@ -1,0 +1,143 @@
+"""The application: routes behind the guard, errors as problem details, and the OpenAPI document.
+
+guard → /api/workspaces/ID/… becomes /api/… with the workspace noted → route → endpoint
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.interfaces.web import probes
+from holdfast.interfaces.web.access import Guard
+from holdfast.interfaces.web.openapi import openapi_document
+from holdfast.interfaces.web.page_files import page_routes
+from holdfast.interfaces.web.problems import error_response, problem_response
+from holdfast.interfaces.web.routes import checkpoints, diffs, events, restores, sessions, upkeep
+from holdfast.interfaces.web.routing import (
+    OBSERVED_KEY,
+    WORKSPACE_KEY,
+    InsufficientScope,
+    Route,
+    Server,
+    as_endpoint,
+)
+
+_TOPICS = (probes, sessions, checkpoints, diffs, restores, upkeep, events)
+ROUTES: Sequence[Route] = tuple(route for topic in _TOPICS for route in topic.ROUTES)
+_OTHERS = "/api/workspaces/"
+
+
+def describe_api() -> bytes:
+    """The OpenAPI document, without a server."""
+    return openapi_document(_routed_app(), ROUTES)
+
+
+def _routed_app() -> FastAPI:
+    app = FastAPI(title="Holdfast", openapi_url=None, docs_url=None, redoc_url=None)
+    app.router.redirect_slashes = False
+    # Fixed words first: `…/checkpoints/timeline` is no checkpoint.
+    for route in sorted(ROUTES, key=lambda one: one.path.replace("{", "~")):
+        app.add_api_route(
+            route.path,
+            as_endpoint(route),
+            methods=[route.method],
+            name=f"{route.method} {route.path}",
+            response_model=None,
+        )
+    return app
+
+
+def make_app(server: Server) -> ASGIApp:
+    app = _routed_app()
+    app.state.server = server
+    document = cache(lambda: openapi_document(app, ROUTES))  # it takes a moment to make
+    app.router.routes.extend(page_routes())
+    app.add_route("/openapi.json", lambda request: _document(document()))
+    app.add_exception_handler(HoldfastError, _on_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_bug)
+    return Guard(_Workspaces(app), server.access)
+
+
+class _Workspaces:
+    """Serves every route for other workspaces too, below `/api/workspaces/ID/`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(_OTHERS):
+            workspace, slash, rest = scope["path"].removeprefix(_OTHERS).partition("/")
+            if slash:
+                scope = {
+                    **scope,
+                    "path": f"/api/{rest}",
+                    "raw_path": f"/api/{rest}".encode(),
+                    "holdfast.path": scope["path"],
+                    WORKSPACE_KEY: workspace,
+                }
+        await self._app(scope, receive, send)
+
+
+def _document(document: bytes) -> Response:
+    return Response(document, media_type="application/openapi+json")
+
+
+def _on_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HoldfastError)
+    _note(request, error.code)
+    if isinstance(error, InsufficientScope):
+        challenge = {"www-authenticate": 'Bearer error="insufficient_scope"'}
+        return problem_response(403, error.code, error.message, error.hint, challenge)
+    return error_response(error)
+
+
+def _on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    _note(request, "usage")
+    found: Sequence[Any] = error.errors()
+    words = "; ".join(_invalid_words(one) for one in found[:5])
+    return problem_response(400, "usage", words, "see /openapi.json")
+
+
+def _invalid_words(one: Any) -> str:
+    where = ".".join(str(part) for part in one["loc"])
+    return f"{where}: {one['msg']}"
+
+
+def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return problem_response(404, "no_route", "nothing is at this address", "see /openapi.json")
+    if error.status_code == 405:
+        return problem_response(
+            405, "method", f"{request.method} is not used at this address", headers=error.headers
+        )
+    return problem_response(error.status_code, "usage", str(error.detail))
+
+
+def _note(request: Request, code: str) -> None:
+    """For metrics and the log, which know the address of the route and nothing of the request."""
+    observed = request.scope.get(OBSERVED_KEY, {})
+    observed["code"] = code
+    route = request.scope.get("route")
+    if route is not None:
+        observed["route"] = route.path
+
+
+def _on_bug(request: Request, error: Exception) -> Response:
+    _note(request, "error")
+    return problem_response(
+        500, "error", f"a bug in Holdfast: {type(error).__name__}", "see the server's log"
+    )

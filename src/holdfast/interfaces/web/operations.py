@@ -1,0 +1,176 @@
+"""Work that may take long: a client waits a moment for it, then follows it by its id.
+
+    request → the work begins in a thread of its own → done soon: the usual answer
+                                                     → else 202, and progress under its address
+
+Guarantee: the work goes on when the client leaves. Results are kept for a while, the newest ones.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypedDict
+
+from starlette.requests import Request
+
+from holdfast.api.workspace import Workspace
+from holdfast.domain.errors import HoldfastError, NotFound
+from holdfast.interfaces.web.problems import Problem, problem_of
+from holdfast.interfaces.web.routing import Answer, served, server_of, workspace_id
+
+_MOST_KEPT = 100
+_PATIENCE_S = 2.0
+
+
+class OperationView(TypedDict):
+    """Work in progress. `status` is `running`, `done` or `failed`; `total` is null where it is not
+    known. `result` is the answer that the request would have had, `problem` why it failed."""
+
+    id: str
+    kind: str
+    workspace_id: str | None
+    status: str
+    phase: str | None
+    done: int
+    total: int | None
+    bytes: int
+    result: Any
+    problem: Problem | None
+
+
+class Operation:
+    """One piece of work; also the listener of its progress."""
+
+    def __init__(
+        self,
+        identifier: str,
+        kind: str,
+        workspace: str | None,
+        changed: Callable[[Operation], None],
+    ) -> None:
+        self.id, self.kind, self.workspace = identifier, kind, workspace
+        self._changed = changed
+        self._phase: str | None = None
+        self._done = self._bytes = 0
+        self._total: int | None = None
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
+        self.finished = threading.Event()
+
+    def advance(self, phase: str, done: int, total: int | None) -> None:
+        self._phase, self._done, self._total = phase, done, total
+        self._changed(self)
+
+    def transferred(self, size_bytes: int) -> None:
+        self._bytes = size_bytes
+        self._changed(self)
+
+    def run(self, work: Callable[[Operation], Answer]) -> None:
+        try:
+            self._answer = work(self)
+        except BaseException as error:
+            self._error = error
+        self.finished.set()
+        self._changed(self)
+
+    def answer(self) -> Answer:
+        """Of work that is finished; raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        assert self._answer is not None
+        return self._answer
+
+    def view(self) -> OperationView:
+        status = "running"
+        if self.finished.is_set():
+            status = "done" if self._error is None else "failed"
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "workspace_id": self.workspace,
+            "status": status,
+            "phase": self._phase,
+            "done": self._done,
+            "total": self._total,
+            "bytes": self._bytes,
+            "result": None if self._answer is None else self._answer.view,
+            "problem": self._problem(),
+        }
+
+    def _problem(self) -> Problem | None:
+        if self._error is None:
+            return None
+        if isinstance(self._error, HoldfastError):
+            return problem_of(self._error)[1]
+        failed = HoldfastError(f"a bug in Holdfast: {type(self._error).__name__}")
+        return problem_of(failed)[1]
+
+
+class Operations:
+    """The newest ones by id; safe to use from many threads."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self._new_id = new_id
+        self._known: OrderedDict[str, Operation] = OrderedDict()
+        self._lock = threading.Lock()
+        self._is_reporting = threading.Lock()
+        self.patience_s = _PATIENCE_S
+        self.listener: Callable[[Operation], None] = lambda operation: None
+        """Called when an operation gets on or ends."""
+
+    def start(
+        self, kind: str, workspace: str | None, work: Callable[[Operation], Answer]
+    ) -> Operation:
+        operation = Operation(self._new_id()[:20], kind, workspace, lambda one: self.listener(one))
+        with self._lock:
+            self._known[operation.id] = operation
+            finished = [one for one in self._known.values() if one.finished.is_set()]
+            for old in finished[: max(len(self._known) - _MOST_KEPT, 0)]:
+                del self._known[old.id]
+        # Not a daemon thread: the server ends when the work is done.
+        threading.Thread(target=operation.run, args=(work,), name=f"holdfast {kind}").start()
+        return operation
+
+    @contextmanager
+    def reporting(self, workspace: Workspace, operation: Operation) -> Iterator[None]:
+        """Within the block, the work reports its progress, unless other work does already: a
+        workspace has one listener, and only one operation at a time changes it anyway."""
+        if not self._is_reporting.acquire(blocking=False):
+            yield
+            return
+        try:
+            with workspace.report_progress(operation):
+                yield
+        finally:
+            self._is_reporting.release()
+
+    def get(self, identifier: str) -> Operation:
+        with self._lock:
+            found = self._known.get(identifier)
+        if found is None:
+            raise NotFound(f"unknown operation: {identifier!r}", hint="its result is not kept")
+        return found
+
+
+def run_long(
+    request: Request, kind: str, work: Callable[[Workspace], Answer], *, create: bool = False
+) -> Answer:
+    """The answer, or 202 where it takes long or the client prefers not to wait."""
+    operations = server_of(request).operations
+
+    def in_workspace(operation: Operation) -> Answer:
+        with (
+            served(request, create=create) as workspace,
+            operations.reporting(workspace, operation),
+        ):
+            return work(workspace)
+
+    operation = operations.start(kind, workspace_id(request), in_workspace)
+    prefers = request.headers.get("prefer", "")
+    if operation.finished.wait(0 if "respond-async" in prefers else operations.patience_s):
+        return operation.answer()
+    headers = {"location": f"/api/operations/{operation.id}", "retry-after": "1"}
+    return Answer(operation.view(), 202, headers)

@@ -1,0 +1,198 @@
+// The HTTP API as functions. Nothing else in the page calls fetch.
+
+import { signal } from "./html.js";
+import { route } from "./router.js";
+
+/** Whether the last request reached the server. */
+export const reachable = signal(true);
+
+/** What the server refused, in its own words. */
+export class Problem extends Error {
+  /** @param {number} status @param {{title?: string, detail?: unknown, code?: string, hint?: string}} said */
+  constructor(status, said) {
+    super(typeof said.detail === "string" ? said.detail : said.title || `The server answered ${status}.`);
+    this.status = status;
+    this.code = said.code ?? "";
+    this.hint = said.hint ?? "";
+  }
+}
+
+/** No answer at all: the server is not running, or the network is gone. */
+export class Unreachable extends Error {
+  constructor() {
+    super("Holdfast's server does not answer.");
+    this.hint = "Start it again: holdfast ui";
+  }
+}
+
+/** @typedef {Record<string, string | number | boolean | null | undefined | (string | number)[]>} Query */
+
+/** @param {string} path @param {Query} [query] */
+export function apiAddress(path, query = {}) {
+  const { workspace } = route.value;
+  const found = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (Array.isArray(value)) value.forEach((one) => found.append(name, String(one)));
+    else if (value !== null && value !== undefined) found.set(name, String(value));
+  }
+  const text = found.toString();
+  const prefix = workspace ? `/api/workspaces/${encodeURIComponent(workspace)}` : "/api";
+  return prefix + path + (text ? `?${text}` : "");
+}
+
+/** @typedef {{done: number, total: number | null, phase: string | null}} Progress */
+
+const LOOK_AGAIN_MS = 250;
+
+/**
+ * @param {string} method @param {string} address
+ * @param {{body?: unknown, signal?: AbortSignal, progress?: (progress: Progress) => void}} [more] @returns {Promise<any>}
+ */
+async function ask(method, address, more = {}) {
+  let answer;
+  try {
+    answer = await fetch(address, {
+      method,
+      signal: more.signal,
+      headers:
+        more.body === undefined
+          ? { Accept: "application/json, text/plain" }
+          : { Accept: "application/json", "Content-Type": "application/json" },
+      body: more.body === undefined ? undefined : JSON.stringify(more.body),
+      credentials: "same-origin",
+    });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    reachable.value = false;
+    throw new Unreachable();
+  }
+  reachable.value = true;
+  const text = await answer.text();
+  const isJson = /json/.test(answer.headers.get("Content-Type") ?? "");
+  const said = isJson && text ? JSON.parse(text) : answer.ok ? text : {};
+  if (!answer.ok) throw new Problem(answer.status, said);
+  return answer.status === 202 ? finished(said, answer.headers.get("Location") ?? "", more) : said;
+}
+
+/**
+ * Long work answers 202: its result is fetched when it is there.
+ * @param {any} operation @param {string} address @param {{progress?: (progress: Progress) => void}} more @returns {Promise<any>}
+ */
+async function finished(operation, address, more) {
+  let now = operation;
+  while (now.status === "running") {
+    more.progress?.(now);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+    now = await ask("GET", address);
+  }
+  if (now.status === "failed") throw new Problem(now.problem?.status ?? 500, now.problem ?? {});
+  return now.result;
+}
+
+/** @param {string} path @param {Query} [query] @param {AbortSignal} [signal] */
+const get = (path, query, signal) => ask("GET", apiAddress(path, query), { signal });
+/** @param {string} path @param {unknown} [body] @param {{signal?: AbortSignal, progress?: (progress: Progress) => void}} [more] */
+const post = (path, body = {}, more = {}) => ask("POST", apiAddress(path), { body, ...more });
+/** @param {string} path @param {unknown} body */
+const put = (path, body) => ask("PUT", apiAddress(path), { body });
+
+/** @param {string} session */
+const ofSession = (session) => `/sessions/${encodeURIComponent(session)}`;
+/** @param {string} session @param {string} moment */
+const ofMoment = (session, moment) => `${ofSession(session)}/checkpoints/${encodeURIComponent(moment)}`;
+
+/**
+ * @typedef {object} RestoreChoice what to bring back; everything where it is empty
+ * @property {string[]} [paths]
+ * @property {(number | string)[]} [hunks]
+ * @property {Record<string, string>} [components]
+ */
+
+export const api = {
+  workspaces: () => ask("GET", "/api/workspaces"),
+  /** @param {string | null} workspace */
+  sessionsOf: (workspace) =>
+    ask("GET", workspace ? `/api/workspaces/${encodeURIComponent(workspace)}/sessions` : "/api/sessions"),
+  /** @param {string | null} workspace */
+  overviewOf: (workspace) =>
+    ask("GET", workspace ? `/api/workspaces/${encodeURIComponent(workspace)}/overview` : "/api/overview"),
+  sessions: () => get("/sessions"),
+  /** @param {string} session @param {{cursor?: string | null, limit?: number}} page */
+  timeline: (session, page) => get(`${ofSession(session)}/timeline`, page),
+  /** @param {string} session @param {string} moment @param {AbortSignal} [signal] */
+  moment: (session, moment, signal) => get(ofMoment(session, moment), { files: 0 }, signal),
+  /**
+   * What differs: `older` is a moment and `newer` another, or null for the workspace as it is now;
+   * without `older`, the step before.
+   * @param {string} session @param {{older: string | null, newer: string | null}} ends @param {Query} part @param {AbortSignal} [signal]
+   */
+  diff: (session, { older, newer }, part, signal) => {
+    const wanted = { colours: true, ...part };
+    if (newer === null) return get(`${ofMoment(session, older ?? "HEAD")}/diff`, { with: "now", ...wanted }, signal);
+    if (older === null) return get(`${ofMoment(session, newer)}/diff`, { with: "before", ...wanted }, signal);
+    return get(`${ofMoment(session, older)}/diff/${encodeURIComponent(newer)}`, wanted, signal);
+  },
+  /** How many files differ between a moment and now. @param {string} session @param {string} moment @returns {Promise<number>} */
+  changedSince: async (session, moment) =>
+    (await get(`${ofMoment(session, moment)}/diff`, { with: "now", limit: 1 })).total_files,
+  /** @param {string} session @param {string} moment @param {string} path */
+  file: (session, moment, path) => get(`${ofMoment(session, moment)}/file`, { path, colours: true }),
+  /** @param {string} session @param {string} moment @param {string} path */
+  directory: (session, moment, path) => get(`${ofMoment(session, moment)}/tree`, path ? { path } : {}),
+  /** @param {string} session @param {string} moment */
+  memory: (session, moment) => get(`${ofMoment(session, moment)}/memory`),
+  /** @param {string} session @param {string} moment @param {string} path */
+  rawAddress: (session, moment, path) => apiAddress(`${ofMoment(session, moment)}/raw`, { path }),
+  /** As it is now, where that differs from the moment. @param {string} session @param {string} moment @param {string} path */
+  rawNowAddress: (session, moment, path) => apiAddress(`${ofMoment(session, moment)}/raw/now`, { path }),
+  /** @param {string} query @param {Query} more @param {AbortSignal} [signal] */
+  search: (query, more, signal) => get("/search", { q: query, ...more }, signal),
+  /** @param {string} session */
+  rounds: (session) => get(`${ofSession(session)}/rounds`),
+  /** @param {string} session */
+  approval: (session) => get(`${ofSession(session)}/approval`),
+  overview: () => get("/overview"),
+  /** The workspace as it is now, beside its last checkpoint. */
+  status: () => get("/status"),
+  doctor: () => get("/doctor"),
+  check: () => post("/check"),
+  /** Prometheus' text. */
+  metrics: () => ask("GET", "/metrics"),
+  settings: () => get("/settings"),
+  /** @param {string} key @param {unknown} value */
+  setSetting: (key, value) => put(`/settings/${encodeURIComponent(key)}`, { value }),
+  cleanupPreview: () => get("/cleanup/preview"),
+  cleanup: () => post("/cleanup"),
+  /** @param {string} session @param {{reasoning: string, name?: string, annotation?: string}} said */
+  save: (session, said) => post(`${ofSession(session)}/checkpoints`, said),
+  /** @param {string} session @param {string} moment @param {{name?: string | null, tags?: string[]}} changed */
+  rename: (session, moment, changed) => put(ofMoment(session, moment), changed),
+  /** @param {string} session @param {string} moment @param {string} text */
+  annotate: (session, moment, text) => post(`${ofMoment(session, moment)}/annotations`, { text }),
+  /** @param {string} session @param {string} moment @param {number} number @param {string} text */
+  editNote: (session, moment, number, text) => post(`${ofMoment(session, moment)}/annotations`, { text, number }),
+  /** @param {string} session @param {string} moment @param {RestoreChoice} choice @param {AbortSignal} [signal] */
+  restorePreview: (session, moment, choice, signal) =>
+    post(`${ofMoment(session, moment)}/rollback/preview`, choice, { signal }),
+  /**
+   * `plan` is that of the preview: anything else is refused.
+   * @param {string} session @param {string} moment @param {RestoreChoice & {plan: string | null}} choice @param {(progress: Progress) => void} progress
+   */
+  restore: (session, moment, choice, progress) => post(`${ofMoment(session, moment)}/rollback`, choice, { progress }),
+  /** @param {string} session */
+  undo: (session) => post(`${ofSession(session)}/undo`),
+  undoPreview: () => post("/undo", { dry_run: true }),
+  /** @param {string | null} plan */
+  undoLast: (plan) => post("/undo", { plan }),
+  redoLast: () => post("/redo"),
+  /** @param {string} session @param {string | null} message */
+  approve: (session, message) => post(`${ofSession(session)}/approve`, { message }),
+  /** @param {string} session */
+  resetPreview: (session) => get(`${ofSession(session)}/reset/preview`),
+  /** @param {string} session @param {string | null} plan @param {(progress: Progress) => void} progress */
+  reset: (session, plan, progress) => post(`${ofSession(session)}/reset`, { plan }, { progress }),
+  /** @param {string} session */
+  acceptPreview: (session) => post(`${ofSession(session)}/accept`, { dry_run: true }),
+  /** @param {string} session @param {string} message */
+  accept: (session, message) => post(`${ofSession(session)}/accept`, { message }),
+};

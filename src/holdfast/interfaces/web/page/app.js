@@ -1,0 +1,115 @@
+// The page: top bar, the view that the address names, dialogs and toasts.
+
+import { api, reachable } from "./api.js";
+import { connect, connection } from "./events.js";
+import { computed, effect, html, render, untracked, useEffect, useState } from "./html.js";
+import { anchor, gear, magnifier, pulse, sun } from "./icons.js";
+import { KeysPanel } from "./keys-panel.js";
+import { startKeys, useKeys } from "./keys.js";
+import { useLiveVersion } from "./live-version.js";
+import { useLoaded } from "./load.js";
+import { address, navigate, route, startRouter } from "./router.js";
+import { Empty, Loading, Refused } from "./states.js";
+import { toggleTheme } from "./theme.js";
+import { Toasts } from "./toast.js";
+import { UndoPanel } from "./undo.js";
+import { agentName } from "./words.js";
+import { visible } from "./format.js";
+
+/** Views that are not the session itself load when they are first opened. @type {Record<string, () => Promise<any>>} */
+const VIEWS = {
+  home: () => import("./home.js").then((module) => module.HomeView),
+  session: () => import("./session.js").then((module) => module.SessionView),
+  replay: () => import("./replay.js").then((module) => module.ReplayView),
+  search: () => import("./search.js").then((module) => module.SearchView),
+  settings: () => import("./settings.js").then((module) => module.SettingsView),
+  health: () => import("./health.js").then((module) => module.HealthView),
+};
+const REFRESH_MS = 300;
+/** @type {Map<string, any>} */
+const loadedViews = new Map();
+
+/** @param {{name: string}} props */
+function View({ name }) {
+  const [round, setRound] = useState(0);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const again = () => setRound((now) => now + 1);
+  const loaded = loadedViews.get(name);
+  useEffect(() => {
+    setError(null);
+    if (loaded || !VIEWS[name]) return;
+    VIEWS[name]().then((view) => (loadedViews.set(name, view), again()), setError);
+  }, [name, round]);
+  const { session, workspace } = route.value;
+  if (!VIEWS[name])
+    return html`<main class="page"><${Empty} title="There is nothing at this address">
+      <a class="button" href="/">Go to the beginning</a><//></main>`;
+  if (error)
+    return html`<main class="page"><${Refused} doing="This view could not be loaded" error=${error} again=${again} /></main>`;
+  if (!loaded) return html`<main class="page"><${Loading} label="Loading" /></main>`;
+  return html`<${loaded} key=${`${name} ${workspace} ${session}`} session=${session} />`;
+}
+
+function TopBar() {
+  const { session, view, workspace } = route.value;
+  const version = useLiveVersion(REFRESH_MS, (event) => event.type === "status" || event.type === "caught-up");
+  const sessions = useLoaded(() => (session ? api.sessions() : null), [workspace, session, version], { keep: true });
+  const found = sessions.value?.find((/** @type {any} */ one) => one.id === session);
+  const here = found ? visible(found.title ?? found.id) : session ? visible(session) : null;
+  return html`<header class="top">
+    <a class="brand" href=${address()} aria-label="Holdfast, all sessions">${anchor}<span>Holdfast</span></a>
+    ${here && html`<h1 class="crumb" title=${here}>${view === "replay" ? `Replay of ${here}` : here}</h1>`}
+    ${session && html`<${Liveness} session=${found} />`}
+    <button class="find" onClick=${() => navigate(address("search"))} aria-keyshortcuts="Control+K">${magnifier}<span
+      class="grow">Search reasons, messages, files, commands</span><kbd aria-hidden="true">Ctrl K</kbd></button>
+    <a class="button plain icon-button" href=${address("settings")} aria-label="Settings" title="Settings">${gear}</a>
+    <a class="button plain icon-button" href=${address("health")} aria-label="Health" title="Health">${pulse}</a>
+    <button class="plain icon-button" aria-label="Light or dark" title="Light or dark" onClick=${toggleTheme}>${sun}</button>
+  </header>`;
+}
+
+/** @param {{session: any}} props */
+function Liveness({ session }) {
+  if (connection.value === "lost") return null;
+  if (!session) return html`<span class="live idle"></span>`;
+  const isActive = session.status === "active";
+  const words = isActive
+    ? `${agentName(session.agent)} ${session.agent ? "is" : "are"} working`
+    : `${agentName(session.agent)} · ${session.status}`;
+  return html`<span class=${isActive ? "live" : "live idle"} title=${words}><i></i><span>${words}</span></span>`;
+}
+
+function Banner() {
+  if (connection.value !== "lost" && reachable.value) return null;
+  return html`<div class="banner" role="alert"><span class="live lost"><i></i></span><b>Not connected.</b>
+    <span class="grow">What you see may be old. The page catches up as soon as the server answers; start it with <code>holdfast ui</code>.</span></div>`;
+}
+
+function App() {
+  const [showsKeys, setShowsKeys] = useState(false);
+  useKeys([
+    { key: "?", does: "Show all keys", run: () => setShowsKeys((now) => !now) },
+    { key: "/", does: "Search", run: () => navigate(address("search")) },
+    { key: "mod+k", does: "Search", run: () => navigate(address("search")) },
+    { key: "h", does: "All sessions", run: () => navigate(address()) },
+    { key: "t", does: "Light or dark", run: toggleTheme },
+  ]);
+  return html`<div class="frame">
+    <${TopBar} /><${Banner} /><${View} name=${route.value.view} />
+    ${showsKeys && html`<${KeysPanel} close=${() => setShowsKeys(false)} />`}
+    <${UndoPanel} /><${Toasts} />
+  </div>`;
+}
+
+startRouter();
+startKeys();
+const shownWorkspace = computed(() => route.value.workspace);
+effect(() => {
+  shownWorkspace.value; // each workspace has its own stream
+  untracked(connect);
+});
+const root = document.getElementById("app");
+if (root) {
+  root.replaceChildren();
+  render(html`<${App} />`, root);
+}

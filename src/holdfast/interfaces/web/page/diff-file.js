@@ -1,0 +1,250 @@
+// One changed file: its hunks in one column or two, images side by side, notebooks by cell.
+
+import { api } from "./api.js";
+import { CopyButton } from "./copy-button.js";
+import { coloured, hunkLines, patchText, sideBySide } from "./diff-lines.js";
+import { plural, visible } from "./format.js";
+import { html, useMemo, useState } from "./html.js";
+import { PathName } from "./path-name.js";
+import { sayProblem } from "./toast.js";
+
+const UNFOLDED_AT_ONCE = 40;
+
+/** @typedef {import("./diff-lines.js").Hunk} Hunk */
+/** @typedef {import("./diff-lines.js").Line} Line */
+/**
+ * @typedef {object} ChangedFile
+ * @property {string} path @property {string} change @property {string} [old_path] @property {string} [left_out]
+ * @property {string} [old_mode] @property {string} [new_mode] @property {string} [content]
+ * @property {number | null} added_lines @property {number | null} removed_lines
+ * @property {Hunk[]} hunks @property {string | null} hunks_next @property {number} cut_lines
+ * @property {boolean} restorable @property {any[]} [cells]
+ * @property {number | null} old_size_bytes @property {number | null} new_size_bytes
+ */
+
+/**
+ * @typedef {object} Ends the two sides of a difference
+ * @property {string} session
+ * @property {string | null} older nothing for the first step
+ * @property {string | null} newer null for the workspace as it is now
+ */
+
+/**
+ * @param {object} props
+ * @param {ChangedFile} props.file
+ * @param {Ends} props.ends
+ * @param {boolean} props.isOpen
+ * @param {boolean} props.isAt
+ * @param {number | null} props.hunkAt
+ * @param {boolean} props.split
+ * @param {() => void} props.fold
+ * @param {(file: ChangedFile, hunk?: Hunk) => void} props.restore
+ * @param {() => void} props.loadHunks
+ */
+export function DiffFile({ file, ends, isOpen, isAt, hunkAt, split, fold, restore, loadHunks }) {
+  const removed = file.change === "removed" || file.change === "deleted";
+  const classes = ["file", isOpen && "open", isAt && "at"].filter(Boolean).join(" ");
+  return html`<article class=${classes} data-path=${file.path} aria-label=${visible(file.path)}>
+    <header>
+      <button class="fold" aria-expanded=${isOpen} aria-label=${isOpen ? "Fold" : "Unfold"} onClick=${fold}>
+        ${isOpen ? "▾" : "▸"}</button>
+      <${KindMark} change=${file.change} />
+      <${PathName} path=${file.path} />
+      ${file.old_path && html`<span class="faint">from <code>${visible(file.old_path)}</code></span>`}
+      <${LineCounts} file=${file} />
+      ${
+        ends.older &&
+        html`<button class="small" onClick=${() => restore(file)}>
+        ${removed ? "Bring back" : file.change === "added" ? "Remove…" : "Restore file"}</button>`
+      }
+    </header>
+    ${
+      isOpen &&
+      html`<${FileBody} file=${file} ends=${ends} split=${split} hunkAt=${hunkAt} restore=${restore}
+      loadHunks=${loadHunks} />`
+    }
+  </article>`;
+}
+
+/** @param {{change: string}} props */
+export function KindMark({ change }) {
+  const [sign, word, kind] =
+    change === "added"
+      ? ["+", "added", "added"]
+      : change === "removed" || change === "deleted"
+        ? ["−", "deleted", "removed"]
+        : change === "renamed"
+          ? ["→", "renamed", "renamed"]
+          : change === "modified"
+            ? ["~", "changed", "modified"]
+            : ["~", change, "other"];
+  return html`<span class=${`kind ${kind}`} title=${word}><span aria-hidden="true">${sign}</span><span class="unseen">
+    ${word}</span></span>`;
+}
+
+/** @param {{file: {added_lines: number | null, removed_lines: number | null}}} props */
+export function LineCounts({ file }) {
+  return html`<span class="num">
+    ${file.added_lines ? html`<span class="plus">+${file.added_lines}</span>` : null} ${
+      file.removed_lines
+        ? html`<span
+      class="minus">−${file.removed_lines}</span>`
+        : null
+    }</span>`;
+}
+
+/** @param {{file: ChangedFile, ends: any, split: boolean, hunkAt: number | null, restore: (file: ChangedFile, hunk?: Hunk) => void, loadHunks: () => void}} props */
+function FileBody({ file, ends, split, hunkAt, restore, loadHunks }) {
+  const modes =
+    file.old_mode &&
+    file.new_mode &&
+    file.old_mode !== file.new_mode &&
+    html`<p class="remark">Mode changed from <code>${file.old_mode}</code> to <code>${file.new_mode}</code></p>`;
+  if (file.left_out) return html`<p class="remark">Not compared: ${visible(file.left_out)}</p>`;
+  if (isPicture(file.path) && file.content !== "text") return html`${modes}<${Pictures} file=${file} ends=${ends} />`;
+  if (file.content === "binary") return html`${modes}<p class="remark">A binary file; only its bytes differ.</p>`;
+  if (file.content === "withheld" || file.content === "ignored")
+    return html`${modes}<p class="remark">The content is not shown: your rules ignore this file.</p>`;
+  if (file.cells) {
+    return html`${modes}${file.cells.map(
+      (cell) => html`<div class="hunk"><div class="hunk-head"><span class="place">
+        ${cell.type} cell ${(cell.new_index ?? cell.old_index) + 1} · ${cell.change}</span></div>
+      ${cell.hunks.map((/** @type {Hunk} */ hunk) => html`<${Lines} lines=${hunkLines(hunk)} split=${split} />`)}</div>`,
+    )}`;
+  }
+  if (file.hunks.length === 0 && file.hunks_next)
+    return html`${modes}<p class="remark">A large change. <button class="link" onClick=${loadHunks}>Show it</button></p>`;
+  if (file.hunks.length === 0)
+    return (
+      modes ||
+      html`<p class="remark">
+        ${file.change === "renamed" ? "Renamed; the content is the same." : file.change === "added" ? "An empty file." : "No line differs."}</p>`
+    );
+  return html`${modes}${file.hunks.map(
+    (
+      hunk,
+      index,
+    ) => html`<${HunkPart} key=${hunk.id ?? index} file=${file} hunk=${hunk} before=${file.hunks[index - 1] ?? null}
+    split=${split} ends=${ends} isAt=${hunkAt === index} restore=${restore} />`,
+  )}
+    ${file.cut_lines > 0 && html`<p class="remark">${plural(file.cut_lines, "very long line")} cut.</p>`}
+    ${file.hunks_next && html`<button class="unfold" onClick=${loadHunks}>Show more of this change</button>`}`;
+}
+
+/** @param {{file: ChangedFile, hunk: Hunk, before: Hunk | null, split: boolean, ends: any, isAt: boolean, restore: (file: ChangedFile, hunk?: Hunk) => void}} props */
+function HunkPart({ file, hunk, before, split, ends, isAt, restore }) {
+  const lines = useMemo(() => hunkLines(hunk), [hunk]);
+  const [above, setAbove] = useState(/** @type {Line[]} */ ([]));
+  const start = hunk.new_start - above.length;
+  const floor = before ? before.new_start + before.new_lines : 1;
+  const hidden = file.change === "modified" || file.change === "renamed" ? start - floor : 0;
+  const unfold = async () => {
+    const shift = hunk.old_start - hunk.new_start;
+    const first = Math.max(floor, start - UNFOLDED_AT_ONCE);
+    try {
+      // Unchanged lines are the same on both sides: the one that is saved has them.
+      const [moment, by] = ends.newer === null ? [ends.older ?? "", shift] : [ends.newer, 0];
+      const found = await wholeFile(
+        ends.session,
+        moment,
+        ends.newer === null ? (file.old_path ?? file.path) : file.path,
+      );
+      const lines = found.lines
+        .slice(first + by - 1, start + by - 1)
+        .map((text, index) => contextLine(text, first + index, shift, found.colours?.[first + by - 1 + index]));
+      setAbove([...lines, ...above]);
+    } catch (error) {
+      sayProblem(error, "The lines could not be shown");
+    }
+  };
+  const canRestore = ends.older && ends.newer === null && file.restorable;
+  return html`<div class=${isAt ? "hunk at" : "hunk"} data-hunk>
+    <div class="hunk-head">
+      <span class="place">${hunk.heading ? html`<code>${visible(hunk.heading)}</code> · ` : ""}line ${hunk.new_start || 1}</span>
+      <span class="doing"><${CopyButton} text=${patchText(hunk, file.path)} label="Copy this change" words="Copy" />
+      ${canRestore && html` <button class="small" onClick=${() => restore(file, hunk)}>Restore these lines</button>`}</span>
+    </div>
+    ${hidden > 0 && html`<button class="unfold" onClick=${unfold}>⋯ ${plural(hidden, "unchanged line")}</button>`}
+    <${Lines} lines=${above.length > 0 ? [...above, ...lines] : lines} split=${split} />
+  </div>`;
+}
+
+/** @param {string} text @param {number} number @param {number} shift @param {[string, number][]} [colours] @returns {Line} */
+function contextLine(text, number, shift, colours) {
+  return { kind: "c", old: number + shift, new: number, text, pieces: coloured(text, colours) };
+}
+
+/**
+ * The lines of a file as a moment has it, as far as one answer holds them.
+ * @param {string} session @param {string} moment @param {string} path
+ * @returns {Promise<{lines: string[], colours: [string, number][][] | null, isBinary: boolean, next: number | null, size_bytes: number}>}
+ */
+export async function wholeFile(session, moment, path) {
+  const found = await api.file(session, moment, path);
+  if (found.encoding !== "utf-8") return { ...found, lines: /** @type {string[]} */ ([]), isBinary: true };
+  const lines = /** @type {string[]} */ (found.content.split("\n"));
+  if (lines.at(-1) === "") lines.pop();
+  return { ...found, lines, isBinary: found.content.includes("\0") };
+}
+
+/** @param {{lines: Line[], split: boolean}} props */
+export function Lines({ lines, split }) {
+  if (!split) {
+    return html`<div class="lines" tabindex="0" role="group" aria-label="Changed lines"><div class="grid">
+      ${lines.map(
+        (line) => html`<div class=${`line ${line.kind}`}><i>${line.old}</i><i>${line.new}</i><b>
+      ${sign(line)}</b><${Code} pieces=${line.pieces} /></div>`,
+      )}</div></div>`;
+  }
+  const rows = sideBySide(lines);
+  return html`<div class="split">${[0, 1].map(
+    (side) =>
+      html`<div class="lines" tabindex="0" role="group" aria-label=${side === 0 ? "Before" : "After"}><div class="grid">
+        ${rows.map((row) => {
+          const line = row[side];
+          return line
+            ? html`<div class=${`line ${line.kind}`}><i>${side === 0 ? line.old : line.new}</i><b>${sign(line)}</b>
+              <${Code} pieces=${line.pieces} /></div>`
+            : html`<div class="line none"></div>`;
+        })}</div></div>`,
+  )}</div>`;
+}
+
+/** @param {Line} line */
+function sign(line) {
+  return line.kind === "a" ? "+" : line.kind === "r" ? "−" : "";
+}
+
+/** @param {{pieces: import("./diff-lines.js").Piece[]}} props */
+function Code({ pieces }) {
+  return html`<code>${pieces.map((piece) => {
+    const text = visible(piece.text);
+    if (piece.changed) return html`<mark class=${piece.class || null}>${text}</mark>`;
+    return piece.class ? html`<span class=${piece.class}>${text}</span>` : text;
+  })}</code>`;
+}
+
+/** @param {string} path */
+function isPicture(path) {
+  return /\.(png|jpe?g|gif|webp)$/i.test(path);
+}
+
+/** @param {{file: ChangedFile, ends: Ends}} props */
+function Pictures({ file, ends }) {
+  const isGone = file.change === "removed" || file.change === "deleted";
+  const old =
+    file.change === "added" || !ends.older
+      ? null
+      : api.rawAddress(ends.session, ends.older, file.old_path ?? file.path);
+  const now = isGone
+    ? null
+    : ends.newer === null
+      ? api.rawNowAddress(ends.session, ends.older ?? "", file.path)
+      : api.rawAddress(ends.session, ends.newer, file.path);
+  /** @param {string | null} source @param {string} words */
+  const shown = (source, words) =>
+    source &&
+    html`<figure><img src=${source} alt=${`${words}: ${visible(file.path)}`} loading="lazy" /><figcaption>
+      ${words}</figcaption></figure>`;
+  return html`<div class="pictures">${shown(old, "Before")}${shown(now, "After")}</div>`;
+}

@@ -1,0 +1,253 @@
+// The changes between two moments: what is compared, the list of files, and each file's lines.
+//
+// The left side is always the older state, and "Restore" always brings back the left side.
+
+import { api } from "./api.js";
+import { DiffFile, KindMark, LineCounts } from "./diff-file.js";
+import { plural } from "./format.js";
+import { html, useEffect, useRef, useState } from "./html.js";
+import { left } from "./icons.js";
+import { useKeys } from "./keys.js";
+import { useLoaded } from "./load.js";
+import { PathName } from "./path-name.js";
+import { Empty, Loading, Refused } from "./states.js";
+import { sayProblem } from "./toast.js";
+
+/** @typedef {import("./diff-file.js").ChangedFile} ChangedFile */
+/** @typedef {"before" | "now" | "first" | string} Comparison */
+
+const FILES_AT_ONCE = 100;
+const OPEN_LINES = 600;
+const LIST_FROM = 2;
+const SPLIT_KEY = "holdfast-split";
+
+/**
+ * @param {object} props
+ * @param {string} props.session
+ * @param {{id: string, parent: string | null, changed: any} | null} props.moment
+ * @param {Comparison} props.comparison
+ * @param {(comparison: Comparison) => void} props.compare
+ * @param {number} props.workspaceVersion rises when the workspace may have changed
+ * @param {string} props.backTo
+ * @param {(moment: string, choice: import("./api.js").RestoreChoice, hunk?: import("./diff-lines.js").Hunk) => void} props.restore
+ */
+export function DiffView({ session, moment, comparison, compare, workspaceVersion, backTo, restore }) {
+  const ends = moment && endsOf(moment, comparison);
+  const version = ends?.newer === null ? workspaceVersion : 0;
+  const loaded = useLoaded(
+    (stop) => (ends ? api.diff(session, ends, { limit: FILES_AT_ONCE }, stop) : null),
+    [session, ends?.older, ends?.newer, version],
+  );
+  const [split, setSplit] = useState(() => stored() === "split");
+  const chooseSplit = (/** @type {boolean} */ chosen) => (setSplit(chosen), store(chosen ? "split" : "unified"));
+  const isOther = !["before", "now", "first"].includes(comparison);
+  /** @param {Comparison} one @param {string} words @param {string} why */
+  const choice = (one, words, why) =>
+    html`<button aria-pressed=${comparison === one} title=${why} onClick=${() => compare(one)}>${words}</button>`;
+  const found = loaded.value;
+  return html`<section class="pane changes" aria-label="Changes" tabindex="-1">
+    <a class="back" href=${backTo}>${left} Moment</a>
+    <div class="diff-bar">
+      <div class="choice" role="group" aria-label="Compare with">
+        ${choice("before", "Step before", "What this step changed")}
+        ${choice("now", "Now", "What has changed since")}
+        ${choice("first", "Beginning", "What the session has changed up to here")}
+        ${isOther && html`<button aria-pressed="true" title="Chosen with Shift-click on the timeline">Other</button>`}
+      </div>
+      <span class="sum" aria-live="polite">${found && ends && sumWords(found, comparison)}</span>
+      <div class="choice" role="group" aria-label="Layout">
+        <button aria-pressed=${!split} onClick=${() => chooseSplit(false)}>Unified</button>
+        <button aria-pressed=${split} onClick=${() => chooseSplit(true)}>Split</button>
+      </div>
+    </div>
+    ${
+      !moment
+        ? null
+        : loaded.error
+          ? html`<${Refused} doing="The changes could not be loaded" error=${loaded.error} again=${loaded.again} />`
+          : !found
+            ? html`<${Loading} label="Loading the changes" />`
+            : found.files.length === 0
+              ? html`<${NothingChanged} comparison=${comparison} compare=${compare} />`
+              : html`<${ChangedFiles} key=${`${ends?.older} ${ends?.newer}`} session=${session} ends=${ends}
+                found=${found} split=${split} restore=${restore} />`
+    }
+  </section>`;
+}
+
+/** @param {{id: string}} moment @param {Comparison} comparison @returns {{older: string | null, newer: string | null}} */
+function endsOf(moment, comparison) {
+  if (comparison === "before") return { older: null, newer: moment.id };
+  if (comparison === "now") return { older: moment.id, newer: null };
+  return { older: comparison === "first" ? "initial" : comparison, newer: moment.id };
+}
+
+/** @param {any} found @param {Comparison} comparison */
+function sumWords(found, comparison) {
+  const words =
+    comparison === "before"
+      ? "in this step"
+      : comparison === "now"
+        ? "from then to now"
+        : comparison === "first"
+          ? "since the beginning"
+          : "between the two";
+  if (found.files.length === 0) return "";
+  const total = { added_lines: 0, removed_lines: 0 };
+  for (const file of found.files) {
+    total.added_lines += file.added_lines ?? 0;
+    total.removed_lines += file.removed_lines ?? 0;
+  }
+  return html`${plural(found.total_files, "file")} ${words} <${LineCounts} file=${total} />`;
+}
+
+/** @param {{comparison: Comparison, compare: (comparison: Comparison) => void}} props */
+function NothingChanged({ comparison, compare }) {
+  if (comparison === "before") {
+    return html`<${Empty} title="Nothing changed in this step"><p>The files were the same as in the step before.</p>
+      <button onClick=${() => compare("now")}>Compare with now</button><//>`;
+  }
+  return html`<${Empty} title="Nothing changed"><p>
+    ${comparison === "now" ? "Your files are exactly as they were at this moment." : "Both states have the same files."}</p><//>`;
+}
+
+/**
+ * @param {object} props
+ * @param {string} props.session
+ * @param {{older: string | null, newer: string | null}} props.ends
+ * @param {{from: string | null, files: ChangedFile[], next: string | null, total_files: number}} props.found
+ * @param {boolean} props.split
+ * @param {(moment: string, choice: import("./api.js").RestoreChoice, hunk?: import("./diff-lines.js").Hunk) => void} props.restore
+ */
+function ChangedFiles({ session, ends, found, split, restore }) {
+  const [files, setFiles] = useState(found.files);
+  const [next, setNext] = useState(found.next);
+  useEffect(() => (setFiles(found.files), setNext(found.next)), [found]);
+  const [folded, setFolded] = useState(() => firstFolded(found.files));
+  const [at, setAt] = useState(/** @type {{file: number, hunk: number | null}} */ ({ file: -1, hunk: null }));
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const whole = { session, older: found.from, newer: ends.newer };
+
+  const fold = (/** @type {string} */ path) => {
+    const next = new Set(folded);
+    if (!next.delete(path)) next.add(path);
+    setFolded(next);
+  };
+  const loadHunks = async (/** @type {ChangedFile} */ file) => {
+    try {
+      const answer = await api.diff(session, ends, { path: file.path, hunks_from: file.hunks_next });
+      setFiles((now) =>
+        now.map((one) =>
+          one.path === file.path && answer.files[0]
+            ? { ...one, hunks: [...one.hunks, ...answer.files[0].hunks], hunks_next: answer.files[0].hunks_next }
+            : one,
+        ),
+      );
+    } catch (error) {
+      sayProblem(error, "The change could not be shown");
+    }
+  };
+  const loadFiles = async () => {
+    try {
+      const answer = await api.diff(session, ends, { limit: FILES_AT_ONCE, cursor: next });
+      setFolded((now) => new Set([...now, ...answer.files.map((/** @type {ChangedFile} */ file) => file.path)]));
+      setFiles((now) => [...now, ...answer.files]);
+      setNext(answer.next);
+    } catch (error) {
+      sayProblem(error, "The files could not be shown");
+    }
+  };
+  const goTo = (/** @type {number} */ file, /** @type {number | null} */ hunk) => {
+    const path = files[file]?.path;
+    if (path === undefined) return;
+    setAt({ file, hunk });
+    if (folded.has(path)) fold(path);
+    requestAnimationFrame(() => {
+      const element = [...(list.current?.querySelectorAll(".file") ?? [])].find(
+        (one) => /** @type {HTMLElement} */ (one).dataset.path === path,
+      );
+      const part = hunk === null ? element : element?.querySelectorAll("[data-hunk]")[hunk];
+      part?.scrollIntoView({ block: hunk === null ? "start" : "center" });
+    });
+  };
+  const step = (/** @type {1 | -1} */ by) => {
+    const flat = files.flatMap((file, index) => file.hunks.map((_, hunk) => ({ file: index, hunk })));
+    const place = flat.findIndex((one) => one.file === at.file && one.hunk === at.hunk);
+    const next =
+      place < 0
+        ? by > 0
+          ? flat.find((one) => one.file >= Math.max(at.file, 0))
+          : flat.findLast((one) => one.file < at.file)
+        : flat[place + by];
+    if (next) goTo(next.file, next.hunk);
+  };
+  const restoreOne = (
+    /** @type {ChangedFile} */ file,
+    /** @type {import("./diff-lines.js").Hunk | undefined} */ hunk,
+  ) => {
+    if (!whole.older) return;
+    const paths = file.old_path ? [file.old_path, file.path] : [file.path];
+    restore(whole.older, hunk?.id === undefined ? { paths } : { paths, hunks: [hunk.id] }, hunk);
+  };
+  useKeys(
+    [
+      { key: "n", does: "Next change", run: () => step(1) },
+      { key: "p", does: "Previous change", run: () => step(-1) },
+      { key: "]", does: "Next file", run: () => goTo(Math.min(at.file + 1, files.length - 1), null) },
+      { key: "[", does: "Previous file", run: () => goTo(Math.max(at.file - 1, 0), null) },
+    ],
+    [at, files, folded],
+  );
+
+  return html`<div class="diff-body" ref=${list}>
+    ${
+      files.length >= LIST_FROM &&
+      html`<nav class="file-list" aria-label="Changed files"><ul>${files.map(
+        (file, index) => html`<li key=${file.path}>
+      <a href="#" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), goTo(index, null))}><${KindMark}
+        change=${file.change} /><${PathName} path=${file.path} /><${LineCounts} file=${file} /></a></li>`,
+      )}</ul></nav>`
+    }
+    ${files.map(
+      (
+        file,
+        index,
+      ) => html`<${DiffFile} key=${file.path} file=${file} ends=${whole} split=${split} isOpen=${!folded.has(file.path)}
+        isAt=${at.file === index}
+      hunkAt=${at.file === index ? at.hunk : null} fold=${() => fold(file.path)} loadHunks=${() => loadHunks(file)}
+      restore=${restoreOne} />`,
+    )}
+    ${next && html`<button onClick=${loadFiles}>Show ${plural(found.total_files - files.length, "more file")}</button>`}
+  </div>`;
+}
+
+/** Long changes wait for a click, so that the first picture is quick. @param {ChangedFile[]} files */
+function firstFolded(files) {
+  let room = OPEN_LINES;
+  return new Set(
+    files
+      .filter((file) => {
+        const lines = file.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0);
+        room -= lines;
+        return room < 0 && lines > 0;
+      })
+      .map((file) => file.path),
+  );
+}
+
+function stored() {
+  try {
+    return localStorage.getItem(SPLIT_KEY);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} value */
+function store(value) {
+  try {
+    localStorage.setItem(SPLIT_KEY, value);
+  } catch {
+    // It then lasts as long as the page does.
+  }
+}

@@ -1,0 +1,75 @@
+// The live stream: one EventSource for the page, which says what to ask for again.
+//
+// Guarantee: after a lost connection every listener is called with the type "caught-up", so a view
+// that asks again on each call misses nothing.
+
+import { apiAddress } from "./api.js";
+import { signal } from "./html.js";
+
+/**
+ * `session` is where it happened; null where that is the whole workspace, or not known.
+ * @typedef {{type: string, session: string | null}} LiveEvent
+ */
+
+const TYPES = ["user", "file_edit", "checkpoint", "restore", "approval", "status"];
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 8000;
+
+/** @type {import("./html.js").Signal<"connecting" | "live" | "lost">} */
+export const connection = signal("connecting");
+
+/** @type {Set<(event: LiveEvent) => void>} */
+const listeners = new Set();
+/** @type {EventSource | null} */
+let source = null;
+let wait_ms = FIRST_WAIT_MS;
+let wasLost = false;
+
+/** @param {(event: LiveEvent) => void} listener @returns {() => void} stops it */
+export function listen(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** @param {LiveEvent} event */
+function tell(event) {
+  for (const listener of [...listeners]) listener(event);
+}
+
+/** Follows the workspace that is shown, and no longer the one before. */
+export function connect() {
+  source?.close();
+  const opened = new EventSource(apiAddress("/events"));
+  source = opened;
+  opened.onopen = () => {
+    connection.value = "live";
+    wait_ms = FIRST_WAIT_MS;
+    if (wasLost) tell({ type: "caught-up", session: null });
+    wasLost = false;
+  };
+  opened.onerror = () => {
+    connection.value = "lost";
+    wasLost = true;
+    if (opened.readyState !== EventSource.CLOSED || source !== opened) return; // it tries again itself
+    setTimeout(() => source === opened && connect(), wait_ms);
+    wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS);
+  };
+  for (const type of TYPES) {
+    opened.addEventListener(type, (event) => {
+      const said = parsed(/** @type {MessageEvent} */ (event).data);
+      if (said.what === "progress") return; // whoever waits for the work asks for it
+      const session = said.session_id ?? said.dialog_id;
+      tell({ type, session: typeof session === "string" ? session : null });
+    });
+  }
+}
+
+/** @param {string} text @returns {Record<string, unknown>} */
+function parsed(text) {
+  try {
+    const found = JSON.parse(text);
+    return found !== null && typeof found === "object" ? found : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,165 @@
+// Health: is everything saved, how fast, how large, and what needs a hand.
+
+import { api } from "./api.js";
+import { DurationChart } from "./charts.js";
+import { CopyButton } from "./copy-button.js";
+import { duration, longAgo, plural, size, visible } from "./format.js";
+import { html, useEffect, useState } from "./html.js";
+import { useLiveVersion } from "./live-version.js";
+import { useLoaded } from "./load.js";
+import { durations, gauge } from "./metrics.js";
+import { Loading, Refused } from "./states.js";
+
+const SIGNS = /** @type {Record<string, [string, string, string]>} */ ({
+  ok: ["✓", "ok", "fine"],
+  note: ["i", "note", "note"],
+  warning: ["▲", "warning", "warning"],
+  problem: ["✕", "problem", "problem"],
+});
+
+const REFRESH_MS = 1000;
+
+export function HealthView() {
+  const version = useLiveVersion(REFRESH_MS);
+  useEffect(() => void (document.title = "Health · Holdfast"), []);
+  const overview = useLoaded(() => api.overview(), [version], { keep: true });
+  const status = useLoaded(() => api.status(), [version], { keep: true });
+  const measured = useLoaded(() => api.metrics(), [version], { keep: true });
+  const doctor = useLoaded(() => api.doctor(), [], { keep: true });
+  const [store, figures, now] = [overview.value, measured.value, status.value];
+  const saves = figures === null ? null : durations(figures, "checkpoint_creation_duration_seconds", 1000);
+  const restores = figures === null ? null : durations(figures, "checkpoint_restoration_latency_ms", 1);
+  return html`<main class="page"><div class="column">
+    <h1>Health</h1>
+    ${
+      overview.error && !store
+        ? html`<${Refused} doing="The store could not be read" error=${overview.error} again=${overview.again} />`
+        : !store
+          ? html`<${Loading} label="Loading" />`
+          : html`<div class="figures">
+      <div class="figure"><b>${size(store.store_bytes)}</b><span>of ${size(store.budget_bytes)} used</span><span
+        class="meter" aria-hidden="true"><i class=${store.store_bytes > store.budget_bytes * 0.9 ? "unsure" : "sure"}
+        style=${{ width: `${Math.min(100, (100 * store.store_bytes) / store.budget_bytes)}%` }}></i></span></div>
+      <div class="figure"><b>${store.checkpoints.toLocaleString("en")}</b><span>
+        ${store.checkpoints === 1 ? "checkpoint" : "checkpoints"} in ${plural(store.sessions, "session")}</span></div>
+      <${Speed} doing="save" found=${saves} />
+      <${Speed} doing="restore" found=${restores} />
+      ${figures !== null && html`<${Watch} figures=${figures} />`}
+      ${
+        now?.last &&
+        html`<div class="figure"><b>${now.last.at ? longAgo(now.last.at) : "—"}</b>
+        <span>last change: ${visible(now.last.what)}</span></div>`
+      }
+      ${
+        now?.cleanup &&
+        html`<div class="figure"><b>${longAgo(now.cleanup.at)}</b>
+        <span>last cleanup: ${plural(now.cleanup.deleted, "checkpoint")} removed, ${size(now.cleanup.freed_bytes)} freed</span></div>`
+      }
+    </div>`
+    }
+    ${
+      now?.degraded.length > 0 &&
+      html`<h2>Missing from the last checkpoint</h2><div class="box flush">
+      ${now.degraded.map(
+        (/** @type {any} */ one) => html`<${Finding} status="warning" subject=${one.component}
+        finding=${one.reason} cure=${null} />`,
+      )}</div>`
+    }
+    ${
+      now?.warnings.length > 0 &&
+      html`<h2>Warnings</h2><div class="box flush">
+      ${now.warnings.map(
+        (/** @type {string} */ one) => html`<${Finding} status="warning" subject="workspace"
+        finding=${one} cure=${null} />`,
+      )}</div>`
+    }
+    ${saves && saves.count > 0 && html`<h2>How long saves took</h2><div class="box"><${DurationChart} buckets=${saves.buckets} label="Saves" /></div>`}
+    ${restores && restores.count > 0 && html`<h2>How long restores took</h2><div class="box"><${DurationChart} buckets=${restores.buckets} label="Restores" /></div>`}
+    <h2>Findings</h2>
+    ${
+      doctor.error
+        ? html`<${Refused} doing="The check failed" error=${doctor.error} again=${doctor.again} />`
+        : !doctor.value
+          ? html`<${Loading} label="Checking" />`
+          : html`
+      <${Findings} list=${doctor.value.findings} />`
+    }
+    <h2>Store</h2><${Check} />
+  </div></main>`;
+}
+
+/** @param {{doing: string, found: import("./metrics.js").Durations | null}} props */
+function Speed({ doing, found }) {
+  if (!found || found.half === null) {
+    return html`<div class="figure"><b>—</b><span>to ${doing}; nothing measured since the server started</span></div>`;
+  }
+  const slowest = found.most === null ? "" : `; ≤ ${duration(found.most)} at p95`;
+  return html`<div class="figure"><b>≤ ${duration(found.half)}</b>
+    <span>median of ${plural(found.count, doing)}${slowest}</span></div>`;
+}
+
+/** @param {{figures: string}} props */
+function Watch({ figures }) {
+  if (gauge(figures, "watcher_active") !== 1) {
+    return html`<div class="figure"><b>Not watched</b>
+      <span>The daemon is not running. Hooks still save before every edit.</span></div>`;
+  }
+  const directories = plural(gauge(figures, "watcher_directories") ?? 0, "directory", "directories");
+  const overflows = gauge(figures, "watcher_overflows") ?? 0;
+  const lost = overflows > 0 ? `, ${plural(overflows, "event overflow")}` : "";
+  return html`<div class="figure"><b>Watched</b><span>${directories} watched by the daemon${lost}</span></div>`;
+}
+
+/** What needs a hand is shown; what is fine waits behind a line. @param {{list: any[]}} props */
+function Findings({ list }) {
+  const order = ["problem", "warning", "note"];
+  const open = list
+    .filter((one) => one.status !== "ok")
+    .sort((one, other) => order.indexOf(one.status) - order.indexOf(other.status));
+  const fine = list.filter((one) => one.status === "ok");
+  return html`<div class="box flush">
+    ${open.map((one) => html`<${Finding} ...${one} />`)}
+    ${
+      fine.length > 0 &&
+      html`<details class="fine"><summary>
+      <span class="sign ok" aria-hidden="true">✓</span> ${plural(fine.length, "check")} passed</summary>
+      ${fine.map((one) => html`<${Finding} ...${one} />`)}</details>`
+    }</div>`;
+}
+
+/** @param {{status: string, subject: string, finding: string, cure: string | null}} props */
+function Finding({ status, subject, finding, cure }) {
+  const [sign, kind, words] = SIGNS[status] ?? ["▲", "warning", status];
+  return html`<div class="finding"><span class=${`sign ${kind}`}><span aria-hidden="true">${sign}</span>
+    <span class="unseen">${words}</span></span><b>${visible(subject)}</b><span>${visible(finding)}${
+      cure &&
+      html`<br />
+    <code>${visible(cure)}</code>`
+    }</span>
+    ${cure ? html`<${CopyButton} text=${cure} label="Copy the cure" />` : html`<span></span>`}</div>`;
+}
+
+/** Takes long in a large store, so it waits for a click. */
+function Check() {
+  const [asked, setAsked] = useState(0);
+  const loaded = useLoaded(() => (asked > 0 ? api.check() : null), [asked]);
+  const isRunning = asked > 0 && loaded.busy;
+  return html`<div class="box">
+    <${CheckResult} isAsked=${asked > 0} loaded=${loaded} />
+    <div><button disabled=${isRunning} onClick=${() => setAsked(asked + 1)}>Check the store now</button></div>
+  </div>`;
+}
+
+/** @param {{isAsked: boolean, loaded: import("./load.js").Loaded<{ok: boolean, problems: {subject: string, problem: string}[]}>}} props */
+function CheckResult({ isAsked, loaded }) {
+  const { busy, error, value } = loaded;
+  if (!isAsked) return html`<p class="soft">A check looks for damage in the store. It changes nothing.</p>`;
+  if (busy) {
+    return html`<div class="working" role="status"><span>Checking…</span><span class="bar-of unknown"><i></i></span></div>`;
+  }
+  if (error || !value)
+    return html`<p class="note wrong"><b>The check failed.</b> ${/** @type {Error} */ (error).message}</p>`;
+  if (value.ok) return html`<p><b>✓ No damage found.</b></p>`;
+  return html`<p class="note wrong"><b>${plural(value.problems.length, "problem")} found.</b> Repair: <code>holdfast repair</code></p>
+    <ul>${value.problems.map((one) => html`<li><code>${visible(one.subject)}</code> ${visible(one.problem)}</li>`)}</ul>`;
+}

@@ -1,0 +1,115 @@
+// Home: every workspace of this machine and its sessions, the liveliest first.
+
+import { api } from "./api.js";
+import { exactTime, longAgo, plural, size, visible } from "./format.js";
+import { html, useEffect, useState } from "./html.js";
+import { useLiveVersion } from "./live-version.js";
+import { useLoaded } from "./load.js";
+import { address, navigate } from "./router.js";
+import { FirstSteps, Loading, Refused } from "./states.js";
+import { agentName } from "./words.js";
+
+const FIRST_SESSIONS = 12;
+const REFRESH_MS = 500;
+
+export function HomeView() {
+  const version = useLiveVersion(REFRESH_MS);
+  const loaded = useLoaded(
+    async () => {
+      const { workspaces } = await api.workspaces();
+      return Promise.all(workspaces.map(async (/** @type {any} */ one) => ({ ...one, loaded: await sessionsOf(one) })));
+    },
+    [version],
+    { keep: true },
+  );
+  useEffect(() => void (document.title = "Holdfast"), []);
+  const find = (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const query = String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("q") ?? "").trim();
+    navigate(`${address("search")}?q=${encodeURIComponent(query)}`);
+  };
+  const found = loaded.value;
+  const isEmpty = found && found.every((/** @type {any} */ one) => one.loaded.sessions.length === 0);
+  return html`<main class="page"><div class="column home">
+    <h1>What happened, and how to get back</h1>
+    <form role="search" onSubmit=${find}><input type="search" name="q" aria-label="Search everything"
+      placeholder="Search reasons, messages, files, commands" /></form>
+    ${
+      loaded.error && !found
+        ? html`<${Refused} doing="Your workspaces could not be loaded" error=${loaded.error} again=${loaded.again} />`
+        : !found
+          ? html`<${Loading} label="Loading your workspaces" />`
+          : isEmpty
+            ? html`<${FirstSteps} />`
+            : found.map((/** @type {any} */ one) => html`<${WorkspaceCard} key=${one.id} workspace=${one} />`)
+    }
+  </div></main>`;
+}
+
+/** A workspace that cannot be read must not hide the others. @param {any} workspace */
+async function sessionsOf(workspace) {
+  const id = workspace.is_own ? null : workspace.id;
+  try {
+    const [sessions, overview] = await Promise.all([api.sessionsOf(id), api.overviewOf(id)]);
+    return { sessions, overview, error: null };
+  } catch (error) {
+    return { sessions: [], overview: null, error };
+  }
+}
+
+/** @param {{workspace: any}} props */
+function WorkspaceCard({ workspace }) {
+  const [showsAll, setShowsAll] = useState(workspace.is_own);
+  const { sessions, overview, error } = workspace.loaded;
+  const base = workspace.is_own ? "" : `/w/${encodeURIComponent(workspace.id)}`;
+  const shown = showsAll ? sessions : sessions.slice(0, FIRST_SESSIONS);
+  const parts = String(workspace.path).split("/");
+  return html`<section class="workspace">
+    <header><h2>${visible(parts.at(-1) ?? "")}</h2><span class="path-line" title=${visible(workspace.path)}>
+      ${visible(workspace.path)}</span>
+      ${
+        overview?.budget_bytes
+          ? html`<span class="budget num" title="Size of the store against its budget">
+        <span class="meter" aria-hidden="true">
+        <i class="sure"
+          style=${{ width: `${Math.min(100, (100 * overview.store_bytes) / overview.budget_bytes)}%` }}></i></span>
+          ${size(overview.store_bytes)} of ${size(overview.budget_bytes)}</span>`
+          : null
+      }</header>
+    ${
+      error
+        ? html`<p class="note caution"><b>Not readable now.</b> ${/** @type {Error} */ (error).message}</p>`
+        : sessions.length === 0
+          ? html`<p class="soft">Nothing saved yet.</p>`
+          : html`<ul class="sessions">
+            ${shown.map((/** @type {any} */ one) => html`<${SessionLine} key=${one.id} one=${one} base=${base} />`)}</ul>`
+    }
+    ${
+      shown.length < sessions.length &&
+      html`<button class="plain"
+      onClick=${() => setShowsAll(true)}>Show ${plural(sessions.length - shown.length, "more session")}</button>`
+    }
+  </section>`;
+}
+
+/** @param {{one: any, base: string}} props */
+function SessionLine({ one, base }) {
+  const isActive = one.status === "active";
+  return html`<li><a class="session-line" href=${`${base}/s/${encodeURIComponent(one.id)}`}>
+    <span class=${isActive ? "live" : "live idle"}><i></i><span class="unseen">
+      ${isActive ? "working now" : one.status}</span></span>
+    <span class="what"><b>${visible(one.title ?? one.id)}</b><small>
+      ${agentName(one.agent)}${one.is_current ? " · current session" : ""}</small></span>
+    <span class="num soft">${plural(one.checkpoints, "checkpoint")}</span>
+    <span>${
+      one.unapproved > 0
+        ? html`<span class="tag">
+      ${one.unapproved} unapproved</span>`
+        : one.last_approved_at
+          ? html`<span class="tag approved">✓ approved</span>`
+          : null
+    }</span>
+    <time class="num faint" datetime=${one.last_activity} title=${exactTime(one.last_activity)}>
+      ${longAgo(one.last_activity)}</time>
+  </a></li>`;
+}

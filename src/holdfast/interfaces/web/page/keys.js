@@ -1,0 +1,55 @@
+// Every key of the page, in one table: what is bound now is what `?` shows.
+
+import { useEffect } from "./html.js";
+
+/**
+ * @typedef {object} Binding
+ * @property {string} key as KeyboardEvent.key says it; "mod+k" is Ctrl-K or ⌘K
+ * @property {string} does in a person's words
+ * @property {() => void} run
+ */
+
+/** @type {Set<Binding>} */
+const bound = new Set();
+
+/** The bindings of now; a later one with the same key hides an earlier one. @returns {Binding[]} */
+export function boundKeys() {
+  const byKey = new Map([...bound].map((binding) => [binding.key, binding]));
+  return [...byKey.values()];
+}
+
+/** Binds keys for as long as the component is shown. @param {Binding[]} bindings @param {unknown[]} [inputs] */
+export function useKeys(bindings, inputs = []) {
+  useEffect(() => {
+    for (const binding of bindings) bound.add(binding);
+    return () => bindings.forEach((binding) => bound.delete(binding));
+  }, inputs);
+}
+
+/** @param {KeyboardEvent} event */
+function name(event) {
+  const mod = event.ctrlKey || event.metaKey ? "mod+" : "";
+  return mod + (event.key.length === 1 ? event.key.toLowerCase() : event.key);
+}
+
+/** @param {EventTarget | null} target */
+function takesText(target) {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
+    !(target instanceof HTMLInputElement && /^(checkbox|radio|range)$/.test(target.type))
+  );
+}
+
+export function startKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.altKey || event.isComposing) return;
+    const pressed = name(event);
+    if (takesText(event.target) && !pressed.startsWith("mod+")) return;
+    if (document.querySelector("dialog[open]") && pressed !== "?") return;
+    const found = [...bound].reverse().find((binding) => binding.key === pressed);
+    if (!found) return;
+    event.preventDefault();
+    found.run();
+  });
+}

@@ -1,0 +1,211 @@
+// The moment: reason, facts, what was saved with it, notes, and the way back.
+
+import { Annotations } from "./annotations.js";
+import { api } from "./api.js";
+import { CopyButton } from "./copy-button.js";
+import { exactTime, clock, longAgo, plural, shortId, size, visible } from "./format.js";
+import { html, useState } from "./html.js";
+import { left } from "./icons.js";
+import { Empty, Loading, Refused } from "./states.js";
+import { changedFiles, hasConfidence, sureness } from "./timeline-rows.js";
+import { sayProblem } from "./toast.js";
+import { changeWords, kindWords, riskOf, titleOf } from "./words.js";
+
+const MOST_LEFT_OUT = 8;
+
+/**
+ * @param {object} props
+ * @param {string} props.session
+ * @param {import("./load.js").Loaded<any>} props.loaded
+ *  * @param {string} props.backTo
+ * @param {string} props.changesAt
+ * @param {(moment: any) => void} props.restore
+ * @param {string} props.replayAt
+ * @param {() => void} props.changed
+ */
+export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, changed }) {
+  const moment = loaded.value;
+  const back = html`<a class="back" href=${backTo}>${left} Timeline</a>`;
+  if (!moment) {
+    const state = loaded.error
+      ? html`<${Refused} doing="This moment could not be loaded" error=${loaded.error} again=${loaded.again} />`
+      : loaded.busy
+        ? html`<${Loading} label="Loading the moment" />`
+        : html`<${Empty} title="No moment chosen"><p>Choose one on the timeline.</p><//>`;
+    return html`<section class="pane moment" aria-label="Moment">${back}${state}</section>`;
+  }
+  const risk = riskOf(moment.reasoning);
+  const [first, ...rest] = moment.reasoning.split("\n");
+  const isLong = first.length > 90;
+  return html`<section class="pane moment" aria-label="Moment">${back}
+    <article class="inside">
+      <div class="tags">
+        ${moment.kind !== "manual" && moment.kind !== "risky" && html`<span class="tag quiet">${kindWords(moment.kind)}</span>`}
+        ${moment.kind === "risky" && html`<span class="tag risky">▲ risky command</span>`}
+        ${moment.is_head && html`<span class="tag here">you are here</span>`}
+        ${moment.is_approved && html`<span class="tag approved">✓ approved</span>`}
+        ${moment.partial && html`<span class="tag quiet">partial</span>`}
+        <${Name} session=${session} moment=${moment} isTitle=${isLong && moment.name} changed=${changed} />
+        ${moment.tags.map((/** @type {string} */ tag) => html`<span class="tag">#${visible(tag)}</span>`)}
+      </div>
+      ${
+        isLong && moment.name
+          ? html`<h2>${visible(moment.name)}</h2><p class="words">“${visible(moment.reasoning)}”</p>`
+          : html`<h2>${titleOf(first)}</h2>${rest.length > 0 && html`<p class="words">${visible(rest.join("\n").trim())}</p>`}`
+      }
+      ${risk && html`<p class="note caution"><b>Risky:</b> ${visible(risk)}</p>`}
+      <div class="acts">
+        <button class="main" onClick=${() => restore(moment)}>Restore this moment…</button>
+        <a class="button" href=${replayAt}>Replay</a>
+      </div>
+      <a class="button to-changes" href=${changesAt}>See the changes</a>
+      <${Facts} moment=${moment} />
+      <${Calls} calls=${moment.tool_calls} />
+      <${Annotations} session=${session} moment=${moment} changed=${changed} />
+    </article>
+  </section>`;
+}
+
+/** @param {{session: string, moment: any, isTitle: boolean, changed: () => void}} props */
+function Name({ session, moment, isTitle, changed }) {
+  const [isEdited, setEdited] = useState(false);
+  if (!isEdited) {
+    return html`<button class="tag" title="Rename" onClick=${() => setEdited(true)}>
+      ${isTitle ? "Rename…" : moment.name ? visible(moment.name) : "Name it…"}</button>`;
+  }
+  const keep = async (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const name = String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("name") ?? "").trim();
+    setEdited(false);
+    try {
+      await api.rename(session, moment.id, { name: name || null });
+      changed();
+    } catch (error) {
+      sayProblem(error, "The name was not saved");
+    }
+  };
+  const leave = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && setEdited(false);
+  return html`<form onSubmit=${keep}>
+    <input type="text" name="name" aria-label="Name of this moment" value=${moment.name ?? ""} maxlength="128"
+      ref=${(/** @type {HTMLInputElement | null} */ box) => box?.focus()} onBlur=${() => setEdited(false)} onKeyDown=${leave} />
+  </form>`;
+}
+
+/** @param {{moment: any}} props */
+function Facts({ moment }) {
+  const { git } = moment;
+  const failed = moment.components.filter((/** @type {any} */ one) => one.failure);
+  return html`<dl class="facts">
+    ${
+      hasConfidence(moment.kind) &&
+      html`<dt>Sure</dt><dd><span class="meter" aria-hidden="true">
+      <i class=${sureness(moment.confidence)} style=${{ width: `${moment.confidence * 100}%` }}></i></span>
+      <span class="num">${Math.round(moment.confidence * 100)} %</span></dd>`
+    }
+    ${
+      moment.goal_id &&
+      html`<dt>Goal</dt><dd>
+      ${visible(moment.goal_id)}${moment.task_id && ` · task ${visible(moment.task_id)}`}</dd>`
+    }
+    ${
+      moment.message &&
+      html`<dt>${moment.message.role === "user" ? "You asked" : "Message"}</dt>
+      <dd>“${visible(shortened(moment.message.content))}”</dd>`
+    }
+    <dt>When</dt><dd><time datetime=${moment.created_at} title=${exactTime(moment.created_at)}><span class="num">
+      ${clock(moment.created_at)}</span> · ${longAgo(moment.created_at)}</time></dd>
+    <dt>Changed</dt><dd>${changeWords(moment.changed)}${changedFiles(moment) > 0 && " since the step before"}</dd>
+    <dt>Saved</dt><dd class="num">${plural(moment.file_count, "file")} · ${size(moment.size_bytes)}</dd>
+    ${git && html`<dt>Git</dt><dd>${gitWords(git)}</dd>`}
+    ${
+      moment.databases.length > 0 &&
+      html`<dt>${moment.databases.length === 1 ? "Database" : "Databases"}</dt><dd><ul>
+      ${moment.databases.map((/** @type {any} */ one) => html`<li>${databaseWords(one)}</li>`)}</ul></dd>`
+    }
+    ${savedBesides(moment) && html`<dt>With it</dt><dd>${savedBesides(moment)}</dd>`}
+    ${failed.map((/** @type {any} */ one) => html`<dt>Without</dt><dd>${visible(one.name)}: ${visible(one.failure)}</dd>`)}
+    ${moment.skipped.length > 0 && html`<dt>Left out</dt><dd><${LeftOut} skipped=${moment.skipped} /></dd>`}
+    <dt>Id</dt><dd class="id"><code>${shortId(moment.id)}</code> <${CopyButton} text=${moment.id}
+      label="Copy the whole id" /></dd>
+  </dl>`;
+}
+
+/** @param {string} text */
+function shortened(text) {
+  return text.length > 280 ? `${text.slice(0, 280)}…` : text;
+}
+
+/**
+ * `feature/async` @ `9b2e10c`, 4 dirty, 1 staged.
+ * @param {{branch: string | null, commit_hash: string | null, dirty: number | null, dirty_files: string[], staged_files: string[]}} git
+ */
+function gitWords(git) {
+  const place = git.branch ? html`<code>${visible(git.branch)}</code>` : "detached";
+  const commit = git.commit_hash && html` @ <code>${git.commit_hash.slice(0, 7)}</code>`;
+  const dirt = [
+    git.dirty && `${git.dirty} dirty`,
+    git.staged_files.length > 0 && `${git.staged_files.length} staged`,
+  ].filter(Boolean);
+  const files = git.dirty_files.map(visible).join("\n");
+  return html`${place}${commit}${dirt.length > 0 && html`, <span title=${files}>${dirt.join(", ")}</span>`}`;
+}
+
+/** @param {{name: string, bytes: number | null, tables: number | null, rows: number | null}} one */
+function databaseWords(one) {
+  const parts = [
+    one.tables !== null && plural(one.tables, "table"),
+    one.rows !== null && plural(one.rows, "row"),
+    one.bytes !== null && size(one.bytes),
+  ];
+  return html`<code>${visible(one.name)}</code> · ${parts.filter(Boolean).join(", ")}`;
+}
+
+/** State other than files that was saved, and is not named above. @param {any} moment */
+function savedBesides(moment) {
+  /** @type {Record<string, string>} */
+  const names = {
+    agents: "agent memory",
+    external: "files outside the workspace",
+    worktrees: "worktrees",
+    knowledge: "knowledge",
+  };
+  const saved = moment.components.filter(
+    (/** @type {any} */ one) => !one.failure && one.name in names && Object.keys(one.facts).length > 0,
+  );
+  return saved.map((/** @type {any} */ one) => names[one.name]).join(", ");
+}
+
+/** @param {{skipped: {path: string, reason: string, failed?: boolean}[]}} props */
+function LeftOut({ skipped }) {
+  const failed = skipped.filter((one) => one.failed);
+  const shown = [...failed, ...skipped.filter((one) => !one.failed)];
+  return html`<details><summary>
+    ${plural(skipped.length, "path")}${failed.length > 0 && `, ${failed.length} could not be read`}</summary>
+    <ul>${shown.slice(0, MOST_LEFT_OUT).map(
+      (one) => html`<li><code>${visible(one.path)}</code> <span class="faint">
+      ${one.reason}</span></li>`,
+    )}
+    ${shown.length > MOST_LEFT_OUT && html`<li class="faint">and ${shown.length - MOST_LEFT_OUT} more</li>`}</ul></details>`;
+}
+
+/** @param {{calls: (string | Record<string, any>)[]}} props */
+export function Calls({ calls }) {
+  const said = calls.map(callText).filter(Boolean);
+  if (said.length === 0) return null;
+  return html`<div class="calls"><h3>${said.length === 1 ? "Tool call" : "Tool calls"}</h3>
+    ${said.map((words) => html`<div class="call" tabindex="0">${words}</div>`)}</div>`;
+}
+
+/** A call without its input says nothing that the title does not. @param {string | Record<string, any>} call */
+function callText(call) {
+  if (typeof call === "string") return visible(call);
+  const given = call.input ?? call.arguments ?? {};
+  const subject =
+    typeof given === "string"
+      ? given
+      : (given.command ??
+        given.file_path ??
+        given.path ??
+        (Object.keys(given).length > 0 ? JSON.stringify(given) : ""));
+  return subject ? visible(`${call.tool ?? call.name ?? "tool"}  ${subject}`) : "";
+}

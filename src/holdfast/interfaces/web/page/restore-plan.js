@@ -1,0 +1,235 @@
+// What a restore would do, as the panel lists it: files, components, git, and what stays as it is.
+
+import { api } from "./api.js";
+import { Lines } from "./diff-file.js";
+import { hunkLines } from "./diff-lines.js";
+import { plural, visible } from "./format.js";
+import { html, useState } from "./html.js";
+import { useLoaded } from "./load.js";
+import { PathName } from "./path-name.js";
+import { Loading } from "./states.js";
+
+const MOST_LISTED = 200;
+
+/** @typedef {import("./restore-panel.js").RestoreTask} RestoreTask */
+/** @typedef {{type: string, path: string}} Operation */
+
+/**
+ * @param {object} props
+ * @param {string} props.session @param {RestoreTask} props.task @param {any} props.plan @param {Operation[]} props.operations
+ * @param {Set<string>} props.left @param {(left: Set<string>) => void} props.setLeft
+ * @param {Record<string, string>} props.components @param {(components: Record<string, string>) => void} props.setComponents
+ */
+export function RestorePlan({ session, task, plan, operations, left, setLeft, components, setComponents }) {
+  const canChoose = task.what === "moment" && !task.choice.hunks && operations.length > 1;
+  const counted = { create: 0, delete: 0, rewrite: 0 };
+  for (const one of operations) if (!left.has(one.path)) counted[deed(one.type)] += 1;
+  const toggle = (/** @type {string} */ path) => {
+    const next = new Set(left);
+    if (!next.delete(path)) next.add(path);
+    setLeft(next);
+  };
+  const remarks = new Set(plan.remarks);
+  const warnings = plan.warnings.filter((/** @type {string} */ one) => !remarks.has(one));
+  return html`
+    <div class="counts">
+      <div><b class="plus">${counted.create}</b><span>brought back</span></div>
+      <div><b>${counted.rewrite}</b><span>rewritten</span></div>
+      <div><b class="minus">${counted.delete}</b><span>removed</span></div>
+      ${
+        plan.untouched != null
+          ? html`<div><b>${plan.untouched.toLocaleString("en")}</b>
+        <span>untouched</span></div>`
+          : html`<div><b>${plan.kept.length}</b><span>kept</span></div>`
+      }
+    </div>
+    ${
+      plan.conflicts.length > 0 &&
+      html`<section><p class="note wrong">
+      <b>These paths are in the way.</b> Nothing can be restored before they are moved.</p>
+      <${Reasons} list=${plan.conflicts} /></section>`
+    }
+    ${
+      operations.length > 0 &&
+      html`<section><h3>Files</h3><ul class="steps">
+      ${operations.slice(0, MOST_LISTED).map(
+        (one) => html`<${StepLine} key=${one.path} session=${session}
+        target=${plan.restored_to} one=${one} hunk=${task.hunk} isChosen=${!left.has(one.path)}
+        toggle=${canChoose ? () => toggle(one.path) : null} />`,
+      )}
+      ${
+        operations.length > MOST_LISTED &&
+        html`<li><span></span>
+        <span class="faint">and ${(operations.length - MOST_LISTED).toLocaleString("en")} more</span></li>`
+      }
+    </ul></section>`
+    }
+    ${
+      operations.length === 0 &&
+      html`<section>
+      <p class="soft">No file differs: your files are already as they were then.</p></section>`
+    }
+    ${
+      (plan.components.length > 0 || plan.git) &&
+      html`<section><h3>With it</h3>
+      ${plan.components.map(
+        (/** @type {any} */ one) => html`<${ComponentChoice} one=${one}
+        choose=${(/** @type {string} */ mode) => setComponents({ ...components, [one.name]: mode })} />`,
+      )}
+      ${
+        plan.git &&
+        !plan.components.some((/** @type {any} */ one) => one.name === "git") &&
+        html`<${GitChoice}
+        git=${plan.git} chosen=${components.git ?? "files"}
+        choose=${(/** @type {string} */ mode) => setComponents({ ...components, git: mode })} />`
+      }
+    </section>`
+    }
+    ${
+      (plan.warnings.length > 0 || plan.working?.length > 0 || plan.kept.length > 0 || plan.missing.length > 0) &&
+      html`<section>
+      ${(plan.working ?? []).map(
+        (/** @type {string} */ one) => html`<p class="note caution">
+        <b>An agent is working.</b> ${visible(one)}</p>`,
+      )}
+      ${warnings.map((/** @type {string} */ one) => html`<p class="note caution">${visible(one)}</p>`)}
+      ${plan.remarks.map((/** @type {string} */ one) => html`<p class="soft">${visible(one)}</p>`)}
+      ${
+        plan.kept.length > 0 &&
+        html`<details><summary>
+        ${plural(plan.kept.length, "path")} kept as ${plan.kept.length === 1 ? "it is" : "they are"}</summary>
+        <${Reasons} list=${plan.kept} /></details>`
+      }
+      ${
+        plan.missing.length > 0 &&
+        html`<details><summary>
+        ${plural(plan.missing.length, "path")} never saved, so not restored</summary>
+        <${Reasons} list=${plan.missing} /></details>`
+      }
+    </section>`
+    }`;
+}
+
+/** @param {string} type @returns {"create" | "delete" | "rewrite"} */
+function deed(type) {
+  if (/create|add/.test(type)) return "create";
+  return /delete|remove/.test(type) ? "delete" : "rewrite";
+}
+
+/** @param {{session: string, target: string, one: Operation, hunk?: import("./diff-lines.js").Hunk, isChosen: boolean, toggle: (() => void) | null}} props */
+function StepLine({ session, target, one, hunk, isChosen, toggle }) {
+  const [isShown, setShown] = useState(hunk !== undefined);
+  const does = deed(one.type);
+  const words = !isChosen ? "keep" : does === "create" ? "bring back" : does === "delete" ? "remove" : "rewrite";
+  return html`<li>
+    ${
+      toggle
+        ? html`<input type="checkbox" checked=${isChosen} aria-label=${visible(one.path)}
+      onChange=${toggle} />`
+        : html`<span></span>`
+    }
+    <span class=${`does ${does}`}>${words}</span>
+    <${PathName} path=${one.path} />
+    <small><button class="link" aria-expanded=${isShown}
+      aria-label=${`${isShown ? "Hide" : "See"} what changes in ${visible(one.path)}`}
+      onClick=${() => setShown(!isShown)}>${isShown ? "hide" : "see"}</button></small>
+    ${isShown && html`<${Peek} session=${session} target=${target} path=${one.path} hunk=${hunk} />`}
+  </li>`;
+}
+
+/** What the restore would do to one file: from now to then. @param {{session: string, target: string, path: string, hunk?: import("./diff-lines.js").Hunk}} props */
+function Peek({ session, target, path, hunk }) {
+  const loaded = useLoaded(
+    (stop) => (hunk ? null : api.diff(session, { older: target, newer: null }, { path }, stop)),
+    [path],
+  );
+  if (!hunk && loaded.busy) return html`<div class="peek"><${Loading} label="Loading the change" /></div>`;
+  const file = loaded.value?.files?.[0];
+  const shown = /** @type {import("./diff-lines.js").Hunk[]} */ (hunk ? [hunk] : (file?.hunks ?? []));
+  if (shown.length === 0)
+    return html`<div class="peek"><p class="remark soft">
+      ${file?.content === "binary" ? "A binary file." : "No lines to show."}</p></div>`;
+  return html`<div class="peek">${shown.map((one) => html`<${Lines} lines=${hunkLines(reversed(one))} split=${false} />`)}</div>`;
+}
+
+/** @param {import("./diff-lines.js").Hunk} hunk @returns {import("./diff-lines.js").Hunk} */
+function reversed(hunk) {
+  const lines = /** @type {string[]} */ ([]);
+  const colours = /** @type {[string, number][][]} */ ([]);
+  /** @type {{removed: number[], added: number[]}} */
+  let run = { removed: [], added: [] };
+  const flush = () => {
+    for (const index of [...run.added, ...run.removed]) {
+      lines.push((hunk.lines[index][0] === "+" ? "-" : "+") + hunk.lines[index].slice(1));
+      colours.push(hunk.colours?.[index] ?? []);
+    }
+    run = { removed: [], added: [] };
+  };
+  hunk.lines.forEach((line, index) => {
+    if (line[0] === "-") run.removed.push(index);
+    else if (line[0] === "+") run.added.push(index);
+    else {
+      flush();
+      lines.push(line);
+      colours.push(hunk.colours?.[index] ?? []);
+    }
+  });
+  flush();
+  return {
+    ...hunk,
+    old_start: hunk.new_start,
+    old_lines: hunk.new_lines,
+    new_start: hunk.old_start,
+    new_lines: hunk.old_lines,
+    lines,
+    colours,
+  };
+}
+
+/** @param {{one: any, choose: (mode: string) => void}} props */
+function ComponentChoice({ one, choose }) {
+  const modes = Object.entries(one.choices ?? {});
+  const words =
+    [...(one.actions ?? [])].map(visible).join("; ") ||
+    (one.blocked?.length > 0 ? one.blocked.map(visible).join("; ") : "nothing to restore");
+  const isOn = (one.actions ?? []).length > 0;
+  return html`<div class="option"><label class="option grow">
+    <input type="checkbox" checked=${isOn} disabled=${!isOn && modes.length === 0}
+      onChange=${() => choose(isOn ? "files" : (modes[0]?.[0] ?? "exact"))} /> <b>${visible(one.name)}</b> <span
+      class="soft">${words}</span></label>
+    ${
+      modes.length > 1 &&
+      html`<select aria-label=${`How to restore ${visible(one.name)}`} value=${one.mode}
+        onChange=${(/** @type {Event} */ event) => choose(/** @type {HTMLSelectElement} */ (event.target).value)}>
+      ${modes.map(([mode, said]) => html`<option value=${mode}>${visible(String(said))}</option>`)}</select>`
+    }</div>`;
+}
+
+/** @param {{git: any, chosen: string, choose: (mode: string) => void}} props */
+function GitChoice({ git, chosen, choose }) {
+  /** @param {{branch: string | null, commit: string | null}} place */
+  const at = (place) =>
+    html`<code>${visible(place.branch ?? "detached")}</code>${place.commit && html` @ <code>${place.commit.slice(0, 7)}</code>`}`;
+  /** @type {Record<string, string>} */
+  const words = {
+    files: "Leave git alone",
+    exact: "Move HEAD and the index back too",
+    branch: "Restore on a new branch",
+    revert: "Add a commit that reverts",
+  };
+  return html`<div class="option"><b>Git</b> <span class="soft">now ${at(git.now)}, then ${at(git.then)}</span>
+    <select aria-label="How to restore git" value=${chosen}
+      onChange=${(/** @type {Event} */ event) => choose(/** @type {HTMLSelectElement} */ (event.target).value)}>
+      ${["files", ...git.modes.filter((/** @type {string} */ mode) => mode !== "files")].map(
+        (mode) => html`<option
+        value=${mode}>${words[mode] ?? mode}</option>`,
+      )}</select></div>`;
+}
+
+/** @param {{list: {path: string, reason: string}[]}} props */
+function Reasons({ list }) {
+  return html`<ul>${list.slice(0, MOST_LISTED).map(
+    (one) => html`<li><code>
+    ${visible(one.path)}</code> <span class="faint">${visible(one.reason)}</span></li>`,
+  )}</ul>`;
+}

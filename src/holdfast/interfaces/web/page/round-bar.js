@@ -1,0 +1,74 @@
+// The round bar: work that nobody has approved yet, and what can be done about it.
+
+import { AcceptPanel } from "./accept-panel.js";
+import { api } from "./api.js";
+import { Dialog } from "./dialog.js";
+import { longAgo, plural, visible } from "./format.js";
+import { html, useState } from "./html.js";
+import { useLoaded } from "./load.js";
+import { say, sayProblem } from "./toast.js";
+
+/** @param {{session: string, version: number, review: (approved: string) => void, reset: () => void, changed: () => void}} props */
+export function RoundBar({ session, version, review, reset, changed }) {
+  const loaded = useLoaded(() => roundOf(session), [session, version], { keep: true });
+  const [panel, setPanel] = useState(/** @type {"approve" | "accept" | null} */ (null));
+  const close = () => setPanel(null);
+  const { approval, rounds, files } = loaded.value ?? { approval: null, rounds: [], files: 0 };
+  if (!approval?.has_unapproved) {
+    return panel === "accept" ? html`<${AcceptPanel} session=${session} close=${close} />` : null;
+  }
+  const active = rounds.find((/** @type {any} */ round) => round.status === "active");
+  const number = /\d+$/.exec(active?.name ?? "")?.[0] ?? "1";
+  const last = rounds.findLast((/** @type {any} */ round) => round.status === "merged");
+  return html`<section class="round" aria-label="Unapproved work">
+    <b>Round ${number}</b><p class="grow">${words(approval, files, last)}</p>
+    ${approval.approved && html`<button onClick=${() => review(approval.approved)}>Review</button>`}
+    <button class="spread" onClick=${() => setPanel("accept")}>Commit to git…</button>
+    <button onClick=${reset}>Reset…</button>
+    <button class="main" onClick=${() => setPanel("approve")}>Approve…</button>
+    ${panel === "approve" && html`<${ApprovePanel} session=${session} close=${close} done=${changed} number=${number} />`}
+    ${panel === "accept" && html`<${AcceptPanel} session=${session} close=${close} />`}
+  </section>`;
+}
+
+/** @param {string} session */
+async function roundOf(session) {
+  const [approval, rounds] = await Promise.all([api.approval(session), api.rounds(session)]);
+  const files = approval.has_unapproved ? await api.changedSince(session, approval.approved ?? "initial") : 0;
+  return { approval, rounds, files };
+}
+
+/** @param {any} approval @param {number} count @param {any} last */
+function words(approval, count, last) {
+  const files = `${plural(count, "file")} changed`;
+  if (!approval.last_approved_at) return `${files} since the session began`;
+  const name = last?.message ? ` “${visible(last.message)}”` : "";
+  return html`${files} since you approved${name} <time datetime=${approval.last_approved_at}>
+    ${longAgo(approval.last_approved_at)}</time>`;
+}
+
+/** @param {{session: string, close: () => void, done: () => void, number: string}} props */
+function ApprovePanel({ session, close, done, number }) {
+  const [isWorking, setWorking] = useState(false);
+  const submit = async (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const message = String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("message") ?? "").trim();
+    setWorking(true);
+    try {
+      await api.approve(session, message || null);
+      close();
+      done();
+      say({ text: `Round ${number} approved.` });
+    } catch (error) {
+      setWorking(false);
+      sayProblem(error, "Not approved");
+    }
+  };
+  const foot = html`<p>A reset will return to this state.</p><button onClick=${close}>Cancel</button>
+    <button class="main" form="approve" disabled=${isWorking}>Approve round ${number}</button>`;
+  return html`<${Dialog} narrow=${true} close=${close} title=${`Approve round ${number}`}
+    under="The files as they are now become the approved state." foot=${foot}>
+    <form id="approve" onSubmit=${submit}><section><label class="field">Message <span class="faint">optional</span>
+      <input type="text" name="message" placeholder="login works" maxlength="1000" autofocus /></label></section></form>
+  <//>`;
+}

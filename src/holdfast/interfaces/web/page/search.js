@@ -1,0 +1,177 @@
+// Search: over reasons, messages, paths and commands of every session, straight to the moment.
+
+import { api } from "./api.js";
+import { exactTime, longAgo, plural, visible } from "./format.js";
+import { html, useEffect, useRef, useState } from "./html.js";
+import { useKeys } from "./keys.js";
+import { useLoaded } from "./load.js";
+import { address, momentAddress, navigate, route } from "./router.js";
+import { Empty, Loading, Refused } from "./states.js";
+import { kindWords, titleOf } from "./words.js";
+
+const TYPING_MS = 160;
+const LIMIT = 50;
+const TIMES = [
+  ["1d", "Last day"],
+  ["1w", "Last week"],
+  ["30d", "Last month"],
+];
+const KINDS = ["manual", "tool", "risky", "message", "initial"];
+
+export function SearchView() {
+  const { query } = route.value;
+  const asked = query.get("q") ?? "";
+  const facets = {
+    session: query.get("session") ?? "",
+    agent: query.get("agent") ?? "",
+    kind: query.get("kind") ?? "",
+    after: query.get("after") ?? "",
+    tag: query.get("tag") ?? "",
+    path: query.get("path") ?? "",
+  };
+  const [typed, setTyped] = useState(asked);
+  const box = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const sessions = useLoaded(() => api.sessions(), []);
+  const whole = queryText(asked, facets, sessions.value ?? []);
+  const loaded = useLoaded((stop) => (whole ? api.search(whole, { limit: LIMIT }, stop) : null), [whole], {
+    keep: true,
+  });
+  useEffect(() => (box.current?.focus(), void (document.title = "Search · Holdfast")), []);
+  const go = (/** @type {Record<string, string>} */ changed) => {
+    const next = Object.entries({ q: asked, ...facets, ...changed }).filter(([, value]) => value);
+    navigate(`${address("search")}?${new URLSearchParams(next)}`, { replace: true });
+  };
+  useEffect(() => {
+    if (typed === asked) return;
+    const soon = setTimeout(() => go({ q: typed }), TYPING_MS);
+    return () => clearTimeout(soon);
+  }, [typed]);
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const step = (/** @type {1 | -1} */ by) => {
+    const links = [.../** @type {NodeListOf<HTMLElement>} */ (list.current?.querySelectorAll("a.hit") ?? [])];
+    const place = links.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    links[Math.min(links.length - 1, Math.max(0, place + by))]?.focus();
+  };
+  useKeys([
+    { key: "j", does: "Next result", run: () => step(1) },
+    { key: "k", does: "Previous result", run: () => step(-1) },
+  ]);
+  const titles = new Map((sessions.value ?? []).map((/** @type {any} */ one) => [one.id, one.title ?? one.id]));
+  const agents = [...new Set((sessions.value ?? []).map((/** @type {any} */ one) => one.agent).filter(Boolean))];
+  /** @param {string} name @param {string} label @param {[string, string][]} options */
+  const select = (name, label, options) => html`<label><span class="unseen">${label}</span>
+    <select value=${/** @type {Record<string, string>} */ (facets)[name]}
+      onChange=${(/** @type {Event} */ event) => go({ [name]: /** @type {HTMLSelectElement} */ (event.target).value })}>
+    <option value="">${label}</option>${options.map(
+      ([value, words]) => html`<option value=${value}>
+      ${words}</option>`,
+    )}</select></label>`;
+  const hits = loaded.value?.hits ?? [];
+  return html`<main class="page"><div class="column search">
+    <h1 class="unseen">Search</h1>
+    <form role="search" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), go({ q: typed }), step(1))}>
+      <input type="search" ref=${box} value=${typed} aria-label="Search everything"
+        placeholder="Search reasons, messages, files, commands"
+        onInput=${(/** @type {Event} */ event) => setTyped(/** @type {HTMLInputElement} */ (event.target).value)}
+        onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "ArrowDown" && (event.preventDefault(), step(1))} />
+    </form>
+    <div class="facets">
+      ${select("session", "Any session", /** @type {[string, string][]} */ ([...titles]))}
+      ${
+        agents.length > 0 &&
+        select(
+          "agent",
+          "Any agent",
+          agents.map((one) => [one, one]),
+        )
+      }
+      ${select(
+        "kind",
+        "Any kind",
+        KINDS.map((kind) => [kind, kindWords(kind)]),
+      )}
+      ${select("after", "Any time", /** @type {[string, string][]} */ (TIMES))}
+      <input type="text" class="facet" aria-label="Path" placeholder="Path" value=${facets.path}
+        onChange=${(/** @type {Event} */ event) => go({ path: /** @type {HTMLInputElement} */ (event.target).value.trim() })} />
+      <input type="text" class="facet" aria-label="Tag" placeholder="Tag" value=${facets.tag}
+        onChange=${(/** @type {Event} */ event) => go({ tag: /** @type {HTMLInputElement} */ (event.target).value.trim() })} />
+      <span class="grow"></span><span class="faint num" aria-live="polite">
+        ${loaded.value && whole && plural(hits.length, "result")}${hits.length === LIMIT ? ", the best" : ""}</span>
+    </div>
+    ${
+      !whole
+        ? html`<${Empty} title="Find the moment">
+          <p>Search what was said, why something was saved, which file changed, which command ran.</p><//>`
+        : loaded.error
+          ? html`<${Refused} doing="The search failed" error=${loaded.error} again=${loaded.again} />`
+          : !loaded.value
+            ? html`<${Loading} label="Searching" />`
+            : hits.length === 0
+              ? html`<${Empty} title="Nothing found"><p>
+                ${loaded.value.suggestions.length > 0 ? "Did you mean one of these?" : "Try fewer words, or another time."}</p>
+          ${loaded.value.suggestions.map(
+            (/** @type {string} */ word) => html`<button
+            onClick=${() => (setTyped(word), go({ q: word }))}>${visible(word)}</button>`,
+          )}<//>`
+              : html`<ul class="hits" ref=${list}>
+                ${hits.map(
+                  (/** @type {any} */ hit) => html`<${Hit}
+                  key=${`${hit.session_id} ${hit.checkpoint?.id ?? hit.at}`} hit=${hit}
+                  title=${titles.get(hit.session_id) ?? hit.session_id} />`,
+                )}</ul>`
+    }
+    ${
+      loaded.value &&
+      !loaded.value.complete &&
+      html`<p
+      class="note caution">The index is still catching up. Newer moments may be missing.</p>`
+    }
+  </div></main>`;
+}
+
+/**
+ * The facets as filters of the search. It knows no agents, so an agent is all of its sessions.
+ * @param {string} asked @param {Record<string, string>} facets @param {{id: string, agent: string | null}[]} sessions
+ */
+function queryText(asked, facets, sessions) {
+  const { agent, session, ...others } = facets;
+  const wanted = session ? [session] : agent ? sessions.filter((one) => one.agent === agent).map((one) => one.id) : [];
+  const filters = [...wanted.map((id) => ["session", id]), ...Object.entries(others)].filter(([, value]) => value);
+  return [asked.trim(), ...filters.map(([name, value]) => `${name}:${/\s/.test(value) ? `"${value}"` : value}`)]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** @param {{hit: any, title: string}} props */
+function Hit({ hit, title }) {
+  const moment = hit.checkpoint;
+  const target = moment ? momentAddress(hit.session_id, moment.id) : momentAddress(hit.session_id);
+  return html`<li><a class="hit" href=${target}>
+    <span class="first"><b>${moment ? titleOf(moment.name ?? moment.reasoning) : "A message"}</b><time class="num faint"
+      datetime=${hit.at} title=${exactTime(hit.at)}>${longAgo(hit.at)}</time></span>
+    ${hit.matches.slice(0, 3).map(
+      (/** @type {any} */ match) => html`<span
+      class=${match.rolled_back ? "match rolled-back" : "match"}><span class="field">${fieldWords(match)}</span><span>
+      <${Highlighted} text=${match.text} spans=${match.spans} /></span></span>`,
+    )}
+    <span class="faint">${visible(title)}${moment && ` · ${kindWords(moment.kind)}`}</span>
+  </a></li>`;
+}
+
+/** @param {{field: string, role?: string | null}} match */
+function fieldWords(match) {
+  if (match.role) return match.role === "user" ? "You" : match.role;
+  return match.field;
+}
+
+/** @param {{text: string, spans: [number, number][]}} props */
+function Highlighted({ text, spans }) {
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of spans) {
+    parts.push(visible(text.slice(at, start)), html`<mark>${visible(text.slice(start, end))}</mark>`);
+    at = end;
+  }
+  parts.push(visible(text.slice(at)));
+  return html`${parts}`;
+}

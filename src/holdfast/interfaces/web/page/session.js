@@ -1,0 +1,147 @@
+// The session: timeline, moment and changes side by side; on a phone one at a time.
+
+import { api } from "./api.js";
+import { DiffView } from "./diff-view.js";
+import { html, useEffect, useMemo, useRef, useState } from "./html.js";
+import { useKeys } from "./keys.js";
+import { useLiveVersion } from "./live-version.js";
+import { useLoaded } from "./load.js";
+import { Moment } from "./moment.js";
+import { RestorePanel } from "./restore-panel.js";
+import { RoundBar } from "./round-bar.js";
+import { address, momentAddress, navigate, route } from "./router.js";
+import { SavePanel } from "./save-panel.js";
+import { plural } from "./format.js";
+import { FirstSteps } from "./states.js";
+import { PHONE, Timeline } from "./timeline.js";
+import { SessionTimeline } from "./timeline-data.js";
+import { changedFiles } from "./timeline-rows.js";
+import { say } from "./toast.js";
+import { openUndo } from "./undo.js";
+import { titleText } from "./words.js";
+
+const QUIET_MS = 60;
+
+/** @param {{session: string}} props */
+export function SessionView({ session }) {
+  const timeline = useMemo(() => new SessionTimeline(session), [session]);
+  const [workspaceVersion, setWorkspaceVersion] = useState(0);
+  const [panel, setPanel] = useState(
+    /** @type {{type: "restore", task: import("./restore-panel.js").RestoreTask} | {type: "save"} | null} */ (null),
+  );
+  const rows = useRef(/** @type {import("./timeline-rows.js").Row[]} */ ([]));
+  const { moment: asked, changes, query } = route.value;
+  const data = timeline.data.value;
+  const chosen = asked ?? data?.head ?? data?.events.find((event) => event.checkpoint)?.checkpoint?.id ?? null;
+  const loaded = useLoaded((stop) => (chosen ? api.moment(session, chosen, stop) : null), [session, chosen], {
+    keep: true,
+  });
+  const moment = loaded.value?.id === chosen ? loaded.value : null;
+  const unsaved = useLoaded(
+    () => (data?.head ? api.changedSince(session, data.head) : null),
+    [session, data?.head, workspaceVersion],
+    { keep: true },
+  );
+  const outlines = useMemo(
+    () =>
+      new Map(
+        (data?.events ?? []).flatMap((event) => (event.checkpoint ? [[event.checkpoint.id, event.checkpoint]] : [])),
+      ),
+    [data?.events],
+  );
+  const outline = (chosen && outlines.get(chosen)) || moment;
+  const comparison = query.get("with") ?? defaultComparison(outline);
+
+  const refresh = () => {
+    timeline.refresh();
+    setWorkspaceVersion((now) => now + 1);
+  };
+  const live = useLiveVersion(QUIET_MS, (event) => event.session === null || event.session === session);
+  useEffect(() => {
+    if (live > 0) refresh();
+  }, [live]);
+  const begin = async () => {
+    await timeline.refresh();
+    if (!asked || (await timeline.loadUntil(asked)) || timeline.error.value) return;
+    say({ wrong: true, text: "That moment is not in this session." });
+  };
+  useEffect(() => void begin(), [timeline]);
+
+  const link = (/** @type {string | null} */ id, more = {}) =>
+    momentAddress(session, id, { ...more, query: { with: query.get("with") } });
+  const choose = (/** @type {string} */ id) => navigate(link(id));
+  const move = (/** @type {1 | -1} */ by) => {
+    const moments = rows.current.filter((row) => row.type === "moment");
+    const place = moments.findIndex((row) => row.key === chosen);
+    const next = moments[place + by];
+    if (next) choose(next.key);
+  };
+  const compare = (/** @type {string} */ one) =>
+    chosen && navigate(momentAddress(session, chosen, { changes, query: { with: one } }), { replace: true });
+  const mark = (/** @type {string} */ other) => {
+    if (!chosen || other === chosen) return;
+    const moments = rows.current.filter((row) => row.type === "moment").map((row) => row.key);
+    const [newer, older] = moments.indexOf(other) < moments.indexOf(chosen) ? [other, chosen] : [chosen, other];
+    navigate(momentAddress(session, newer, { query: { with: older } }));
+  };
+  const restore = (
+    /** @type {string} */ id,
+    /** @type {import("./api.js").RestoreChoice} */ choice,
+    /** @type {import("./diff-lines.js").Hunk | undefined} */ hunk = undefined,
+  ) => setPanel({ type: "restore", task: { what: "moment", moment: id, choice, hunk } });
+  useKeys(
+    [
+      { key: "j", does: "Older moment", run: () => move(1) },
+      { key: "k", does: "Newer moment", run: () => move(-1) },
+      { key: "r", does: "Restore this moment", run: () => chosen && restore(chosen, {}) },
+      { key: "c", does: "Save a checkpoint", run: () => setPanel({ type: "save" }) },
+      { key: "u", does: "Undo the last thing that happened", run: () => openUndo(refresh) },
+      { key: "1", does: "Compare with the step before", run: () => compare("before") },
+      { key: "2", does: "Compare with now", run: () => compare("now") },
+      { key: "3", does: "Compare with the beginning", run: () => compare("first") },
+    ],
+    [chosen, session, query.get("with"), changes],
+  );
+
+  const isPhone = matchMedia(PHONE).matches;
+  if (data && data.events.length === 0) return html`<main><${FirstSteps} /></main>`;
+  const head = html`<div class="filter-bar"><h2>Timeline</h2>
+    ${
+      unsaved.value &&
+      html`<span class="soft num" title="Files that differ from where you are">
+      ${plural(unsaved.value, "file")} not saved</span>`
+    }
+    <button class="small" onClick=${() => setPanel({ type: "save" })}>Save now…</button></div>`;
+  return html`
+    ${
+      !(asked && isPhone) &&
+      html`<${RoundBar} session=${session} version=${workspaceVersion}
+        review=${(/** @type {string} */ approved) => navigate(momentAddress(session, approved, { changes: true, query: { with: "now" } }))}
+      reset=${() => setPanel({ type: "restore", task: { what: "reset", moment: "", choice: {} } })} changed=${refresh} />`
+    }
+    <main class="panes" data-shows=${!asked ? "timeline" : changes ? "changes" : "moment"}>
+      <${Timeline} timeline=${timeline} chosen=${chosen} marked=${query.get("with")} link=${link} mark=${mark}
+        head=${head} rowsChanged=${(/** @type {import("./timeline-rows.js").Row[]} */ now) => (rows.current = now)} />
+      <${Moment} session=${session} loaded=${{ ...loaded, value: moment }} backTo=${momentAddress(session)}
+        changesAt=${link(chosen, { changes: true })}
+        replayAt=${address("s", session, "replay", chosen)} restore=${() => chosen && restore(chosen, {})}
+        changed=${() => (loaded.again(), timeline.refresh())} />
+      <${DiffView} session=${session} moment=${outline} comparison=${comparison} compare=${compare}
+        workspaceVersion=${workspaceVersion} backTo=${link(chosen)} restore=${restore} />
+    </main>
+    <p class="unseen" aria-live="polite">${outline && titleText(outline.reasoning)}</p>
+    ${
+      panel?.type === "restore" &&
+      html`<${RestorePanel} session=${session} task=${panel.task}
+      close=${() => setPanel(null)} done=${refresh} />`
+    }
+    ${panel?.type === "save" && html`<${SavePanel} session=${session} close=${() => setPanel(null)} done=${refresh} />`}`;
+}
+
+/**
+ * A step that changed nothing says more beside the present.
+ * @param {{changed: {added: number, modified: number, removed: number}, parent: string | null} | null} moment
+ */
+function defaultComparison(moment) {
+  return moment && (changedFiles(moment) === 0 || moment.parent === null) ? "now" : "before";
+}

@@ -1,0 +1,286 @@
+// Settings: grouped by what they are for, each with its origin; retention beside what it would remove.
+
+import { api } from "./api.js";
+import { plural, size, visible } from "./format.js";
+import { html, useEffect, useState } from "./html.js";
+import { useLoaded } from "./load.js";
+import { Loading, Refused } from "./states.js";
+import { chooseTheme, theme } from "./theme.js";
+import { say } from "./toast.js";
+import { kindWords } from "./words.js";
+
+/** @typedef {{key: string, value: any, origin: string, help?: string, warnings?: string[], effective?: any, choices?: string[]}} Setting */
+
+const GROUPS = [
+  {
+    title: "Automatic checkpoints",
+    keys: [
+      "auto_edit",
+      "auto_shell",
+      "auto_after_shell",
+      "auto_message",
+      "auto_turn_end",
+      "auto_files",
+      "auto_interval",
+      "end_of_day",
+      "auto_merge",
+      "watch",
+      "daemon",
+      "daemon_idle",
+    ],
+  },
+  {
+    title: "What is captured",
+    keys: [
+      "include",
+      "ignore",
+      "defaults",
+      "capture_named_ignored",
+      "max_file_size",
+      "nested_repositories",
+      "worktree_files",
+      "git_nested",
+    ],
+  },
+  { title: "Space", keys: ["budget", "total_budget", "max_manual_checkpoints"] },
+  {
+    title: "Besides files",
+    keys: ["components", "component_timeout", "component_max_size", "postgres", "agent_state"],
+  },
+  { title: "When a tool call fails", keys: ["restore_on_failure", "check_command", "check_timeout"] },
+  { title: "Git", keys: ["accept_template", "accept_timeout", "mirror", "mirror_refs"] },
+];
+const MOST_LISTED = 60;
+
+export function SettingsView() {
+  const loaded = useLoaded(() => api.settings(), []);
+  useEffect(() => void (document.title = "Settings · Holdfast"), []);
+  if (loaded.error && !loaded.value)
+    return html`<main class="page">
+      <${Refused} doing="The settings could not be loaded" error=${loaded.error} again=${loaded.again} /></main>`;
+  if (!loaded.value) return html`<main class="page"><${Loading} label="Loading the settings" /></main>`;
+  const settings = new Map(/** @type {Setting[]} */ (loaded.value).map((one) => [one.key, one]));
+  const named = new Set([...GROUPS.flatMap((group) => group.keys), "retention"]);
+  const others = [...settings.keys()].filter((key) => !named.has(key));
+  const groups = [...GROUPS, { title: "Other", keys: others }];
+  return html`<main class="page"><div class="column">
+    <h1>Settings</h1><p
+      class="soft">Changes apply to this workspace at once. Values from the environment win over the ones here.</p>
+    <h2>Appearance</h2>
+    <div class="choice" role="group" aria-label="Theme">
+      ${
+        /** @type {const} */ (["system", "light", "dark"]).map(
+          (one) => html`<button aria-pressed=${theme.value === one}
+        onClick=${() => chooseTheme(one)}>
+        ${one === "system" ? "Like the system" : one === "light" ? "Light" : "Dark"}</button>`,
+        )
+      }</div>
+    ${settings.has("retention") && html`<${Retention} setting=${settings.get("retention")} changed=${loaded.again} />`}
+    ${groups.map((group) => {
+      const shown = group.keys.map((key) => settings.get(key)).filter((one) => one !== undefined);
+      return (
+        shown.length > 0 &&
+        html`<h2>${group.title}</h2><div class="settings-group">
+          ${shown.map((one) => html`<${SettingLine} key=${one.key} setting=${one} changed=${loaded.again} />`)}</div>
+        ${group.title === "What is captured" && html`<${LeftOutNow} version=${loaded.value} />`}`
+      );
+    })}
+  </div></main>`;
+}
+
+/** @param {{setting: Setting, changed: () => void}} props */
+function SettingLine({ setting, changed }) {
+  const [problem, setProblem] = useState(/** @type {{message: string, hint?: string} | null} */ (null));
+  const { key, value } = setting;
+  const id = `setting-${key}`;
+  const keep = async (/** @type {unknown} */ next) => {
+    try {
+      await api.setSetting(key, next);
+      setProblem(null);
+      say({ text: `Saved “${labelOf(key)}”.` });
+      changed();
+    } catch (error) {
+      setProblem(/** @type {Error} */ (error));
+    }
+  };
+  const reset = async () => {
+    try {
+      await api.setSetting(key, null);
+      setProblem(null);
+      changed();
+    } catch (error) {
+      setProblem(/** @type {Error} */ (error));
+    }
+  };
+  const isOwn = setting.origin === "store" || setting.origin === "workspace";
+  return html`<div class="setting">
+    <div><label for=${id}><b>${labelOf(key)}</b></label><p class="help">${sentence(setting.help ?? "")}. <code>
+      ${key}</code></p></div>
+    <${Field} id=${id} setting=${setting} value=${value} keep=${keep} invalid=${problem !== null} />
+    <div class="origin">${originWords(setting.origin)}${
+      isOwn &&
+      html`<br />
+      <button class="link" onClick=${reset}>Back to the default</button>`
+    }</div>
+    ${
+      problem &&
+      html`<p class="wrong" role="alert" id=${`${id}-wrong`}>
+      ${visible(problem.message)} ${problem.hint && visible(problem.hint)}</p>`
+    }
+    ${setting.warnings?.map((warning) => html`<p class="wrong">${visible(warning)}</p>`)}
+  </div>`;
+}
+
+/** Names that say what a setting does; the others are readable as they are. @type {Record<string, string>} */
+const LABELS = {
+  auto_edit: "Before an edit",
+  auto_shell: "Before a command",
+  auto_after_shell: "After a command",
+  auto_message: "Before your message",
+  auto_turn_end: "After an answer",
+  auto_files: "After so many changed files",
+  auto_interval: "After so many minutes",
+  end_of_day: "Every day at",
+  auto_merge: "After a merge into",
+  watch: "Watch for changes",
+  defaults: "Built-in ignore rules",
+  capture_named_ignored: "Ignored files that an agent names",
+  max_file_size: "Largest file",
+  budget: "Room for this workspace",
+  total_budget: "Room for all workspaces",
+};
+
+/** @param {string} key */
+function labelOf(key) {
+  return LABELS[key] ?? sentence(key.replaceAll("_", " "));
+}
+
+/** @param {string} words */
+function sentence(words) {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** @param {string} origin */
+function originWords(origin) {
+  return origin === "default" ? "default" : origin === "store" ? "set here" : `from ${visible(origin)}`;
+}
+
+/** @param {{id: string, setting: Setting, value: any, keep: (value: unknown) => void, invalid: boolean}} props */
+function Field({ id, setting, value, keep, invalid }) {
+  const described = invalid ? `${id}-wrong` : null;
+  const text = (/** @type {Event} */ event) => /** @type {HTMLInputElement} */ (event.target).value;
+  const choices = setting.choices ?? (value === "on" || value === "off" ? ["on", "off"] : null);
+  if (choices?.length === 2 && choices.includes("on") && choices.includes("off")) {
+    return html`<label class="switch">
+      <input type="checkbox" role="switch" id=${id} checked=${value === "on"}
+        onChange=${(/** @type {Event} */ event) => keep(/** @type {HTMLInputElement} */ (event.target).checked ? "on" : "off")} /> ${value === "on" ? "On" : "Off"}</label>`;
+  }
+  if (choices) {
+    return html`<select id=${id} value=${value} onChange=${(/** @type {Event} */ event) => keep(text(event))}>
+      ${[...new Set([value, ...choices])].sort().map((one) => html`<option value=${one}>${one}</option>`)}</select>`;
+  }
+  if (Array.isArray(value)) {
+    return html`<textarea id=${id} rows=${Math.min(6, Math.max(2, value.length))} class="code" aria-invalid=${invalid}
+      aria-describedby=${described} placeholder="one a line" value=${value.join("\n")} onChange=${(
+        /** @type {Event} */ event,
+      ) =>
+        keep(
+          text(event)
+            .split("\n")
+            .map((line) => line.trim())
+            .filter(Boolean),
+        )}></textarea>`;
+  }
+  if (/budget|size/.test(setting.key)) {
+    return html`<input type="text" id=${id} aria-invalid=${invalid} aria-describedby=${described}
+      value=${size(Number(value))} onChange=${(/** @type {Event} */ event) => keep(text(event))} />`;
+  }
+  if (typeof value === "number") {
+    const isWhole = Number.isInteger(value) && !/timeout|interval|idle|wait/.test(setting.key);
+    return html`<input type="number" id=${id} min="0" step=${isWhole ? "1" : "any"} aria-invalid=${invalid}
+      aria-describedby=${described} value=${value} onChange=${(/** @type {Event} */ event) => keep(Number(text(event)))} />`;
+  }
+  return html`<input type="text" id=${id} aria-invalid=${invalid} aria-describedby=${described}
+    value=${String(value ?? "")} onChange=${(/** @type {Event} */ event) => keep(text(event))} />`;
+}
+
+/** @param {{setting: Setting | undefined, changed: () => void}} props */
+function Retention({ setting, changed }) {
+  const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
+  const preview = useLoaded(() => api.cleanupPreview(), [JSON.stringify(setting?.value)], { keep: true });
+  const own = setting?.value ?? {};
+  const rules = setting?.effective ?? own;
+  const keep = async (/** @type {string} */ kind, /** @type {string} */ field, /** @type {string} */ text) => {
+    const rule = typeof rules[kind] === "object" ? { ...rules[kind] } : {};
+    if (text.trim() === "") delete rule[field];
+    else rule[field] = field === "age" || field === "before_messages" ? text.trim() : Number(text);
+    try {
+      await api.setSetting("retention", { ...own, [kind]: Object.keys(rule).length > 0 ? rule : "forever" });
+      setProblem(null);
+      changed();
+    } catch (error) {
+      setProblem(/** @type {Error} */ (error));
+    }
+  };
+  const cleanUp = async () => {
+    try {
+      const done = await api.cleanup();
+      say({ text: `Removed ${plural(done.dropped, "checkpoint")}, freed ${size(done.freed_bytes)}.` });
+      preview.again();
+    } catch (error) {
+      setProblem(/** @type {Error} */ (error));
+    }
+  };
+  const plan = preview.value;
+  const going = (plan?.decisions ?? []).filter((/** @type {any} */ one) => !one.keep);
+  /** @param {string} kind @param {string} field @param {string} label */
+  const cell = (kind, field, label) =>
+    html`<td>
+      <input type="text" class="num" size="8" aria-label=${`${kindWords(kind)}: ${label}`}
+        value=${typeof rules[kind] === "object" ? (rules[kind][field] ?? "") : ""}
+        placeholder=${field === "age" ? "forever" : "—"}
+        onChange=${(/** @type {Event} */ event) => keep(kind, field, /** @type {HTMLInputElement} */ (event.target).value)} /></td>`;
+  return html`<h2>How long checkpoints are kept</h2><div class="two">
+    <div class="box flush"><table class="table"><thead><tr><th>Kind</th><th>Kept for</th><th>At most</th>
+      <th>At least</th></tr></thead>
+      <tbody>${Object.keys(rules).map(
+        (kind) => html`<tr key=${kind}><td>${kindWords(kind)}</td>
+        ${cell(kind, "age", "kept for")}${cell(kind, "most", "at most")}${cell(kind, "least", "at least")}</tr>`,
+      )}
+      ${
+        Object.keys(rules).length === 0 &&
+        html`<tr>
+        <td colspan="4" class="soft">The built-in rules apply.</td></tr>`
+      }</tbody></table>
+      ${problem && html`<p class="remark wrong" role="alert">${visible(problem.message)}</p>`}</div>
+    <div class="box" aria-live="polite"><b>What a cleanup would remove now</b>
+      ${
+        !plan
+          ? html`<${Loading} label="Working it out" />`
+          : going.length === 0
+            ? html`<p class="soft">Nothing. ${plural(plan.kept, "checkpoint")} kept.</p>`
+            : html`
+        <p>${plural(going.length, "checkpoint")} of ${plan.kept + going.length}${plan.unneeded_bytes ? `, about ${size(plan.unneeded_bytes)}` : ""}</p>
+        <ul>${going.slice(0, MOST_LISTED).map(
+          (/** @type {any} */ one) => html`<li><code>
+          ${one.id.slice(0, 8)}</code> ${one.name && visible(one.name)} <span class="faint">
+          ${visible(one.reason)}</span></li>`,
+        )}</ul>
+        <button onClick=${cleanUp}>Remove ${plural(going.length, "checkpoint")}</button>`
+      }
+    </div></div>`;
+}
+
+/** @param {{version: unknown}} props */
+function LeftOutNow({ version }) {
+  const loaded = useLoaded(() => api.status(), [version], { keep: true });
+  if (!loaded.value) return null;
+  const skipped = /** @type {{path: string, reason: string, detail?: string}[]} */ (loaded.value.skipped);
+  const total = /** @type {number[]} */ (Object.values(loaded.value.skipped_counts)).reduce((sum, one) => sum + one, 0);
+  return html`<div class="box"><b>Left out now: ${plural(total, "path")}</b>
+    <ul>${skipped.slice(0, MOST_LISTED).map(
+      (one) => html`<li><code>${visible(one.path)}</code> <span class="faint">
+      ${visible(one.reason)}${one.detail ? `: ${visible(one.detail)}` : ""}</span></li>`,
+    )}</ul>
+    ${total > MOST_LISTED && html`<p class="faint">and ${(total - MOST_LISTED).toLocaleString("en")} more</p>`}</div>`;
+}

@@ -1,0 +1,32 @@
+// What a view shows while it has nothing to show: loading, empty, refused, unreachable.
+
+import { html } from "./html.js";
+
+/** @param {{label: string}} props */
+export function Loading({ label }) {
+  return html`<div class="loading" role="status" aria-label=${label}><i></i><i></i><i></i><i></i></div>`;
+}
+
+/** @param {{title: string, children?: unknown}} props */
+export function Empty({ title, children }) {
+  return html`<div class="state"><h2>${title}</h2>${children}</div>`;
+}
+
+/** @param {{error: unknown, doing: string, again?: () => void}} props */
+export function Refused({ error, doing, again }) {
+  const { message, hint, status } = /** @type {{message: string, hint?: string, status?: number}} */ (error);
+  if (status === 401) {
+    return html`<div class="state" role="alert"><h2>This link has expired</h2>
+      <p>Open the page again from a terminal:</p><pre>holdfast ui</pre></div>`;
+  }
+  return html`<div class="state" role="alert"><h2>${doing}</h2><p>${message}</p>${hint && html`<p>${hint}</p>`}
+    ${again && html`<button onClick=${again}>Try again</button>`}</div>`;
+}
+
+/** What fills an empty store. */
+export function FirstSteps() {
+  return html`<${Empty} title="Nothing saved yet"><p>Each of these fills the timeline:</p>
+    <pre>holdfast install claude-code                  # save before every edit of an agent
+holdfast checkpoint "before the refactor"     # save now
+holdfast daemon                               # save while you work</pre><//>`;
+}

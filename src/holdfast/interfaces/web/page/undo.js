@@ -1,0 +1,64 @@
+// Undo of the last thing that happened to the workspace, whoever did it: shown first, then done.
+
+import { api } from "./api.js";
+import { Dialog } from "./dialog.js";
+import { plural, visible } from "./format.js";
+import { html, signal, useState } from "./html.js";
+import { useLoaded } from "./load.js";
+import { Loading, Refused } from "./states.js";
+import { say, sayProblem } from "./toast.js";
+
+/** @type {import("./html.js").Signal<(() => void) | null>} */
+const open = signal(null);
+
+/** @param {() => void} done */
+export function openUndo(done) {
+  open.value = done;
+}
+
+export function UndoPanel() {
+  const done = open.value;
+  return done && html`<${Panel} close=${() => (open.value = null)} done=${done} />`;
+}
+
+/** @param {{close: () => void, done: () => void}} props */
+function Panel({ close, done }) {
+  const preview = useLoaded(() => api.undoPreview(), []);
+  const [isWorking, setWorking] = useState(false);
+  const plan = preview.value;
+  const files = plan ? plan.created + plan.restored + plan.deleted : 0;
+  const run = async () => {
+    setWorking(true);
+    try {
+      await api.undoLast(plan.plan);
+      close();
+      done();
+      say({
+        text: `Undone: ${plural(files, "file")}.`,
+        action: { label: "Redo", run: () => api.redoLast().then(done, (error) => sayProblem(error, "Not redone")) },
+      });
+    } catch (error) {
+      setWorking(false);
+      sayProblem(error, "Not undone");
+    }
+  };
+  const foot = html`<p>Everything as it is now is saved first.</p><button onClick=${close}>Cancel</button>
+    <button class="main" disabled=${!plan || isWorking} onClick=${run}>Undo ${plan ? plural(files, "file") : ""}</button>`;
+  return html`<${Dialog} narrow=${true} close=${close} title="Undo the last thing that happened" foot=${foot}>
+    ${
+      preview.error
+        ? html`<${Refused} doing="Nothing to undo" error=${preview.error} />`
+        : !plan
+          ? html`<${Loading} label="Looking at what happened last" />`
+          : html`<section>
+      <p>${visible(plan.undone?.what ?? "The last change")}</p>
+      <ul>${plan.operations.slice(0, 12).map(
+        (/** @type {{type: string, path: string}} */ one) => html`<li><code>
+        ${visible(one.path)}</code></li>`,
+      )}</ul>
+      ${plan.operations.length > 12 && html`<p class="faint">and ${plan.operations.length - 12} more</p>`}
+      ${plan.warnings.map((/** @type {string} */ warning) => html`<p class="note caution">${visible(warning)}</p>`)}
+    </section>`
+    }
+  <//>`;
+}

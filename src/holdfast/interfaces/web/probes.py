@@ -1,0 +1,69 @@
+"""For the operator of the server: `livez`, `readyz` and `healthz`, and metrics.
+
+The probes need no token, so they tell nothing but whether the server works.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.domain.errors import HoldfastError, NothingSaved
+from holdfast.interfaces.web.routing import Answer, Route, server_of
+from holdfast.interfaces.web.telemetry import MEDIA_TYPE
+
+
+class ProbeView(TypedDict):
+    """`status` is `ok`, or `unavailable` with HTTP status 503."""
+
+    status: str
+
+
+def live(request: Request) -> ProbeView:
+    return {"status": "ok"}
+
+
+def ready(request: Request) -> Answer:
+    """Whether the workspace can be read now."""
+    workspaces = server_of(request).workspaces
+    try:
+        with workspaces.use(None) as workspace:
+            workspace.sessions.current()
+    except NothingSaved:
+        return Answer({"status": "ok"})
+    except (HoldfastError, OSError):
+        return Answer({"status": "unavailable"}, 503)
+    return Answer({"status": "ok"})
+
+
+def metrics(request: Request) -> Response:
+    return Response(server_of(request).telemetry.text(), media_type=MEDIA_TYPE)
+
+
+_UNAVAILABLE = {503: "The workspace cannot be read"}
+ROUTES = (
+    Route("GET", "/livez", live, ProbeView, "Whether the server runs", tag="health"),
+    *(
+        Route(
+            "GET",
+            path,
+            ready,
+            ProbeView,
+            "Whether the server can answer",
+            tag="health",
+            other_answers=_UNAVAILABLE,
+        )
+        for path in ("/healthz", "/readyz")
+    ),
+    Route(
+        "GET",
+        "/metrics",
+        metrics,
+        None,
+        "Metrics in the text format of Prometheus",
+        tag="health",
+        media_types=("text/plain",),
+    ),
+)

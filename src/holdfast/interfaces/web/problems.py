@@ -1,0 +1,95 @@
+"""Errors as problem details (RFC 9457), with our code and hint.
+
+`type` is a URN made from the code, so that a program can tell problems apart without reading text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TypedDict
+
+from starlette.responses import Response
+
+from holdfast.domain.errors import (
+    Busy,
+    HoldfastError,
+    NoSpace,
+    NotFound,
+    Refused,
+    UsageError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+_STATUS_OF: tuple[tuple[type[HoldfastError], int, str], ...] = (
+    (UsageError, 400, "The request is not valid"),
+    (NotFound, 404, "Not found"),
+    (Refused, 409, "Refused"),
+    (NoSpace, 507, "No space left"),
+    (Busy, 503, "The store is busy"),
+    (HoldfastError, 500, "The store cannot be used"),
+)
+TITLES = {
+    400: "The request is not valid",
+    401: "Not signed in",
+    403: "Not allowed",
+    404: "Not found",
+    405: "The method is not allowed here",
+    413: "The request is too large",
+    415: "Only JSON is accepted",
+    429: "Too many requests",
+    431: "The headers are too large",
+    500: "A bug in Holdfast",
+    503: "Not available now",
+}
+
+
+class Problem(TypedDict):
+    """Why a request failed, and what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: str | None
+
+
+def problem_of(error: HoldfastError) -> tuple[int, Problem]:
+    status, title = next(
+        (status, title) for kind, status, title in _STATUS_OF if isinstance(error, kind)
+    )
+    return status, _problem(error.code, title, status, error.message, error.hint)
+
+
+def _problem(code: str, title: str, status: int, detail: str, hint: str | None) -> Problem:
+    return {
+        "type": f"urn:holdfast:problem:{code}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "hint": hint,
+    }
+
+
+def error_response(error: HoldfastError) -> Response:
+    status, problem = problem_of(error)
+    headers = {"retry-after": "1"} if status == 503 else {}
+    return _response(problem, headers)
+
+
+def problem_response(
+    status: int,
+    code: str,
+    detail: str,
+    hint: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    title = TITLES.get(status, "The request failed")
+    return _response(_problem(code, title, status, detail, hint), headers or {})
+
+
+def _response(problem: Problem, headers: Mapping[str, str]) -> Response:
+    content = json.dumps(problem).encode()
+    return Response(content, problem["status"], dict(headers), MEDIA_TYPE)

@@ -1,0 +1,212 @@
+"""Routes as data, and what their endpoints share: the open workspace, the clock, the answer.
+
+An endpoint is a plain function that returns a view of `holdfast.api.views`. It runs in a thread,
+and its answer is written as it is: our own types are not validated again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, TypedDict
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.api.workspace import Workspace
+from holdfast.domain.errors import Refused, UsageError
+from holdfast.domain.ids import SessionId, session_id
+from holdfast.domain.paths import require_safe_path
+from holdfast.interfaces.web.access import OPEN_PATHS, SCOPES_KEY, Access
+from holdfast.interfaces.web.workspaces import ServedWorkspaces
+
+if TYPE_CHECKING:
+    from holdfast.interfaces.web.operations import Operations
+    from holdfast.interfaces.web.streams import Streams
+    from holdfast.interfaces.web.telemetry import Telemetry
+
+JSON = "application/json"
+OBSERVED_KEY = "holdfast.observed"
+"""Of the scope: what the application finds out about a request, for metrics and the log."""
+WORKSPACE_KEY = "holdfast.workspace"
+"""Of the scope: the id of the workspace that the address names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What every endpoint reaches through `request.app.state.server`."""
+
+    workspaces: ServedWorkspaces
+    access: Access
+    operations: Operations
+    streams: Streams
+    telemetry: Telemetry
+    monotonic_ns: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`answer` is the type of the view; `scope` is what a token must allow."""
+
+    method: str
+    path: str
+    endpoint: Callable[..., Any]
+    answer: Any
+    summary: str
+    scope: str = "read"
+    status: int = 200
+    tag: str = "history"
+    media_types: tuple[str, ...] = (JSON,)
+    other_answers: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A view with more than status 200. `version` tells whether a client has it already."""
+
+    view: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
+
+
+class LoginLinkView(TypedDict):
+    """A link that signs a browser in, once, within `expires_in_s` seconds."""
+
+    link: str
+    expires_in_s: int
+
+
+def server_of(request: Request) -> Server:
+    found: Server = request.app.state.server
+    return found
+
+
+def served(request: Request, *, create: bool = False) -> AbstractContextManager[Workspace]:
+    """The workspace that the address names, or the server's own."""
+    return server_of(request).workspaces.use(workspace_id(request), create=create)
+
+
+def workspace_id(request: Request) -> str | None:
+    found: str | None = request.scope.get(WORKSPACE_KEY)
+    return found
+
+
+def elapsed_ms(request: Request) -> float:
+    """Since the request began."""
+    begun_ns: int = request.state.begun_ns
+    return round((server_of(request).monotonic_ns() - begun_ns) / 1e6, 3)
+
+
+def known_session(workspace: Workspace, text: str) -> SessionId:
+    """A session that the workspace has, by its id."""
+    return workspace.sessions.require(session_id(text)).id
+
+
+def raw_parameter(request: Request, name: str) -> str | None:
+    """A parameter with the bytes that were sent: paths need not be UTF-8."""
+    query = request.scope["query_string"].decode("latin-1")
+    found = parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
+    return next((str(value) for key, value in found if key == name), None)
+
+
+def path_parameter(request: Request, name: str = "path") -> bytes | None:
+    """A path inside the workspace; None without one."""
+    text = raw_parameter(request, name)
+    return None if text is None else checked_path(text)
+
+
+def checked_path(text: str) -> bytes:
+    try:
+        return require_safe_path(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        raise UsageError(f"{text!r} is not a path that a file can have") from None
+
+
+def link_next(request: Request, cursor: str | None) -> dict[str, str]:
+    """The header that names the next page (RFC 8288)."""
+    if cursor is None:
+        return {}
+    url = request.url.include_query_params(cursor=cursor)
+    path = f"{request.scope.get('holdfast.path', url.path)}?{url.query}"
+    return {"link": f'<{path}>; rel="next"', "x-next-cursor": cursor}
+
+
+def as_endpoint(route: Route) -> Callable[..., Any]:
+    """The function that answers HTTP: same parameters, but it returns the response."""
+    if iscoroutinefunction(route.endpoint):
+
+        @functools.wraps(route.endpoint)
+        async def stream(*given: Any, **named: Any) -> Response:
+            _begin(route, named["request"])
+            response: Response = await route.endpoint(*given, **named)
+            return response
+
+        return stream
+
+    @functools.wraps(route.endpoint)
+    def respond(*given: Any, **named: Any) -> Response:
+        request: Request = named["request"]
+        _begin(route, request)
+        found = route.endpoint(*given, **named)
+        if isinstance(found, Response):
+            return found
+        answer = found if isinstance(found, Answer) else Answer(found, route.status)
+        return json_response(request, answer)
+
+    return respond
+
+
+class InsufficientScope(Refused):
+    """The token does not allow what the route does."""
+
+    code = "insufficient_scope"
+
+
+def _begin(route: Route, request: Request) -> None:
+    request.state.begun_ns = server_of(request).monotonic_ns()
+    request.scope[OBSERVED_KEY]["route"] = route.path
+    allowed = request.scope.get(SCOPES_KEY, ())
+    if route.path not in OPEN_PATHS and route.scope not in allowed:
+        raise InsufficientScope(
+            f"the token does not have the scope holdfast:{route.scope}",
+            hint="ask the authorization server for a token with it",
+        )
+
+
+def json_response(request: Request, answer: Answer) -> Response:
+    """With an entity tag, so that a client which has the answer already gets 304."""
+    headers = dict(answer.headers)
+    if request.method != "GET":
+        return Response(_encode(answer.view), answer.status, headers, JSON)
+    content = None
+    if answer.version is None:
+        content = _encode(answer.view)
+        headers["etag"] = entity_tag(content)
+    else:
+        headers["etag"] = entity_tag(answer.version.encode("utf-8", "surrogatepass"))
+    headers.setdefault("cache-control", "private, no-cache")
+    if is_known(request, headers["etag"]):
+        return Response(None, 304, headers)
+    return Response(content or _encode(answer.view), answer.status, headers, JSON)
+
+
+def entity_tag(content: bytes) -> str:
+    return f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+
+
+def is_known(request: Request, tag: str) -> bool:
+    """Whether the client says that it has this version."""
+    given = request.headers.get("if-none-match", "")
+    return given == "*" or tag in (one.strip().removeprefix("W/") for one in given.split(","))
+
+
+def _encode(view: Any) -> bytes:
+    """ASCII: names that are not UTF-8 have their lone surrogates escaped."""
+    return json.dumps(view, separators=(",", ":")).encode()

@@ -1,0 +1,224 @@
+"""The server: it listens, makes the application and runs until it is stopped."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import uvicorn
+
+from holdfast.api.stores import local_token, new_token
+from holdfast.domain.errors import Refused, UsageError
+from holdfast.interfaces.mcp.connection_limits import MOST_CONNECTIONS, ConnectionLimits
+from holdfast.interfaces.web.access import LARGEST_HEAD, METADATA_PATH, Access, IssuedTokens
+from holdfast.interfaces.web.app import make_app
+from holdfast.interfaces.web.operations import Operations
+from holdfast.interfaces.web.routing import Server
+from holdfast.interfaces.web.streams import Streams
+from holdfast.interfaces.web.telemetry import Telemetry
+from holdfast.interfaces.web.workspaces import ServedWorkspaces
+
+_ANY_ADDRESS = ("0.0.0.0", "::")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_DRAIN_S = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to listen. Other machines reach it only over TLS, with a certificate and its key.
+    Tokens of an `issuer` for `public_url` are accepted besides the local one."""
+
+    host: str
+    port: int
+    certificate: Path | None = None
+    key: Path | None = None
+    issuer: str | None = None
+    public_url: str | None = None
+    jwks_url: str | None = None
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.certificate is None else "https"
+
+    def check(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise UsageError("--tls-cert and --tls-key go together")
+        if self.host not in LOOPBACK and self.certificate is None:
+            raise Refused(
+                f"listening on {self.host} lets other machines connect, and requires TLS",
+                hint="add --tls-cert and --tls-key, or leave out --host",
+            )
+        if self.host in _ANY_ADDRESS and self.public_url is None:
+            raise UsageError(
+                f"listening on {self.host} requires --url, the URL that clients use",
+                hint="for example: --url https://holdfast.example.com:7348",
+            )
+        if self.issuer is None and self.jwks_url is not None:
+            raise UsageError("--jwks-url requires --issuer")
+        if self.issuer is not None and self.public_url is None:
+            raise UsageError(
+                "--issuer requires --url, the URL that tokens are issued for",
+                hint="for example: --url https://holdfast.example.com:7348",
+            )
+
+    def origins(self, port: int) -> list[str]:
+        """What a browser may call this server; the first is shown."""
+        names = [f"[{self.host}]" if ":" in self.host else self.host]
+        if self.host in _ANY_ADDRESS:
+            names = []
+        if self.host in LOOPBACK:
+            names += ["127.0.0.1", "localhost", "[::1]"]
+        found = [f"{self.scheme}://{name}:{port}" for name in names]
+        if self.public_url is not None:
+            parts = urlsplit(self.public_url)
+            found.insert(0, f"{parts.scheme}://{parts.netloc}")
+        return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    now_ns: Callable[[], int]
+    monotonic_ns: Callable[[], int]
+
+
+class _Uvicorn(uvicorn.Server):
+    """Streams end with the server, without waiting for their readers."""
+
+    def __init__(self, streams: Streams, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._streams.close()
+        await super().shutdown(sockets)
+
+
+class WebServer:
+    """A server that accepts connections once it is made, and answers them while it runs."""
+
+    def __init__(
+        self,
+        place: Place,
+        workspace: Path,
+        home: Path,
+        clocks: Clocks,
+        *,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        """`log` is given one line of JSON per request."""
+        place.check()
+        token, token_file = local_token(home)
+        self._listening = listen(place)
+        port = self._listening.getsockname()[1]
+        access = Access(
+            token,
+            place.origins(port),
+            port=port,
+            new_code=new_token,
+            now_ns=clocks.now_ns,
+            monotonic_ns=clocks.monotonic_ns,
+            issued=_issued_tokens(place, clocks.monotonic_ns),
+        )
+        self.origins = access.origins
+        self.url, self.token, self.token_file = access.origins[0], token, token_file
+        self.access, self._workspaces = access, ServedWorkspaces(workspace)
+        self.operations = operations = Operations(new_token)
+        self.streams = Streams(self._workspaces, clocks.monotonic_ns)
+        operations.listener = self.streams.report
+        self.telemetry = telemetry = Telemetry(
+            self._workspaces, clocks.monotonic_ns, self.streams.readers
+        )
+        limits = ConnectionLimits()
+        app = make_app(
+            Server(
+                self._workspaces,
+                access,
+                operations,
+                self.streams,
+                telemetry,
+                clocks.monotonic_ns,
+            )
+        )
+        self._server = _Uvicorn(
+            self.streams,
+            uvicorn.Config(
+                limits.guarded(telemetry.observed(app, log)),
+                http=limits.protocol(),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                h11_max_incomplete_event_size=LARGEST_HEAD,
+                limit_concurrency=MOST_CONNECTIONS,
+                timeout_graceful_shutdown=_DRAIN_S,
+                ssl_certfile=place.certificate,
+                ssl_keyfile=place.key,
+            ),
+        )
+
+    def new_link(self) -> str:
+        """A link that signs a browser in, once."""
+        return self.access.new_link()
+
+    def run(self) -> None:
+        """Serve until stopped, by a signal or by `stop`."""
+        try:
+            with self._listening:
+                self._server.run(sockets=[self._listening])
+        finally:
+            self._workspaces.close()
+
+    def stop(self) -> None:
+        """From another thread: finish the open requests, and end."""
+        self._server.should_exit = True
+
+
+def _issued_tokens(place: Place, monotonic_ns: Callable[[], int]) -> IssuedTokens | None:
+    if place.issuer is None or place.public_url is None:
+        return None
+    # Late: it is slow to load, and few need it.
+    from holdfast.interfaces.mcp.authorization import (
+        SignedTokenVerifier,
+        SigningKeys,
+        require_safe_url,
+    )
+    from holdfast.interfaces.mcp.server import SCOPES
+
+    resource = require_safe_url(place.public_url, "--url").rstrip("/")
+    issuer = require_safe_url(place.issuer, "--issuer")
+    keys = SigningKeys(issuer, place.jwks_url, monotonic_ns)
+    verifier = SignedTokenVerifier(issuer, resource, keys)
+    names = {granted: name for name, granted in SCOPES.items()}
+
+    async def scopes_of(token: str) -> frozenset[str] | None:
+        found = await verifier.verify_token(token)
+        if found is None:
+            return None
+        return frozenset(names[one] for one in found.scopes if one in names)
+
+    metadata = {
+        "resource": resource,
+        "authorization_servers": [issuer],
+        "scopes_supported": list(SCOPES.values()),
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Holdfast",
+    }
+    return IssuedTokens(scopes_of, metadata, f"{resource}{METADATA_PATH}")
+
+
+def listen(place: Place) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        listening = socket.create_server((place.host, place.port), family=family, backlog=1024)
+        # Connections inherit it. asyncio sets it only on sockets that were made for TCP by name,
+        # and an answer in two writes would wait 40 ms for the acknowledgement of the first.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
+    except (OSError, OverflowError) as error:
+        raise Refused(
+            f"cannot listen on {place.host}, port {place.port}: {error}",
+            hint="use another port with --port, or 0 for any free port",
+        ) from None

@@ -1,0 +1,319 @@
+"""Server-sent events: changes to a workspace, from any program, for any number of readers.
+
+    one thread a workspace: follows the events → encodes each once → a ring → readers wake
+    each reader           : catches up from the store, then takes from the ring at its own pace
+
+Guarantees: with `Last-Event-ID` a reader gets every later event once, in order, also after a
+restart of the server. Memory is bounded: a reader that falls behind the ring is notified and
+catches up from the store. One that reads nothing for too long is cut off, and may come back.
+An event that becomes several messages has the ids `N.1`, `N.2`, …, and `N` for the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+
+from holdfast.api.stream_events import stream_events
+from holdfast.domain.errors import HoldfastError, UsageError
+from holdfast.interfaces.web.problems import problem_of
+
+if TYPE_CHECKING:
+    from holdfast.api.workspace import Workspace
+    from holdfast.domain.events import Event
+    from holdfast.interfaces.web.operations import Operation
+    from holdfast.interfaces.web.workspaces import ServedWorkspaces
+
+HEARTBEAT_S = 15.0
+_RING = 1_000
+_AT_ONCE = 200
+_LOOK_S = 2.0
+"""How often the thread looks whether there are readers left."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastEvent:
+    """The last message that a reader has: an event, and how many messages of the one after it."""
+
+    number: int
+    parts: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> LastEvent:
+        number, dot, parts = text.partition(".")
+        well_formed = number.isascii() and number.isdigit() and len(number) < 19
+        if dot:
+            well_formed = well_formed and parts.isascii() and parts.isdigit() and len(parts) < 9
+        if not well_formed:
+            raise UsageError(
+                "Last-Event-ID is not an event id", hint="leave it out to begin with new events"
+            )
+        return cls(int(number) - 1, int(parts)) if dot else cls(int(number))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One event in the ring, encoded. News that the store does not have has no number."""
+
+    serial: int
+    number: int | None
+    session_id: str | None
+    messages: tuple[bytes, ...]
+
+
+def encoded(workspace: Workspace, event: Event) -> tuple[bytes, ...]:
+    """The messages of an event."""
+    views = stream_events(workspace, event)
+    names = [f"{event.number}.{part}" for part in range(1, len(views))] + [str(event.number)]
+    return tuple(_message(view, name) for view, name in zip(views, names, strict=True))
+
+
+def _message(view: Any, name: str | None = None) -> bytes:
+    head = "" if name is None else f"id: {name}\n"
+    return f"{head}event: {view['type']}\ndata: {json.dumps(view)}\n\n".encode()
+
+
+class Stream:
+    """The events of one workspace."""
+
+    def __init__(self, workspaces: ServedWorkspaces, workspace_id: str | None) -> None:
+        self._workspaces, self._workspace_id = workspaces, workspace_id
+        self._lock = threading.Lock()
+        self._ring: deque[_Entry] = deque(maxlen=_RING)
+        self._serial = 0
+        self._waiting: set[asyncio.Event] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake_is_due = False
+        self.readers = 0
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Follow the workspace, unless that is going on."""
+        with self._lock:
+            self._loop = loop
+            if self._thread is None and not self.is_closed:
+                begun = threading.Event()
+                self._thread = threading.Thread(
+                    target=self._follow, args=(begun,), name="holdfast stream", daemon=True
+                )
+                self._thread.start()
+            else:
+                return
+        begun.wait()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed.is_set()
+
+    def newest(self) -> int:
+        with self._workspaces.use(self._workspace_id) as workspace:
+            return workspace.newest_event()
+
+    def from_store(self, after: int) -> list[_Entry]:
+        """Events after a number, as many as are read at once."""
+        with self._workspaces.use(self._workspace_id) as workspace:
+            found = list(islice(workspace.events(after), _AT_ONCE))
+            return [_Entry(0, one.number, one.session_id, encoded(workspace, one)) for one in found]
+
+    def position(self) -> int:
+        with self._lock:
+            return self._serial
+
+    def after(self, serial: int) -> list[_Entry] | None:
+        """What the ring has after a position; None where it has lost some of that."""
+        with self._lock:
+            if self._ring and self._ring[0].serial > serial + 1:
+                return None
+            return [one for one in self._ring if one.serial > serial]
+
+    def publish(
+        self, messages: Sequence[bytes], number: int | None = None, session_id: str | None = None
+    ) -> None:
+        """From any thread."""
+        with self._lock:
+            self._serial += 1
+            self._ring.append(_Entry(self._serial, number, session_id, tuple(messages)))
+        self._wake()
+
+    def close(self) -> None:
+        self._closed.set()
+        self._wake()
+
+    async def wait(self, serial: int, timeout_s: float) -> bool:
+        """Until the ring has something after a position, or the time is over."""
+        woken = asyncio.Event()
+        self._waiting.add(woken)
+        try:
+            if self.position() > serial or self.is_closed:
+                return True
+            await asyncio.wait_for(woken.wait(), timeout_s)
+            return True
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.discard(woken)
+
+    def _wake(self) -> None:
+        with self._lock:
+            loop, due = self._loop, self._wake_is_due
+            self._wake_is_due = True
+        if loop is None or due:
+            return
+        try:
+            loop.call_soon_threadsafe(self._wake_all)
+        except RuntimeError:  # the server has ended
+            self._closed.set()
+
+    def _wake_all(self) -> None:
+        self._wake_is_due = False
+        for woken in tuple(self._waiting):
+            woken.set()
+
+    def _follow(self, begun: threading.Event) -> None:
+        after: int | None = None
+        try:
+            while not self.is_closed:
+                try:
+                    with self._workspaces.use(self._workspace_id) as workspace:
+                        if after is None:
+                            after = workspace.newest_event()
+                        begun.set()
+                        found = workspace.events(after, follow=True, timeout_s=_LOOK_S)
+                        for event in found:
+                            after = event.number
+                            self.publish(encoded(workspace, event), event.number, event.session_id)
+                            if self._closed.is_set():
+                                return
+                except HoldfastError as error:
+                    begun.set()
+                    problem = problem_of(error)[1]
+                    about = {"code": problem["code"], "detail": problem["detail"]}
+                    self.publish([_message(status_view("unavailable", about))])
+                    self._closed.wait(_LOOK_S)
+                with self._lock:
+                    if not self.readers:
+                        self._thread = None
+                        return
+        finally:
+            begun.set()
+
+
+def status_view(what: str, about: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "status",
+        "what": what,
+        "at": None,
+        "session_id": None,
+        "checkpoint": None,
+        "about": about,
+    }
+
+
+class Streams:
+    """The streams of all workspaces with readers."""
+
+    def __init__(self, workspaces: ServedWorkspaces, monotonic_ns: Callable[[], int]) -> None:
+        self._workspaces, self._monotonic_ns = workspaces, monotonic_ns
+        self._known: dict[Path, Stream] = {}
+        self._told_ns: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self.heartbeat_s = HEARTBEAT_S
+
+    def of(self, workspace_id: str | None) -> Stream:
+        place = self._workspaces.place(workspace_id)
+        with self._lock:
+            return self._known.setdefault(place, Stream(self._workspaces, workspace_id))
+
+    def report(self, operation: Operation) -> None:
+        """Tell how far an operation is, a few times a second at most."""
+        now = self._monotonic_ns()
+        ended = operation.finished.is_set()
+        try:
+            place = self._workspaces.place(operation.workspace)
+        except HoldfastError:
+            return
+        with self._lock:
+            stream = self._known.get(place)
+            if stream is None or not stream.readers:
+                return
+            if not ended and now - self._told_ns.get(operation.id, -(1 << 60)) < 100_000_000:
+                return
+            self._told_ns[operation.id] = now
+            if ended:
+                del self._told_ns[operation.id]
+        view = operation.view()
+        about = {
+            "id": view["id"],
+            "kind": view["kind"],
+            "status": view["status"],
+            "phase": view["phase"],
+            "done": view["done"],
+            "total": view["total"],
+            "bytes": view["bytes"],
+        }
+        stream.publish([_message(status_view("progress", about))])
+
+    def readers(self) -> int:
+        """How many there are now."""
+        with self._lock:
+            return sum(stream.readers for stream in self._known.values())
+
+    def close(self) -> None:
+        with self._lock:
+            for stream in self._known.values():
+                stream.close()
+
+    async def read(
+        self, workspace_id: str | None, last: LastEvent | None, session_id: str | None
+    ) -> AsyncGenerator[bytes, None]:
+        """Messages for one reader, until it leaves or the server ends."""
+        stream = await run_in_threadpool(self.of, workspace_id)
+        stream.readers += 1
+        try:
+            await run_in_threadpool(stream.start, asyncio.get_running_loop())
+            async for piece in self._messages(stream, last, session_id):
+                yield piece
+        finally:
+            stream.readers -= 1
+
+    async def _messages(
+        self, stream: Stream, last: LastEvent | None, session_id: str | None
+    ) -> AsyncGenerator[bytes, None]:
+        if last is None:
+            last = LastEvent(await run_in_threadpool(stream.newest))
+        yield b"retry: 1000\n\n"
+        number, parts, live = last.number, last.parts, False
+        serial = stream.position()
+        while not stream.is_closed:
+            entries = stream.after(serial) if live else None
+            if entries is None:
+                if live:
+                    yield _message(status_view("behind", {"number": number}))
+                serial = stream.position()
+                found = await run_in_threadpool(stream.from_store, number)
+                live = not found
+                entries = found
+            elif entries:
+                serial = entries[-1].serial
+            piece = b""
+            for entry in entries:
+                if entry.number is not None and entry.number <= number:
+                    continue
+                if session_id is None or entry.session_id in (session_id, None):
+                    piece += b"".join(entry.messages[parts:])
+                if entry.number is not None:
+                    number, parts = entry.number, 0
+            if piece:
+                yield piece
+            elif live and not await stream.wait(serial, self.heartbeat_s):
+                yield b": heartbeat\n\n"

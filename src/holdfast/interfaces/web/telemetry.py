@@ -1,0 +1,233 @@
+"""What the server measures: metrics for Prometheus, spans for OpenTelemetry, lines for a log.
+
+Guarantee: ids, counts, sizes, times and codes only. No reasons, messages, paths, names or contents.
+Durations are those of work that this server did. Counts and sizes are those of the store,
+which other programs write too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from opentelemetry import trace
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask
+from holdfast.interfaces.web.routing import OBSERVED_KEY
+from holdfast.interfaces.web.workspaces import ServedWorkspaces
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.8, 1, 2, 5, 10, 30, 120)
+_MILLISECONDS = (5, 10, 25, 50, 100, 250, 500, 1000, 1500, 2000, 5000, 10_000, 60_000)
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
+_DAEMON_S = 0.5
+
+
+class Telemetry:
+    """Of one server."""
+
+    def __init__(
+        self,
+        workspaces: ServedWorkspaces,
+        monotonic_ns: Callable[[], int],
+        readers: Callable[[], int],
+    ) -> None:
+        self._monotonic_ns = monotonic_ns
+        self._tracer = trace.get_tracer("holdfast")
+        self._registry = registry = CollectorRegistry()
+        self._saves = Histogram(
+            "checkpoint_creation_duration_seconds",
+            "How long checkpoints took to make.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._restores = Histogram(
+            "checkpoint_restoration_latency_ms",
+            "How long restores took.",
+            ["kind"],
+            buckets=_MILLISECONDS,
+            registry=registry,
+        )
+        self._git = Histogram(
+            "git_operations_duration_seconds",
+            "How long work in the git repository took.",
+            ["operation"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._searches = Histogram(
+            "search_duration_seconds",
+            "How long searches took.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._errors = Counter(
+            "errors",
+            "Failed requests, by problem code.",
+            ["code"],
+            registry=registry,
+        )
+        self._requests = Histogram(
+            "http_request_duration_seconds",
+            "How long requests took.",
+            ["method", "route", "status"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        Gauge("event_stream_readers", "Open event streams.", registry=registry).set_function(
+            readers
+        )
+        registry.register(_StoreCollector(workspaces))
+
+    def text(self) -> bytes:
+        """All metrics in the text format of Prometheus."""
+        found: bytes = generate_latest(self._registry)
+        return found
+
+    @contextmanager
+    def save(self, session_id: str) -> Iterator[dict[str, Any]]:
+        """Measure a save; the caller adds attributes that it knows when it is done."""
+        with self._span("holdfast.save", session_id) as (attributes, elapsed_s):
+            yield attributes
+        self._saves.observe(elapsed_s())
+
+    @contextmanager
+    def restore(self, kind: str, session_id: str) -> Iterator[dict[str, Any]]:
+        with self._span("holdfast.restore", session_id, kind=kind) as (attributes, elapsed_s):
+            yield attributes
+        self._restores.labels(kind).observe(elapsed_s() * 1000)
+
+    @contextmanager
+    def git(self, operation: str) -> Iterator[None]:
+        begun = self._monotonic_ns()
+        yield
+        self._git.labels(operation).observe((self._monotonic_ns() - begun) / 1e9)
+
+    @contextmanager
+    def search(self) -> Iterator[None]:
+        begun = self._monotonic_ns()
+        yield
+        self._searches.observe((self._monotonic_ns() - begun) / 1e9)
+
+    def failed(self, code: str) -> None:
+        self._errors.labels(code).inc()
+
+    @contextmanager
+    def _span(
+        self, name: str, session_id: str, **known: str
+    ) -> Iterator[tuple[dict[str, Any], Callable[[], float]]]:
+        begun = self._monotonic_ns()
+        attributes: dict[str, Any] = {"session_id": session_id, **known}
+        # The error itself may quote a path or a name.
+        with self._tracer.start_as_current_span(
+            name, record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield attributes, lambda: (self._monotonic_ns() - begun) / 1e9
+            except HoldfastError as error:
+                attributes["error.type"] = error.code
+                raise
+            finally:
+                span.set_attributes({f"holdfast.{k}": v for k, v in attributes.items()})
+
+    def observed(self, app: ASGIApp, log: Callable[[str], None] | None) -> ASGIApp:
+        """The application, with each request measured and, if asked for, logged."""
+
+        async def observe(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            begun, found = self._monotonic_ns(), dict[str, str]()
+            status = 0
+
+            async def noticed(message: Message) -> None:
+                nonlocal status
+                if message["type"] == "http.response.start":
+                    status = message["status"]
+                await send(message)
+
+            try:
+                await app({**scope, OBSERVED_KEY: found}, receive, noticed)
+            finally:
+                elapsed_s = (self._monotonic_ns() - begun) / 1e9
+                route, code = found.get("route", "none"), found.get("code")
+                # A client chooses the method, and the labels of a metric must stay few.
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                self._requests.labels(method, route, str(status)).observe(elapsed_s)
+                if code is not None:
+                    self.failed(code)
+                if log is not None:
+                    log(_line(method, route, status, elapsed_s, code))
+
+        return observe
+
+
+def _line(method: str, route: str, status: int, elapsed_s: float, code: str | None) -> str:
+    """One line of the log. The address is that of the route: a path may hold names."""
+    return json.dumps(
+        {
+            "method": method,
+            "route": route,
+            "status": status,
+            "elapsed_ms": round(elapsed_s * 1000, 3),
+            "code": code,
+        }
+    )
+
+
+def watch_of(workspace: Path) -> dict[str, Any] | None:
+    """The daemon's watch over a workspace; None without daemon or watch."""
+    try:
+        answer = ask("status", {"workspace": str(workspace)}, answer_s=_DAEMON_S)
+    except (NoDaemon, DaemonError):
+        return None
+    found = answer.get("workspaces")
+    return dict(found[0]["watch"]) if found else None
+
+
+class _StoreCollector:
+    """Counts and sizes of the server's own workspace, read when they are asked for."""
+
+    def __init__(self, workspaces: ServedWorkspaces) -> None:
+        self._workspaces = workspaces
+
+    def describe(self) -> list[Any]:
+        return []  # the store is read only when metrics are requested
+
+    def collect(self) -> Iterator[Any]:
+        counts = GaugeMetricFamily(
+            "checkpoint_count_total", "Checkpoints in the store, by kind.", labels=["kind"]
+        )
+        size = GaugeMetricFamily("checkpoint_storage_bytes", "What the store takes on disk.")
+        budget = GaugeMetricFamily("checkpoint_storage_budget_bytes", "What it may take.")
+        newest = GaugeMetricFamily(
+            "checkpoint_newest_timestamp_seconds", "When the newest checkpoint was made."
+        )
+        with suppress(HoldfastError, OSError), self._workspaces.use(None) as workspace:
+            totals = workspace.upkeep.totals()
+            for kind, number in totals.by_kind.items():
+                counts.add_metric([kind.value], number)
+            size.add_metric([], workspace.upkeep.size_bytes())
+            budget.add_metric([], workspace.upkeep.budget_bytes)
+            if totals.latest is not None:
+                newest.add_metric([], totals.latest.timestamp())
+        yield from (counts, size, budget, newest)
+        yield from self._watcher()
+
+    def _watcher(self) -> Iterator[Any]:
+        watched = GaugeMetricFamily("watcher_active", "1 while the daemon watches the workspace.")
+        directories = GaugeMetricFamily("watcher_directories", "Directories that it watches.")
+        overflows = GaugeMetricFamily("watcher_overflows", "How often it lost events.")
+        found = watch_of(self._workspaces.own)
+        watched.add_metric([], 0 if found is None else int(bool(found["watched"])))
+        if found is not None:
+            directories.add_metric([], found["directories"])
+            overflows.add_metric([], found["overflows"])
+        yield from (watched, directories, overflows)

@@ -1,0 +1,66 @@
+"""The page while an agent works: what is saved appears, and a lost server is caught up with."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.interfaces.web.page.conftest import Tabs
+from tests.interfaces.web.page.sample_session import SESSION, SampleSession
+from tests.interfaces.web.page.server_process import serving
+
+pytestmark = [pytest.mark.requirement("WB-3"), pytest.mark.in_memory]
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> SampleSession:
+    """An agent that has just begun."""
+    agent = SampleSession(tmp_path, os.environ)
+    agent.make_project()
+    agent.event("SessionStart", source="startup")
+    agent.prompt("Tidy up")
+    return agent
+
+
+def test_what_a_hook_saves_appears_without_a_reload(new_tab: Tabs, agent: SampleSession) -> None:
+    with serving(agent.project, agent.environment) as server:
+        tab = new_tab(server)
+        page = tab.open_session()
+        expect(page.locator(".row.message")).to_contain_text("Tidy up")
+        page.evaluate("window.notReloaded = true")
+        agent.write("README.md", "# Tidy\n")
+        row = page.locator("a.row", has_text=re.compile("After Write"))
+        expect(row).to_contain_text("1 file")
+        agent.prompt("Now the guide")
+        expect(page.locator(".row.message").first).to_contain_text("Now the guide")
+        assert page.evaluate("window.notReloaded")
+
+
+def test_home_shows_a_session_as_soon_as_it_begins(new_tab: Tabs, agent: SampleSession) -> None:
+    with serving(agent.project, agent.environment) as server:
+        page = new_tab(server).page
+        line = page.locator(".session-line")
+        expect(line).to_have_count(1)
+        before = line.inner_text()
+        agent.write("README.md", "# Tidy\n")
+        expect(line).not_to_have_text(before)
+
+
+def test_the_page_says_that_the_server_is_gone_and_catches_up(
+    new_tab: Tabs, agent: SampleSession
+) -> None:
+    with serving(agent.project, agent.environment) as server:
+        tab = new_tab(server)
+        page = tab.open_session()
+        expect(page.locator(".row.message")).to_be_visible()
+        port = server.port
+    expect(page.get_by_role("alert").filter(has_text="Not connected")).to_be_visible()
+    agent.write("README.md", "# Tidy\n")
+    with serving(agent.project, agent.environment, port=port):
+        expect(page.locator("a.row", has_text="After Write")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        assert page.url.endswith(f"/s/{SESSION}")

@@ -1,0 +1,131 @@
+"""The parts of the page that only compute, run in a browser as the server sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.interfaces.web.page.conftest import Tab
+
+pytestmark = pytest.mark.requirement("WB-3")
+
+Call = Callable[..., Any]
+NOON = "2026-11-16T12:00:00+00:00"
+
+
+@pytest.fixture
+def call(tab: Tab) -> Call:
+    """Calls a function of one of the page's modules."""
+
+    def run(module: str, function: str, *arguments: Any) -> Any:
+        return tab.page.evaluate(
+            """async ([module, name, given]) =>
+                (await import(`/page/${module}.js`))[name](...given)""",
+            [module, function, list(arguments)],
+        )
+
+    return run
+
+
+def event(kind: str = "checkpoint", **more: Any) -> dict[str, Any]:
+    """An event of the timeline on the first lane."""
+    plain = {"type": kind, "at": NOON, "lane": 0, "passing": [], "joins": []}
+    return {**plain, "begins": False, "ends": False, **more}
+
+
+def moment(identifier: str, **more: Any) -> dict[str, Any]:
+    plain = {
+        "id": identifier,
+        "name": None,
+        "kind": "manual",
+        "parent": None,
+        "reasoning": identifier,
+        "confidence": 0.8,
+        "changed": {"added": 0, "modified": 1, "removed": 0},
+        "partial": False,
+        "restores_from": None,
+        "message_index": None,
+        "round": "session_1",
+        "is_head": False,
+        "is_approved": False,
+    }
+    return {**plain, **more}
+
+
+def test_a_message_heads_what_followed_it_and_days_part_the_rows(call: Call) -> None:
+    said = {"role": "user", "content": "Do it", "message_index": 0, "lane": None}
+    events = [
+        event(checkpoint=moment("newest"), begins=True),
+        event(checkpoint=moment("middle")),
+        event("message", passing=[0], **said),
+        event(checkpoint=moment("before"), at="2026-11-14T12:00:00+00:00", ends=True),
+    ]
+    rows = call("timeline-rows", "timelineRows", events, {"now_ms": 1_794_830_400_000})
+    keys = [row["key"] for row in rows]
+    assert keys[0].startswith("day ")
+    assert keys[1:4] == ["message 0", "newest", "middle"]
+    assert keys[4].startswith("day ")
+    assert keys[5] == "before"
+    assert rows[1]["above"] == []  # nothing is newer than the newest moment
+    assert rows[4]["above"] == rows[4]["below"] == [0]  # its lane goes on through the day
+
+
+def test_notes_and_approvals_are_marks_of_their_moment(call: Call) -> None:
+    events = [
+        event("approve", approved="kept", message="looks right", begins=True),
+        event("annotation", lane=None, passing=[0], checkpoint_id="kept", number=1),
+        event("edit", lane=None, passing=[0], status="kept", number=1, reason="Write: a"),
+        event(checkpoint=moment("kept"), ends=True),
+    ]
+    rows = call("timeline-rows", "timelineRows", events)
+    assert [row["type"] for row in rows] == ["day", "moment"]
+    assert (rows[1]["notes"], rows[1]["approval"]) == (1, "looks right")
+    assert rows[1]["above"] == []  # the approval above it has no row of its own
+
+
+def test_the_words_that_changed_are_marked_and_colours_stay(call: Call) -> None:
+    hunk = {
+        "old_start": 3,
+        "old_lines": 1,
+        "new_start": 3,
+        "new_lines": 1,
+        "heading": "",
+        "lines": ["-def go(x):", "+async def go(x):"],
+        "colours": [[["k", 3], ["", 7]], [["k", 5], ["", 1], ["k", 3], ["", 7]]],
+    }
+    removed, added = call("diff-lines", "hunkLines", hunk)
+    assert (removed["old"], removed["new"], added["old"], added["new"]) == (3, None, None, 3)
+    assert [piece["text"] for piece in added["pieces"] if piece["changed"]] == ["async", " "]
+    assert not any(piece["changed"] for piece in removed["pieces"])
+    assert "".join(piece["text"] for piece in added["pieces"]) == "async def go(x):"
+    assert [one["class"] for one in added["pieces"] if one["text"] in ("async", "def")] == ["k"] * 2
+    rows = call("diff-lines", "sideBySide", [removed, added])
+    assert [[side["kind"] for side in row] for row in rows] == [["r", "a"]]
+
+
+def test_lines_that_have_little_in_common_are_not_marked(call: Call) -> None:
+    lines = ["-return 1", "+raise ValueError(message)"]
+    hunk = {"old_start": 1, "old_lines": 1, "new_start": 1, "new_lines": 1, "heading": ""}
+    found = call("diff-lines", "hunkLines", {**hunk, "lines": lines})
+    assert not any(piece["changed"] for line in found for piece in line["pieces"])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a\u202eb", "a‹202E›b"), ("a\x00b", "a‹0000›b"), ("a\tb", "a\tb"), ("é 日本", "é 日本")],
+)
+def test_characters_that_hide_others_are_made_visible(call: Call, text: str, shown: str) -> None:
+    assert call("format", "visible", text) == shown
+
+
+def test_durations_are_read_from_all_labels_of_a_histogram(call: Call) -> None:
+    text = "".join(
+        f'took_bucket{{kind="{kind}",le="{bound}"}} {count}\n'
+        for kind, counts in {"a": (1, 2, 2), "b": (0, 1, 2)}.items()
+        for bound, count in zip(("0.01", "0.1", "+Inf"), counts, strict=True)
+    )
+    found = call("metrics", "durations", text, "took", 1000)
+    assert (found["count"], found["half"], found["most"]) == (4, 100, None)
+    assert [bucket["count"] for bucket in found["buckets"]] == [1, 2, 1]

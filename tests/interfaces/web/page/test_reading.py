@@ -1,0 +1,219 @@
+"""What did the agent do, and why? By mouse, by keyboard, on a phone, with hostile names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.interfaces.web.page.conftest import PHONE, Tab, Tabs
+from tests.interfaces.web.page.sample_session import HOSTILE_NAME, SESSION, TITLE
+from tests.support.tree_hash import describe
+
+if TYPE_CHECKING:
+    from tests.interfaces.web.page.sample_session import SampleSession
+    from tests.interfaces.web.page.server_process import ServerProcess
+
+pytestmark = pytest.mark.requirement("WB-3")
+
+NAMED = "before the cleanup"
+
+
+def test_home_leads_to_a_session_and_its_newest_moment(tab: Tab) -> None:
+    page = tab.open("/")
+    page.get_by_role("link", name=re.compile(TITLE)).click()
+    expect(page).to_have_url(re.compile(f"/s/{SESSION}$"))
+    chosen = page.locator("a.row[aria-current]")
+    expect(chosen).to_contain_text("Awaited refresh in the middleware")
+    expect(chosen).to_contain_text("you are here")
+    page.locator("a.row", has_text="middleware.py").first.click()
+    expect(page.get_by_role("region", name="Changes")).to_contain_text("1 file in this step")
+    expect(page.locator(".line.a mark").first).to_contain_text("async")
+
+
+def test_the_timeline_shows_messages_risks_names_notes_lanes_and_approval(tab: Tab) -> None:
+    page = tab.open_session()
+    timeline = page.get_by_role("region", name="Timeline")
+    expect(timeline).to_contain_text("Make the token refresh async, and clean up")
+    risky = page.locator("a.row", has_text="Before rm -rf src/session_store")
+    expect(risky).to_contain_text("risky")
+    expect(risky).to_contain_text("abandoned")
+    named = page.locator("a.row", has_text=NAMED).last
+    expect(named).to_contain_text("1 notes")
+    expect(page.locator("a.row", has_text="Refresh becomes a coroutine")).to_contain_text("48 %")
+    expect(page.locator("a.row", has_text="login works")).to_contain_text("approved")
+    expect(page.locator("svg.arcs path.tip").first).to_be_attached()
+    expect(page.locator(".bracket.active").first).to_be_attached()
+    expect(page.locator(".bracket.merged").first).to_be_attached()
+
+
+def test_a_moment_tells_its_reason_facts_and_what_was_left_out(tab: Tab) -> None:
+    page = tab.open_session()
+    page.locator("a.row", has_text=NAMED).last.click()
+    moment = page.get_by_role("region", name="Moment")
+    expect(moment).to_contain_text("The old store is not imported any more")
+    expect(moment).to_contain_text("72 %")
+    expect(moment).to_contain_text("feature/async")
+    expect(moment).to_contain_text("app.db")
+    expect(moment).to_contain_text("Good place to come back to")
+    moment.get_by_text(re.compile("^[0-9]+ paths$")).click()
+    expect(moment).to_contain_text("node_modules")
+
+
+def test_everything_is_reached_by_keyboard(tab: Tab) -> None:
+    page = tab.open_session()
+    chosen = page.locator("a.row[aria-current]")
+    expect(chosen).to_contain_text("Awaited refresh")
+    page.keyboard.press("j")
+    expect(chosen).to_contain_text("middleware.py")
+    page.keyboard.press("k")
+    expect(chosen).to_contain_text("Awaited refresh")
+    page.keyboard.press("2")
+    expect(page.get_by_role("button", name="Now", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(page.locator(".file").first).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.locator(".hunk.at")).to_have_count(1)
+    page.keyboard.press("]")
+    expect(page.locator(".file.at")).to_have_count(1)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Older moment")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+
+
+def test_hostile_names_and_contents_are_text(tab: Tab) -> None:
+    page = tab.open_session("?with=now")
+    changes = page.get_by_role("region", name="Changes")
+    expect(changes).to_contain_text(HOSTILE_NAME)
+    expect(changes).to_contain_text("<script>alert(1)</script>")
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_any_two_moments_can_be_compared_in_one_column_or_two(tab: Tab) -> None:
+    page = tab.open_session()
+    expect(page.locator("a.row[aria-current]")).to_contain_text("Awaited refresh")
+    page.locator("a.row", has_text="login works").click(modifiers=["Shift"])
+    changes = page.get_by_role("region", name="Changes")
+    expect(changes).to_contain_text("between the two")
+    expect(changes).to_contain_text("refresh.py")
+    page.get_by_role("button", name="Split").click()
+    expect(page.locator(".split").filter(has_text="async def refresh(").first).to_be_visible()
+
+
+def test_folded_lines_unfold(tab: Tab) -> None:
+    page = tab.open_session("?with=now")
+    file = page.locator("article.file", has_text="refresh.py").last
+    expect(file).not_to_contain_text("Access tokens, refreshed before they expire")
+    file.get_by_role("button", name=re.compile("unchanged line")).first.click()
+    expect(file).to_contain_text("Access tokens, refreshed before they expire")
+
+
+def test_search_leads_straight_to_the_moment(tab: Tab) -> None:
+    page = tab.open("/search")
+    page.get_by_role("searchbox").fill("coroutine")
+    hit = page.locator("a.hit").first
+    expect(hit).to_contain_text("Refresh becomes a coroutine")
+    expect(hit.locator("mark").first).to_have_text("coroutine")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("a.row[aria-current]")).to_contain_text("Refresh becomes a coroutine")
+
+
+def test_facets_narrow_a_search(tab: Tab) -> None:
+    page = tab.open("/search?q=session_store")
+    hits = page.locator("a.hit")
+    expect(hits.filter(has_text="After rm -rf")).to_have_count(1)
+    page.get_by_label("Any kind").select_option("risky")
+    expect(hits).to_have_count(1)
+    expect(hits).to_contain_text("Before rm -rf")
+    page.get_by_label("Any agent").select_option("claude-code")
+    page.get_by_label("Any time").select_option("1d")
+    expect(hits).to_have_count(1)
+    page.get_by_label("Path").fill("no/such/path")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+
+
+def test_a_message_leads_to_the_moment_before_it(tab: Tab) -> None:
+    page = tab.open_session()
+    page.locator("a.row.message", has_text="Make the token refresh async").click()
+    expect(page.locator("a.row[aria-current]")).to_contain_text("Before your message")
+
+
+def test_replay_shows_files_as_they_were_and_changes_nothing(
+    tab: Tab, sample: SampleSession
+) -> None:
+    before = describe(sample.project)
+    page = tab.open_session()
+    page.locator("a.row", has_text="middleware.py").first.click()
+    page.get_by_role("link", name="Replay").click()
+    expect(page.get_by_role("heading", name=re.compile("middleware.py"))).to_be_visible()
+    content = page.get_by_role("region", name="File then")
+    expect(content).to_contain_text("async def middleware")
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    page.get_by_role("button", name="middleware.py").click()
+    expect(content).to_contain_text("def middleware")
+    expect(content).not_to_contain_text("async def middleware")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("region", name="Timeline")).to_be_visible()
+    assert describe(sample.project) == before
+
+
+def test_a_phone_shows_one_pane_with_a_way_back(
+    new_tab: Tabs, sample_server: ServerProcess
+) -> None:
+    tab = new_tab(sample_server, phone=True)
+    page = tab.open_session()
+    timeline, moment = (page.get_by_role("region", name=name) for name in ("Timeline", "Moment"))
+    changes = page.get_by_role("region", name="Changes")
+    page.locator("a.row", has_text=NAMED).last.click()
+    expect(moment).to_be_visible()
+    expect(timeline).to_be_hidden()
+    page.get_by_role("link", name="See the changes").click()
+    expect(changes).to_be_visible()
+    expect(moment).to_be_hidden()
+    page.go_back()
+    expect(moment).to_be_visible()
+    page.get_by_role("link", name="Timeline").click()
+    expect(timeline).to_be_visible()
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= PHONE["width"]
+
+
+def test_touch_targets_are_large_enough_on_a_phone(
+    new_tab: Tabs, sample_server: ServerProcess
+) -> None:
+    tab = new_tab(sample_server, phone=True)
+    page = tab.open_session()
+    page.wait_for_selector("a.row")
+    small = page.evaluate(
+        """() => [...document.querySelectorAll("a, button, input, select")]
+            .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 39.5)
+            .map((one) => one.outerHTML.slice(0, 120))"""
+    )
+    assert small == []
+
+
+def test_both_themes_can_be_chosen_and_stay(tab: Tab) -> None:
+    page = tab.open_session()
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_role("button", name="Light or dark").click()
+    assert page.evaluate(ground) != light
+    page.reload()
+    assert page.evaluate(ground) != light
+
+
+def test_an_unknown_address_and_an_unknown_session_say_so(tab: Tab) -> None:
+    page = tab.open("/w/nowhere/s/none")
+    refused = page.get_by_role("alert").filter(has_text="could not be loaded").first
+    expect(refused).to_contain_text("unknown workspace")
+    tab.open_session(session="no-such-session")
+    expect(refused).to_contain_text("no-such-session")

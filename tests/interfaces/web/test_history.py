@@ -1,0 +1,245 @@
+"""Sessions, checkpoints and timelines over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from tests.interfaces.web.client import Client, running
+from tests.support.hostile_trees import fill
+
+pytestmark = pytest.mark.requirement("WB-1")
+
+CHECKPOINTS = "/api/sessions/work/checkpoints"
+
+
+def test_a_workspace_without_checkpoints_has_no_sessions_and_gets_no_store(
+    client: Client, workspace: Path
+) -> None:
+    assert client.get("/api/sessions") == []
+    assert client("GET", CHECKPOINTS).status == 404
+    assert not (workspace / ".holdfast").exists()
+
+
+def test_sessions_are_listed_with_their_state(client: Client, session: SessionCheckpointer) -> None:
+    [listed] = client.get("/api/sessions")
+    assert (listed["id"], listed["checkpoints"], listed["unapproved"]) == ("work", 3, 3)
+    assert client.get("/api/sessions/work") == listed
+
+
+def test_a_session_is_renamed_ended_and_deleted(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    assert client.put("/api/sessions/work", {"title": "Login"})["title"] == "Login"
+    assert client.put("/api/sessions/work", {"status": "ended"})["status"] == "ended"
+    assert client("DELETE", "/api/sessions/work").json["checkpoints"] == 3
+    assert client.get("/api/sessions") == []
+
+
+def test_checkpoints_are_paged_by_cursor_newest_first(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    seen: list[str] = []
+    path: str | None = f"{CHECKPOINTS}?limit=2"
+    while path is not None:
+        reply = client("GET", path)
+        seen += [one["reasoning"] for one in reply.json]
+        link = reply.headers.get("link")
+        path = None if link is None else link.partition(">")[0].removeprefix("<")
+    assert seen == ["third", "second", "first"]
+
+
+def test_a_list_has_the_newest_note_and_the_head(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    session.annotate("start", "earlier")
+    session.annotate("start", "later")
+    third, second, first = client.get(CHECKPOINTS)
+    assert (first["annotation"], second["annotation"]) == ("later", None)
+    assert [third["is_head"], second["is_head"]] == [True, False]
+    assert (second["confidence"], second["tags"]) == (0.95, ["auth"])
+
+
+def test_a_checkpoint_is_shown_with_its_files(client: Client, session: SessionCheckpointer) -> None:
+    shown = client.get(f"{CHECKPOINTS}/HEAD")
+    paths = ["new.txt", "notes.txt", "src/app.py"]
+    assert [one["path"] for one in shown["files"]] == paths
+    assert [one["path"] for one in shown["artifacts"]] == paths
+    assert [row[0] for row in shown["manifest"]] == paths
+    assert shown["files_next"] is None
+    assert "content" not in shown["files"][0]
+    assert client.get(f"{CHECKPOINTS}/HEAD?files=0")["files"] == []
+    [first] = client.get(f"{CHECKPOINTS}/start?files=1")["files"]
+    assert first["path"] == "notes.txt"
+
+
+def test_files_are_paged_in_order_and_with_contents_if_asked_for(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    fill(workspace / "src" / "app" / "deep.bin", b"\xff\x00")
+    session.checkpoint("binary")
+    seen, cursor = [], ""
+    while True:
+        page = client.get(f"{CHECKPOINTS}/HEAD/files?limit=1&content=true{cursor}")
+        seen += page["files"]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+    assert [one["path"] for one in seen] == [
+        "new.txt",
+        "notes.txt",
+        "src/app/deep.bin",
+        "src/app.py",
+    ]
+    assert (seen[0]["content"], seen[0]["encoding"]) == ("new\n", "utf-8")
+    assert (seen[2]["content"], seen[2]["encoding"]) == ("/wA=", "base64")
+    below = client.get(f"{CHECKPOINTS}/HEAD/files?path=src/app")
+    assert [one["path"] for one in below["files"]] == ["src/app/deep.bin"]
+
+
+def test_names_that_are_not_text_come_and_go_unharmed(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    (workspace / "d\udcff").mkdir()
+    fill(workspace / "d\udcff" / "<b>\u202e", b"x")
+    session.checkpoint("odd names")
+    [odd] = client.get(f"{CHECKPOINTS}/HEAD/files?path=d%FF")["files"]
+    assert odd["path"] == "d\udcff/<b>\u202e"
+
+
+@pytest.mark.parametrize("path", ["..%2f..%2fetc", "/etc", "a//b", ".", "src/..", "a%00b"])
+def test_paths_outside_the_workspace_are_refused(
+    client: Client, session: SessionCheckpointer, path: str
+) -> None:
+    reply = client("GET", f"{CHECKPOINTS}/HEAD/files?path={path}")
+    assert reply.status == 400
+    assert "not a path" in reply.problem["detail"]
+
+
+def test_a_checkpoint_is_made_named_annotated_and_deleted(client: Client, workspace: Path) -> None:
+    made = client.post(CHECKPOINTS, {"name": "mine", "annotation": "because"}, 201)
+    assert (made["name"], made["annotation"], made["type"]) == ("mine", "because", "manual")
+    assert made["file_count"] == 2
+    changed = client.put(f"{CHECKPOINTS}/mine", {"annotation": "really", "name": "ours"})
+    assert (changed["name"], changed["annotation"]) == ("ours", "really")
+    assert client.put(f"{CHECKPOINTS}/ours", {"name": None})["name"] is None
+    fill(workspace / "notes.txt", b"two\n")
+    client.post(CHECKPOINTS, {"reasoning": "next"}, 201)
+    notes = client.get(f"{CHECKPOINTS}/{made['id']}/annotations")
+    assert [note["text"] for note in notes] == ["because", "really"]
+    gone = client("DELETE", f"{CHECKPOINTS}/{made['id']}").json
+    assert gone["deleted"] == made["id"]
+    assert client("GET", f"{CHECKPOINTS}/{made['id']}").status == 404
+
+
+def test_a_made_checkpoint_says_where_it_is(client: Client) -> None:
+    reply = client("POST", CHECKPOINTS, {"reasoning": "why"})
+    assert client.get(reply.headers["location"])["id"] == reply.json["id"]
+
+
+def test_a_timeline_is_paged(client: Client, session: SessionCheckpointer) -> None:
+    first = client("GET", f"{CHECKPOINTS}/timeline?limit=2")
+    assert [one["checkpoint"]["reasoning"] for one in first.json["events"]] == ["third", "second"]
+    path = first.headers["link"].partition(">")[0].removeprefix("<")
+    [last] = client.get(path)["events"]
+    assert last["checkpoint"]["reasoning"] == "first"
+    assert len(client.get("/api/timeline")["events"]) == 3
+
+
+def test_long_texts_are_cut_in_lists_and_whole_in_details(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    session.add_message("user", "m" * 5000)
+    made = session.checkpoint("r" * 5000)
+    session.annotate(made, "a" * 5000)
+    [first] = client.get(f"{CHECKPOINTS}?limit=1")
+    assert (len(first["reasoning"]), len(first["annotation"])) == (2000, 2000)
+    shown = client.get(f"{CHECKPOINTS}/{made}")
+    assert len(shown["reasoning"]) == len(shown["intent"]["reasoning"]) == 5000
+    assert len(shown["annotations"][0]["text"]) == 5000
+    events = client.get(f"{CHECKPOINTS}/timeline")["events"]
+    texts = [event.get("content") or event.get("text") or "" for event in events]
+    assert sorted(map(len, texts))[-2:] == [2000, 2000]
+    [message] = client.get("/api/sessions/work/messages")["messages"]
+    assert len(message["content"]) == 5000
+
+
+def test_messages_are_paged(client: Client, session: SessionCheckpointer) -> None:
+    for number in range(3):
+        session.add_message("user", f"message {number}")
+    page = client.get("/api/sessions/work/messages?limit=2")
+    assert ([one["index"] for one in page["messages"]], page["next"]) == ([0, 1], 2)
+    page = client.get("/api/sessions/work/messages?limit=2&first=2")
+    assert ([one["content"] for one in page["messages"]], page["next"]) == (["message 2"], None)
+
+
+def test_an_answer_that_the_client_has_is_not_sent_again(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    first = client("GET", f"{CHECKPOINTS}/HEAD")
+    again = client("GET", f"{CHECKPOINTS}/HEAD", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+    session.annotate("HEAD", "new")
+    changed = client("GET", f"{CHECKPOINTS}/HEAD", headers={"If-None-Match": first.headers["etag"]})
+    assert changed.status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/api/sessions/nobody/checkpoints", "not_found"),
+        (f"{CHECKPOINTS}/nothing", "unknown_reference"),
+        (f"{CHECKPOINTS}?limit=0", "usage"),
+        (f"{CHECKPOINTS}?limit=many", "usage"),
+        (f"{CHECKPOINTS}?cursor=x", "usage"),
+        ("/api/nothing", "no_route"),
+        ("/api/workspaces/none/sessions", "not_found"),
+    ],
+)
+def test_what_is_unknown_or_wrong_is_a_problem_with_a_code(
+    client: Client, session: SessionCheckpointer, path: str, code: str
+) -> None:
+    reply = client("GET", path)
+    assert reply.status in (400, 404)
+    assert reply.problem["code"] == code
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'{"unknown": 1}', b'{"name": 5}', b'{"confidence": 2}', b"\xff"]
+)
+def test_a_body_that_makes_no_sense_is_refused(client: Client, body: bytes) -> None:
+    reply = client("POST", CHECKPOINTS, body, headers={"Content-Type": "application/json"})
+    assert reply.status == 400
+    assert reply.problem["code"] == "usage"
+    assert client.get("/api/sessions") == []
+
+
+def test_other_workspaces_are_served_by_their_ids(
+    tmp_path: Path, session: SessionCheckpointer
+) -> None:
+    elsewhere = tmp_path / "other"
+    fill(elsewhere / "x", b"1")
+    with SessionCheckpointer(elsewhere, "there") as other:
+        made = other.checkpoint("elsewhere")
+    with running(session.workspace) as client:
+        listed = client.get("/api/workspaces")["workspaces"]
+        own, there = sorted(listed, key=lambda one: not one["is_own"])
+        assert (own["path"], there["path"]) == (str(session.workspace), str(elsewhere))
+        place = f"/api/workspaces/{there['id']}/sessions"
+        assert [one["id"] for one in client.get(place)] == ["there"]
+        reply = client("GET", f"{place}/there/checkpoints?limit=1")
+        assert reply.json[0]["id"] == made
+        assert client("GET", f"{CHECKPOINTS}/{made}").status == 404
+        assert client("GET", "/api/sessions/there/checkpoints").status == 404
+
+
+def test_changed_settings_count_from_the_next_request_on(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    client.get(CHECKPOINTS)
+    session.opened.settings.set("max_file_size", "1kB")
+    fill(session.workspace / "large", b"x" * 2000)
+    made = client.post(CHECKPOINTS, {"reasoning": "after"}, 201)
+    assert [one["path"] for one in made["skipped"] if one["path"] == "large"] == ["large"]

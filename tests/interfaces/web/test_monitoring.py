@@ -1,0 +1,158 @@
+"""Metrics, probes, spans and logs: enough to watch the server by, and nothing of the work in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from holdfast import SessionCheckpointer
+from tests.interfaces.web.client import Client, running
+from tests.project.repository import ROOT
+from tests.support.hostile_trees import fill
+
+pytestmark = pytest.mark.requirement("WB-5")
+
+CHECKPOINTS = "/api/sessions/work/checkpoints"
+REQUIRED = {
+    "checkpoint_creation_duration_seconds",
+    "checkpoint_restoration_latency_ms",
+    "checkpoint_count_total",
+    "checkpoint_storage_bytes",
+    "git_operations_duration_seconds",
+}
+SECRET = "s3cr3t"
+
+
+def _work(client: Client, workspace: Path) -> None:
+    """One of everything, with a word in it that nobody may see."""
+    fill(workspace / f"{SECRET}.txt", SECRET.encode())
+    made = client.post(CHECKPOINTS, {"reasoning": SECRET, "name": SECRET}, 201)
+    fill(workspace / f"{SECRET}.txt", b"changed")
+    client.get(f"{CHECKPOINTS}/{made['id']}/rollback/preview")
+    client.post(f"{CHECKPOINTS}/{SECRET}/rollback")
+    client.get(f"/api/search?q={SECRET}")
+    client("GET", f"{CHECKPOINTS}/{SECRET}-unknown")
+    client("GET", f"/{SECRET}")
+
+
+def _samples(client: Client) -> dict[str, float]:
+    reply = client("GET", "/metrics")
+    assert reply.status == 200
+    return {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(reply.body.decode())
+        for sample in family.samples
+    }
+
+
+def test_metrics_have_the_promised_names_and_count_the_work(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    _work(client, workspace)
+    reply = client("GET", "/metrics")
+    families = {one.name for one in text_string_to_metric_families(reply.body.decode())}
+    assert families >= REQUIRED | {"search_duration_seconds", "watcher_active"}
+    found = _samples(client)
+    assert found["checkpoint_creation_duration_seconds_count"] == 1
+    assert found["checkpoint_restoration_latency_ms_count"] == 1
+    assert found["checkpoint_storage_bytes"] > 0
+    assert found["search_duration_seconds_count"] == 1
+    counted = re.findall(rb'checkpoint_count_total\{kind="manual"\} (\d+)', reply.body)
+    assert counted == [b"4"]
+    assert b'errors_total{code="unknown_reference"} 1.0' in reply.body
+    assert client(SECRET.upper(), "/livez").status == 405
+    assert SECRET.upper().encode() not in client("GET", "/metrics").body
+    assert SECRET.encode() not in reply.body
+
+
+def test_the_dashboard_and_the_alerts_name_metrics_that_exist(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    _work(client, workspace)
+    existing = set(_samples(client)) | {"watcher_directories", "watcher_overflows"}
+    dashboard = json.loads((ROOT / "docs/monitoring/dashboard.json").read_text("utf-8"))
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    alerts = (ROOT / "docs/monitoring/alerts.yml").read_text("utf-8")
+    asked += re.findall(r"expr: '(.*)'", alerts)
+    assert len(re.findall(r"- alert:", alerts)) == len(re.findall(r"expr:", alerts)) >= 8
+    named = {name for one in asked for name in re.findall(r"[a-z]+(?:_[a-z]+)+", one)}
+    assert named - {"histogram_quantile"} <= existing
+    page = (ROOT / "docs/reference/monitoring.md").read_text("utf-8")
+    for name in named - {"histogram_quantile"}:
+        assert re.sub(r"_(bucket|count|sum)$", "", name) in page
+
+
+def test_probes_tell_whether_the_server_works_and_nothing_else(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    for path in ("/livez", "/readyz", "/healthz"):
+        reply = client("GET", path, token=False)
+        assert (reply.status, reply.json) == (200, {"status": "ok"})
+    shutil.rmtree(session.opened.store_directory)
+    assert client("GET", "/livez", token=False).status == 200
+    reply = client("GET", "/readyz", token=False)
+    assert (reply.status, reply.json) == (503, {"status": "unavailable"})
+    reply = client("GET", CHECKPOINTS)
+    assert reply.status == 500
+    assert reply.problem["code"] == "store_missing"
+
+
+class _Span:
+    def __init__(self) -> None:
+        self.attributes: dict[str, Any] = {}
+
+    def set_attributes(self, attributes: dict[str, Any]) -> None:
+        self.attributes |= attributes
+
+
+class _Tracer:
+    """Keeps the spans that an exporter would get."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[str, _Span]] = []
+
+    @contextmanager
+    def start_as_current_span(self, name: str, **options: Any) -> Iterator[_Span]:
+        span = _Span()
+        self.spans.append((name, span))
+        yield span
+
+
+def test_saves_and_restores_are_spans_without_contents(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    tracer = _Tracer()
+    client.server.telemetry._tracer = tracer  # type: ignore[assignment]
+    _work(client, workspace)
+    assert [name for name, _ in tracer.spans] == ["holdfast.save", "holdfast.restore"]
+    saved, restored = (span.attributes for _, span in tracer.spans)
+    assert saved["holdfast.session_id"] == "work"
+    assert saved["holdfast.files"] == 4
+    assert restored["holdfast.checkpoint"] == saved["holdfast.checkpoint"]
+    assert (restored["holdfast.kind"], restored["holdfast.files"]) == ("restore", 1)
+    assert SECRET not in str(saved) + str(restored)
+
+
+def test_each_request_is_a_line_of_json_without_names(
+    workspace: Path, session: SessionCheckpointer
+) -> None:
+    lines: list[str] = []
+    with running(workspace, log=lines.append) as client:
+        _work(client, workspace)
+        client("GET", f"/login?code={SECRET}", token=False)
+    found = [json.loads(line) for line in lines]
+    assert [one["status"] for one in found] == [201, 200, 200, 200, 404, 404, 401]
+    assert found[0]["route"] == CHECKPOINTS.replace("work", "{session_id}")
+    assert found[4]["code"] == "unknown_reference"
+    assert all(one["elapsed_ms"] > 0 for one in found)
+    text = "".join(lines)
+    assert SECRET not in text
+    assert client.server.token not in text
