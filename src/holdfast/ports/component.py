@@ -49,8 +49,8 @@ class ContentSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """What a restore is about to do, for a capture that has to be able to take it back; `contents`
-    are those of the state."""
+    """What a restore is about to do, for a capture that must be able to undo it; `contents` are
+    those of the state."""
 
     state: ComponentState
     mode: str
@@ -59,7 +59,7 @@ class Intended:
 
 
 class SeenFile(NamedTuple):
-    """What a scan was told of a plain file."""
+    """What a scan learned about a plain file."""
 
     size: int
     mtime_ns: int
@@ -68,7 +68,7 @@ class SeenFile(NamedTuple):
 
 
 class SeenDirectory(NamedTuple):
-    """What a scan was told of the files of one directory, by its path in the workspace. While
+    """What a scan learned about the files of one directory, by its path in the workspace. While
     `proof` is equal, so is everything about them. `files` are those that had settled, by name."""
 
     path: bytes
@@ -88,14 +88,14 @@ def nothing_seen() -> tuple[SeenDirectory, ...]:
 class CaptureRequest:
     """`previous` is the state of the checkpoint before; `checkpoint` the id of the one being made,
     for what a component leaves outside of the store, None when the result is not kept and nothing
-    may be left anywhere. `owner` tells one store's leavings from another's. A call that
-    takes longer than `timeout_s` is given up; what it still does then is refused. `progress` may be
-    told how far the work is, now and then; the bytes that pass are counted anyway. `repositories`
-    are captured directories below the workspace that are git repositories of their own, none when
-    nobody asks for these, and None when nobody has looked. Not `thorough`: one of many automatic
-    checkpoints, which may do without what is costly and seldom needed. `changed` gives the paths
-    that may be others than at the checkpoint before; None when nobody knows. `seen` gives what the
-    scan was told of the files it captured, so that nobody has to ask again."""
+    may be left anywhere. `owner` tells one store's leavings from another's. A call that takes
+    longer than `timeout_s` is given up; what it still does then is refused. `progress` may be
+    called now and then with the state of the work; the bytes that pass are counted anyway.
+    `repositories` are captured directories below the workspace that are git repositories of their
+    own, none when they are not wanted, and None when they are unknown. Not `thorough`: one of many
+    automatic checkpoints, which may do without what is costly and seldom needed. `changed` gives
+    the paths that may be others than at the checkpoint before; None when unknown. `seen` gives what
+    the scan learned about the files it captured, so components need not ask again."""
 
     workspace: Path
     owner: str
@@ -168,12 +168,13 @@ class Component(Protocol):
 
     @property
     def restored_by_default(self) -> bool:
-        """Whether a restore of a whole checkpoint includes it when nobody says anything; in the
-        mode that its attribute `default_mode` names, if it has one, else `exact`."""
+        """Whether a restore of a whole checkpoint includes it by default; in the mode that its
+        attribute `default_mode` names, if it has one, else `exact`."""
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The ways in which it can be restored; the first is `exact`."""
+        """The ways in which it can be restored; the first is `exact`. None of a
+        `RecordedComponent`."""
 
     def applies(self, workspace: Path) -> bool:
         """Whether there is anything to capture here. Asked in every save: a system call or two."""
@@ -196,9 +197,9 @@ class Component(Protocol):
     def concerns(
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
     ) -> Sequence[str]:
-        """What somebody should know before these files of the workspace are overwritten or removed,
-        a line each; asked for previews only, also of one that does not apply. Paths are relative to
-        the workspace. A `Remark` is a line that nobody has to act on."""
+        """Warnings before these files of the workspace are overwritten or removed, a line each;
+        asked for previews only, also of one that does not apply. Paths are relative to the
+        workspace. A `Remark` is a line that needs no action."""
 
     def restore(self, request: RestoreOf) -> None:
         """Bring the target about, as the mode says. Doing it twice is the same as once: after a
@@ -211,10 +212,10 @@ class Component(Protocol):
         """After `restore`: what is not as it should be; nothing when all is."""
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        """Let go of everything that was kept alive for `owner` and that none of these states
-        needs: checkpoints that named it are gone. Going through `needed` costs every checkpoint
-        there is, so a component that keeps nothing does not; one that stops half-way, because of
-        an error, must let nothing go."""
+        """Release everything that was kept alive for `owner` and that none of these states needs:
+        checkpoints that named it are gone. Going through `needed` costs every checkpoint there is,
+        so a component that keeps nothing does not; one that stops half-way, because of an error,
+        must let nothing go."""
 
 
 @runtime_checkable
@@ -257,7 +258,7 @@ class SearchableComponent(Component, Protocol):
     """A component that can look for purged content where it is at home, outside the store."""
 
     def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
-        """Where it still is; nothing is changed. `ComponentProblem` when that cannot be told."""
+        """Where it still is; nothing is changed. `ComponentProblem` when that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,12 +290,30 @@ class FileComponent(Component, Protocol):
         """Whether the next capture would take it."""
 
 
+@runtime_checkable
+class RecordedComponent(Component, Protocol):
+    """A component that is recorded and compared, and never restored, such as tool versions. It has
+    no modes and no contents, and is captured with manual and risky checkpoints only. `plan`,
+    `restore` and `verify` are not called."""
+
+    @property
+    def recorded_only(self) -> bool:
+        """True."""
+
+    def differences(self, before: ComponentState, after: ComponentState) -> Sequence[str]:
+        """How two states differ, a line each; nothing when they are the same."""
+
+    def restore_notes(self, then: ComponentState, now: ComponentState) -> Sequence[str]:
+        """Those differences that may keep files of `then` from working now."""
+
+
 class Components(Protocol):
     """Those that take part in a workspace; nothing is loaded before one is needed."""
 
-    def any_for(self, workspace: Path) -> bool:
+    def any_for(self, workspace: Path, *, recorded: bool) -> bool:
         """Whether any component may have something to say here; asked in every save, so it costs
-        a few system calls, and says yes when in doubt."""
+        a few system calls, and says yes when in doubt. Those that are recorded only count if
+        `recorded`."""
 
     def all(self) -> Sequence[Component]:
         """In their order, those that could be loaded."""

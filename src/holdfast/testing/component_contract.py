@@ -27,6 +27,7 @@ from holdfast.ports.component import (
     Component,
     Components,
     Intended,
+    RecordedComponent,
     RestoreOf,
 )
 
@@ -63,8 +64,8 @@ class MemoryContents:
         return tuple(sorted((*added, *kept), key=lambda content: content.name))
 
 
-class ComponentContract:
-    """Subclass, fill in the first four, and every test runs against your component."""
+class _CaptureContract:
+    """What holds for every component, restored or recorded only."""
 
     def make_component(self) -> Component:
         raise NotImplementedError
@@ -78,7 +79,7 @@ class ComponentContract:
         raise NotImplementedError
 
     def look_at_state(self, place: Path) -> object:
-        """Everything that a capture has to bring back, for comparing."""
+        """Everything that a capture has to hold, for comparing."""
         raise NotImplementedError
 
     # Called by the tests below.
@@ -118,32 +119,6 @@ class ComponentContract:
         assert state is not None
         return state, contents
 
-    def restore_request(
-        self, place: Path, state: ComponentState, contents: MemoryContents, mode: str = EXACT
-    ) -> RestoreOf:
-        """With everything captured first that is there now, as every restore does."""
-        present, _ = self.first_capture(place)
-        return RestoreOf(
-            workspace=place,
-            owner=_OWNER,
-            present=present,
-            target=state,
-            mode=mode,
-            label="fedcba9876543210fedc",
-            title="a checkpoint",
-            contents=contents,
-            now_ns=_NOW_NS,
-            timeout_s=_TIMEOUT_S,
-        )
-
-    def test_it_says_what_it_is(self) -> None:
-        component = self.make_component()
-        assert valid_component_name(component.name)
-        assert component.modes[0] == EXACT
-        assert len(set(component.modes)) == len(component.modes)
-        assert isinstance(component.order, int)
-        assert isinstance(component.restored_by_default, bool)
-
     def test_it_applies_where_there_is_something(self, tmp_path: Path) -> None:
         place = self._place(tmp_path)
         self.make_state(place)
@@ -173,6 +148,50 @@ class ComponentContract:
         assert second is not None
         assert not second.same_as(first)
 
+    def test_a_state_is_described_from_itself_alone(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        state, _ = self.first_capture(place)
+        lines: Sequence[str] = self.make_component().describe(state)
+        assert lines
+        assert all(isinstance(line, str) and "\n" not in line for line in lines)
+
+    def _place(self, tmp_path: Path) -> Path:
+        place = tmp_path / "workspace"
+        place.mkdir()
+        return place
+
+
+class ComponentContract(_CaptureContract):
+    """Subclass, fill in the first four of the class above, and every test runs against your
+    component."""
+
+    def restore_request(
+        self, place: Path, state: ComponentState, contents: MemoryContents, mode: str = EXACT
+    ) -> RestoreOf:
+        """With everything captured first that is there now, as every restore does."""
+        present, _ = self.first_capture(place)
+        return RestoreOf(
+            workspace=place,
+            owner=_OWNER,
+            present=present,
+            target=state,
+            mode=mode,
+            label="fedcba9876543210fedc",
+            title="a checkpoint",
+            contents=contents,
+            now_ns=_NOW_NS,
+            timeout_s=_TIMEOUT_S,
+        )
+
+    def test_it_says_what_it_is(self) -> None:
+        component = self.make_component()
+        assert valid_component_name(component.name)
+        assert component.modes[0] == EXACT
+        assert len(set(component.modes)) == len(component.modes)
+        assert isinstance(component.order, int)
+        assert isinstance(component.restored_by_default, bool)
+
     def test_it_comes_back_exactly_and_once_more_is_the_same(self, tmp_path: Path) -> None:
         place = self._place(tmp_path)
         self.make_state(place)
@@ -187,7 +206,7 @@ class ComponentContract:
             assert self.look_at_state(place) == before
             assert list(component.verify(request)) == []
 
-    def test_a_restore_can_be_taken_back(self, tmp_path: Path) -> None:
+    def test_a_restore_can_be_rolled_back(self, tmp_path: Path) -> None:
         place = self._place(tmp_path)
         self.make_state(place)
         state, contents = self.first_capture(place)
@@ -217,15 +236,7 @@ class ComponentContract:
         assert preview.blocked == ()
         assert self.look_at_state(place) == changed
 
-    def test_a_state_is_described_from_itself_alone(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
-        state, _ = self.first_capture(place)
-        lines: Sequence[str] = self.make_component().describe(state)
-        assert lines
-        assert all(isinstance(line, str) and "\n" not in line for line in lines)
-
-    def test_what_is_needed_is_not_let_go(self, tmp_path: Path) -> None:
+    def test_what_is_needed_is_not_released(self, tmp_path: Path) -> None:
         place = self._place(tmp_path)
         self.make_state(place)
         before = self.look_at_state(place)
@@ -238,10 +249,39 @@ class ComponentContract:
         component.release(place, _OWNER, iter(()))
         assert self.look_at_state(place) == before
 
-    def _place(self, tmp_path: Path) -> Path:
-        place = tmp_path / "workspace"
-        place.mkdir()
-        return place
+
+class RecordedComponentContract(_CaptureContract):
+    """The same for a `RecordedComponent`, which nothing restores."""
+
+    def make_component(self) -> RecordedComponent:
+        raise NotImplementedError
+
+    def test_it_says_that_it_is_recorded_only(self) -> None:
+        component = self.make_component()
+        assert isinstance(component, RecordedComponent)
+        assert valid_component_name(component.name)
+        assert component.recorded_only
+        assert component.modes == ()
+        assert not component.restored_by_default
+        assert isinstance(component.order, int)
+
+    def test_two_states_are_distinguished_from_themselves_alone(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        before, contents = self.first_capture(place)
+        assert contents.stored() == (), "everything is in the facts"
+        self.change_state(place)
+        after, _ = self.first_capture(place)
+        component = self.make_component()
+        assert list(component.differences(before, before)) == []
+        assert list(component.restore_notes(before, before)) == []
+        assert set(component.restore_notes(before, after)) <= set(
+            component.differences(before, after)
+        )
+        lines = component.differences(before, after)
+        assert lines
+        assert all(isinstance(line, str) and "\n" not in line for line in lines)
+        assert list(component.differences(after, before)) != list(lines)
 
 
 class ComponentSetContract:
@@ -262,12 +302,12 @@ class ComponentSetContract:
 
     def test_a_name_that_cannot_be_loaded_is_missing_with_the_reason(self, tmp_path: Path) -> None:
         components = self.make_set(self.loadable[0], "not-installed")
-        assert components.any_for(tmp_path), "in doubt, it says yes"
+        assert components.any_for(tmp_path, recorded=False), "in doubt, it says yes"
         (said,) = components.missing()
         assert said.startswith("not-installed: ")
         assert [one.name for one in components.all()] == [self.loadable[0]]
 
     def test_an_empty_set_has_nothing_to_say(self, tmp_path: Path) -> None:
         components = self.make_set()
-        assert not components.any_for(tmp_path)
+        assert not components.any_for(tmp_path, recorded=True)
         assert (list(components.all()), list(components.missing())) == ([], [])

@@ -1,4 +1,4 @@
-"""Taking components into a checkpoint, after its files are durable.
+"""Capture of components for a checkpoint, after its files are durable.
 
     per component, in order: unchanged since the checkpoint before → its entry serves again
     → else capture, within time and size → contents and manifest durable
@@ -26,7 +26,13 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.components.captured import NOTHING, CapturedComponents
 from holdfast.engine.components.contents import NoSink, StoreSink, changed_since, seen_directories
 from holdfast.engine.components.guard import ComponentProgress, Refusal, component_progress, guarded
-from holdfast.engine.components.manifests import at_rest, failed, is_guarded, read_states
+from holdfast.engine.components.manifests import (
+    at_rest,
+    failed,
+    is_guarded,
+    is_recorded_only,
+    read_states,
+)
 from holdfast.engine.save.space_limit import SpaceLimit
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
@@ -54,13 +60,15 @@ def capture(
     only: Container[str] | None = None,
     beyond_budget: bool,
     thorough: bool = True,
+    recorded: bool = False,
     scan: Scan | None = None,
 ) -> CapturedComponents:
-    """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
+    """Called with the store's lock held; `before` is the checkpoint at HEAD before."""
     # What a restore is about to bring about has to be captured even where nothing is there now.
     due = intended or {}
-    applying = _applying(vault, [c for c in vault.components.all() if c.name not in due])
-    chosen = [c for c in vault.components.all() if c.name in due or c.name in applying]
+    wanted = [c for c in vault.components.all() if recorded or not is_recorded_only(c)]
+    applying = _applicable(vault, [c for c in wanted if c.name not in due])
+    chosen = [c for c in wanted if c.name in due or c.name in applying]
     missing = vault.components.missing()
     known = _known(vault, before)
     kept: list[ComponentState] = []
@@ -110,7 +118,7 @@ def present_state(vault: Vault, component: Component, intended: Intended | None)
 
 
 def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]:
-    """Directories below the workspace whose `.git` the scan has met, when somebody asks for them:
+    """Directories below the workspace whose `.git` the scan has met, for callers that ask for them:
     just those whose files are captured."""
     if vault.settings.git_nested != "on":
         return ()
@@ -118,7 +126,7 @@ def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]
     return tuple(sorted(found - {b""}))
 
 
-def _applying(vault: Vault, components: Sequence[Component]) -> set[str]:
+def _applicable(vault: Vault, components: Sequence[Component]) -> set[str]:
     """The names of those that have something to capture. One that cannot even say is among them,
     and fails in its capture, with the reason. All are asked in one call: most have nothing."""
     answers: dict[str, bool] = {}
@@ -182,7 +190,7 @@ class _Run:
     def _capture(self, component: Component, progress: ComponentProgress) -> ComponentState:
         vault, name = self._vault, component.name
         previous, breaks = self._known.get(name), is_guarded(component)
-        # What a restore saves first is needed to take the restore back.
+        # The state that a restore saves first is needed to undo it.
         if breaks and not self._beyond_budget and not self._intended:
             resting = at_rest(previous, vault.clock.now_ns())
             if resting is not None:
@@ -228,7 +236,7 @@ class _Run:
         return state if captured is None else replace(state, contents=sink.contents)
 
     def _room(self) -> int:
-        """What the store has left; what a restore saves first may go beyond the budget."""
+        """The free part of the budget; the safety checkpoint of a restore may go beyond it."""
         return SpaceLimit(self._vault, budget=not self._beyond_budget).bytes
 
     def finish(
@@ -259,16 +267,16 @@ def _checked(
     """What a component gave, if it is what it may give; `Refusal` otherwise."""
     if captured is None:
         if previous is None:
-            raise Refusal("it says that nothing changed, and nothing was there before")
+            raise Refusal("it reported no change, but has no earlier state")
         return previous
     try:
         rows = [captured.facts, captured.notes, list(captured.problems)]
         text = json.dumps(rows)
         if len(text) > _LARGEST_FACTS_BYTES:
-            raise Refusal(f"its facts take {len(text)} bytes; contents are for what is large")
+            raise Refusal(f"its facts use {len(text)} bytes; store large data as contents")
         facts, notes, problems = json.loads(text)
         if not isinstance(facts, dict) or not isinstance(notes, dict):
-            raise Refusal("its facts are no object")
+            raise Refusal("its facts are not an object")
         return ComponentState(name, facts, (), tuple(map(str, problems)), None, notes)
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise Refusal(f"its facts are no JSON: {error}") from None
+        raise Refusal(f"its facts are not JSON: {error}") from None

@@ -39,13 +39,14 @@ def capture_components(
     only: Container[str] | None = None,
     beyond_budget: bool = False,
     thorough: bool = True,
+    recorded: bool = False,
     scan: Scan | None = None,
 ) -> CapturedComponents:
-    """Called with the store's lock held; `before` is the checkpoint that HEAD stood on,
+    """Called with the store's lock held; `before` is the checkpoint at HEAD before,
     `intended` what a restore is about to do, and `scan` the one of the files that are saved with
     it. With `only`, the others are said to be as they were before. Automatic checkpoints are not
-    `thorough`."""
-    if not vault.components.any_for(vault.workspace):
+    `thorough`; those that nothing restores are captured only if `recorded`."""
+    if not vault.components.any_for(vault.workspace, recorded=recorded):
         return NOTHING
     from holdfast.engine.components.capture import capture
 
@@ -57,5 +58,18 @@ def capture_components(
         only=only,
         beyond_budget=beyond_budget,
         thorough=thorough,
+        recorded=recorded,
         scan=scan,
     )
+
+
+def same_components(vault: Vault, earlier: Checkpoint, captured: CapturedComponents) -> bool:
+    """Whether a checkpoint has just what was captured; what is recorded only counts if this capture
+    has it as well."""
+    if earlier.components == captured.manifest:
+        return True
+    if earlier.components is None:
+        return False
+    from holdfast.engine.components.recorded import without_recorded
+
+    return without_recorded(vault, earlier, captured.states) == captured.manifest

@@ -1,4 +1,4 @@
-"""What components give and get: contents stored like those of files, and what a scan saw of files.
+"""Contents of components: contents stored like those of files, and what a scan saw of files.
 
 Components use what the scan saw instead of asking the system again.
 """
@@ -72,14 +72,14 @@ class StoreSink:
         similar_to = known.digest if known is not None and known.chunks is None else None
         blocks = self._measured(in_blocks(_checked(pieces), _BLOCK_BYTES))
         captured = store_content(
-            _Adding(self), blocks, similar_to=similar_to, former=self._former(known)
+            _SinkWriter(self), blocks, similar_to=similar_to, former=self._former(known)
         )
         self._contents[name] = StoredContent(name, captured.digest, captured.chunks, captured.size)
 
     def keep(self, name: str, content: StoredContent) -> None:
         before = () if self._previous is None else self._previous.contents
         if not any(_same_bytes(content, known) for known in before):
-            raise ComponentProblem(f"the state before has no content like {name!r:.80}")
+            raise ComponentProblem(f"the previous state has no content {name!r:.80}")
         self._require_new(name)
         self._contents[name] = StoredContent(name, content.digest, content.chunks, content.size)
 
@@ -89,9 +89,11 @@ class StoreSink:
 
     def _require_new(self, name: str) -> None:
         if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
-            raise ComponentProblem(f"{name!r:.80} cannot name a content")
+            raise ComponentProblem(f"{name!r:.80} is not a valid content name")
         if name in self._contents or len(self._contents) >= MOST_CONTENTS:
-            raise ComponentProblem(f"it gave the content {name!r:.80} twice, or too many of them")
+            raise ComponentProblem(
+                f"it returned the content {name!r:.80} twice, or too many contents"
+            )
 
     def _former(self, before: StoredContent | None) -> FormerPieces | None:
         if before is None or before.chunks is None:
@@ -127,7 +129,7 @@ class StoreSink:
             return self._writer
 
 
-class _Adding:
+class _SinkWriter:
     """A sink as the writer of one content: its batch is ended by others."""
 
     def __init__(self, sink: StoreSink) -> None:
@@ -144,7 +146,7 @@ class _Adding:
 
 
 class NoSink:
-    """For a look at the state that nobody keeps: contents are read and forgotten."""
+    """For a capture whose result is discarded: contents are read and forgotten."""
 
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         return None
@@ -194,7 +196,7 @@ def _same_bytes(one: StoredContent, other: StoredContent) -> bool:
 def _checked(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         if not isinstance(piece, bytes):
-            raise ComponentProblem(f"it gave {type(piece).__name__} instead of bytes")
+            raise ComponentProblem(f"it returned {type(piece).__name__} instead of bytes")
         yield piece
 
 

@@ -1,4 +1,4 @@
-"""Where git is elsewhere than at a checkpoint whose files come back without it (GT-7).
+"""The difference between git now and at a checkpoint whose files are restored without it (GT-7).
 
 For a preview the content that files are about to have is read from the store, up to a limit; what
 is beyond it counts as changed. Afterwards the files themselves are looked at.
@@ -43,7 +43,7 @@ def git_drift(
     steps: Sequence[Step] = (),
 ) -> GitDrift | None:
     """None when HEAD is where it was, or comes back with the files; `steps` are still to be done.
-    Trouble with git is told elsewhere."""
+    Trouble with git is reported elsewhere."""
     if target.components is None:
         return None
     modes = {name: mode.partition(":")[0] for name, mode in chosen}
@@ -108,12 +108,12 @@ def _known_state(vault: Vault, known: Checkpoint | None, name: str) -> Component
     try:
         state = state_of(vault.objects, known, name)
     except StoreDamaged:
-        return None  # what is there now can be told all the same
+        return None  # the present state can be described anyway
     return None if state is None or state.failure is not None else state
 
 
 def _contents(vault: Vault, steps: Sequence[Step]) -> After:
-    """What the steps leave at each path that is no directory, with the largest left out."""
+    """The result of the steps at each path that is no directory, without the largest files."""
     left, after = _MOST_READ, {}
     for step in steps:
         if isinstance(step.after or step.before, DirectoryEntry):

@@ -1,10 +1,10 @@
-"""Calling somebody else's code: with a time limit, and whatever it does becomes a reason.
+"""Calling third-party code: with a time limit, and whatever it does becomes a reason.
 
 The call runs in a thread of its own. One that does not end in time is left behind: Python cannot
-end a thread, but nothing waits for it any more, and what it still gives is refused.
+end a thread, but nothing waits for it any longer, and its later results are refused.
 
-The progress that it reports is made fit for one line of a terminal; what makes no sense is ignored,
-and a component that was given up is not listened to any more.
+The progress that it reports is made fit for one line of a terminal; invalid values are ignored, and
+so is a component that was abandoned.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def one_line(text: object) -> str:
-    """What somebody else's code says, fit for one line of a terminal."""
+    """A third-party message, made fit for one line of a terminal."""
     words = " ".join(str(text).split())
     return "".join(c for c in words if c.isprintable())[:_LONGEST_REASON]
 

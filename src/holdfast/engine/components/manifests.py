@@ -1,7 +1,8 @@
 """The manifest of a checkpoint: what it names, its description, its breakers, and releasing.
 
-Releasing is done after the rows are gone and never before. What a crash leaves in between is found
-the next time, because each component is told everything that is still needed, not what went.
+Releasing is done after the rows are gone and never before. Leftovers of a crash in between are
+found the next time, because each component gets the list of everything still needed, not of removed
+states.
 
 A breaker protects saves from a component that does not answer, such as a database server:
 
@@ -92,7 +93,7 @@ def _said(vault: Vault, component: Component, state: ComponentState) -> Sequence
 
 def release_components(vault: Vault) -> tuple[str, ...]:
     """Called with the store's lock held, after checkpoints were dropped; reasons why some of it
-    could not be let go."""
+    could not be released."""
     problems = []
     for component in vault.components.all():
         try:
@@ -138,6 +139,11 @@ def is_guarded(component: Component) -> bool:
     """Whether it depends on something outside of this machine's files; a plug-in that does not say
     may."""
     return bool(getattr(component, "outside", True))
+
+
+def is_recorded_only(component: Component) -> bool:
+    """Whether nothing restores it: see `RecordedComponent`."""
+    return bool(getattr(component, "recorded_only", False))
 
 
 def at_rest(known: ComponentState | None, now_ns: int) -> ComponentState | None:

@@ -1,9 +1,9 @@
-"""Bringing components back with a checkpoint, and taking that back when one of them fails.
+"""Restoring components with a checkpoint, and rolling that back when one of them fails.
 
     files are restored and verified → per component, in order: restore, verify
     → one fails: everything that was begun returns to what the safety checkpoint has
 
-With best effort a failure is told and the others go on. Each call has a time limit.
+With best effort a failure is reported and the others continue. Each call has a time limit.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _planned(
     if lost:
         why = f"the current state cannot be saved, so undo could not restore it: {lost[0]}"
         return ComponentStep(component.name, wanted.mode, blocked=(why,))
-    with _asking(vault, "planning", target, wanted.state, now, wanted.mode) as request:
+    with _request_for(vault, "planning", target, wanted.state, now, wanted.mode) as request:
         try:
             return guarded(
                 lambda: _step(component.name, wanted.mode, component.plan(request)),
@@ -117,7 +117,7 @@ def _step(name: str, mode: str, preview: ComponentPreview) -> ComponentStep:
 
 
 @contextmanager
-def _asking(
+def _request_for(
     vault: Vault,
     phase: str,
     target: Checkpoint,
@@ -148,7 +148,7 @@ def _asking(
 
 
 class ComponentRestore:
-    """The component part of one restore; `revert` takes back what `run` began."""
+    """The component part of one restore; `revert` rolls back what `run` began."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class ComponentRestore:
     def _restore(self, component: Component, state: ComponentState, mode: str) -> None:
         present = state_of(self._vault.objects, self._present, component.name)
         self._begun.append((component, mode))
-        with _asking(self._vault, "restoring", self._target, state, present, mode) as request:
+        with _request_for(self._vault, "restoring", self._target, state, present, mode) as request:
             timeout_s = _time_to_restore(request)
             guarded(lambda: component.restore(request), timeout_s=timeout_s)
             request.progress.advance("verifying", 0, None)
@@ -225,8 +225,8 @@ class ComponentRestore:
             return "the previous state was not captured"
         # Of each part there is what was there before, or what was just brought about.
         begun = state_of(self._vault.objects, self._target, component.name)
-        back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that nobody chose stay
-        with _asking(self._vault, "rolling back", self._safety, state, begun, back) as request:
+        back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that were not chosen stay
+        with _request_for(self._vault, "rolling back", self._safety, state, begun, back) as request:
             try:
                 guarded(lambda: component.restore(request), timeout_s=_time_to_restore(request))
             except Refusal as error:

@@ -13,7 +13,7 @@ from holdfast.domain.component_states import EXACT, SOME, ComponentState
 from holdfast.domain.errors import UsageError
 from holdfast.engine.components.contents import StoreSource
 from holdfast.engine.components.guard import Refusal, guarded
-from holdfast.engine.components.manifests import read_states, state_of
+from holdfast.engine.components.manifests import is_recorded_only, read_states, state_of
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, DividedComponent
 from holdfast.ports.progress import NoProgress
@@ -40,7 +40,7 @@ def _parts(
 
 
 def default_mode(component: Component) -> str:
-    """How a component comes back with a whole checkpoint when nobody says anything."""
+    """How a component is restored with a whole checkpoint by default."""
     mode = getattr(component, "default_mode", EXACT)
     return str(mode) if mode in component.modes else EXACT
 
@@ -62,6 +62,11 @@ def choose_components(
             raise UsageError(
                 f"unknown component: {name!r}",
                 hint=f"known components: {', '.join(sorted(components)) or 'none'}",
+            )
+        if name not in exclude and is_recorded_only(components[name]):
+            raise UsageError(
+                f"{name} is recorded, not restored",
+                hint="compare it with now: holdfast diff REF",
             )
     chosen: dict[str, str] = {}
     if not paths and target.components is not None:
@@ -99,9 +104,11 @@ def changed_components(
     components = {component.name: component for component in vault.components.all()}
     changed = []
     for state in read_states(vault.objects, before):
-        now = later.get(state.name)
+        now, component = later.get(state.name), components.get(state.name)
+        if component is not None and is_recorded_only(component):
+            continue
         if state.failure is None and not state.same_as(now):
-            mode = _changed_parts(vault, components.get(state.name), state, now)
+            mode = _changed_parts(vault, component, state, now)
             changed += [(state.name, mode)] if mode is not None else []
     return tuple(changed)
 

@@ -1,0 +1,98 @@
+"""Components that a checkpoint records and nothing restores: telling two states apart, and what a
+restore says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import ComponentState, encode_manifest
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import Digest
+from holdfast.domain.trees.objects import digest_of
+from holdfast.domain.wording import Remark
+from holdfast.engine.components.capture import present_state
+from holdfast.engine.components.guard import Refusal, guarded, lines
+from holdfast.engine.components.manifests import is_recorded_only, read_states
+from holdfast.engine.vault import Vault
+from holdfast.ports.component import RecordedComponent
+from holdfast.values.classes import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedChanges:
+    """How one recorded component differs between two states, a line each."""
+
+    name: str
+    lines: tuple[str, ...]
+
+
+def recorded_changes(
+    vault: Vault, old: Checkpoint | None, new: Checkpoint | None, *, for_restore: bool = False
+) -> list[RecordedChanges]:
+    """Between two checkpoints, None for what is there now; of components that both sides have.
+    Nothing where a checkpoint cannot be read: files are compared anyway."""
+    if old is None or old.components is None or (new is not None and new.components is None):
+        return []
+    try:
+        before = _recorded(vault, old)
+        after = None if new is None else _recorded(vault, new)
+    except StoreDamaged:
+        return []
+    found = []
+    for component in vault.components.all() if before else ():
+        state = before.get(component.name)
+        if state is None or not isinstance(component, RecordedComponent):
+            continue
+        now = present_state(vault, component, None) if after is None else after.get(component.name)
+        if now is not None and now.failure is None:
+            said = _differences(vault, component, state, now, for_restore)
+            found += [RecordedChanges(component.name, said)] if said else []
+    return found
+
+
+def recorded_remarks(vault: Vault, target: Checkpoint) -> tuple[str, ...]:
+    """What a restore to a checkpoint leaves otherwise than it was then."""
+    return tuple(
+        Remark(f"{one.name}: recorded, not restored; since then: {'; '.join(one.lines)}")
+        for one in recorded_changes(vault, target, None, for_restore=True)
+    )
+
+
+def without_recorded(
+    vault: Vault, checkpoint: Checkpoint, captured: Sequence[ComponentState]
+) -> Digest | None:
+    """The manifest that a checkpoint would have without recorded components that were not captured
+    now; None where nothing is left, its own where it cannot be read."""
+    names = recorded_names(vault) - {state.name for state in captured}
+    try:
+        left = tuple(s for s in read_states(vault.objects, checkpoint) if s.name not in names)
+    except StoreDamaged:
+        return checkpoint.components
+    return digest_of(encode_manifest(left)) if left else None
+
+
+def _recorded(vault: Vault, checkpoint: Checkpoint) -> dict[str, ComponentState]:
+    names = recorded_names(vault)
+    states = read_states(vault.objects, checkpoint)
+    return {s.name: s for s in states if s.name in names and s.failure is None}
+
+
+def recorded_names(vault: Vault) -> set[str]:
+    return {component.name for component in vault.components.all() if is_recorded_only(component)}
+
+
+def _differences(
+    vault: Vault,
+    component: RecordedComponent,
+    before: ComponentState,
+    after: ComponentState,
+    for_restore: bool,
+) -> tuple[str, ...]:
+    compare = component.restore_notes if for_restore else component.differences
+    try:
+        return guarded(
+            lambda: lines(compare(before, after)), timeout_s=vault.settings.component_timeout
+        )
+    except Refusal as error:
+        return (f"it cannot be compared: {error}",)
