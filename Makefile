@@ -13,8 +13,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COLLECTED := $(VENV)/.collected
+COVERED := build/coverage.json
 PUBLIC_TOOLS := $(VENV)/public-tools
 AGENTS := $(VENV)/agents
+PAGE_LINT := $(VENV)/page-lint
+SITE := $(VENV)/site
 CHECKED := $(wildcard src tests bench)
 
 # A user's own Python settings must not decide what the tests see, nor that each run compiles them anew.
@@ -35,9 +38,13 @@ demo: $(READY) bytecode ## watch an agent delete a project's code, and Holdfast 
 	@$(BIN)/holdfast demo $(ARGS)
 
 .PHONY: test
-test: $(READY) ## lint, types, import layers, then the whole test suite
-	@$(MAKE) --no-print-directory -j 2 lint public-tools $(COLLECTED)
-	$(BIN)/python -m pytest tests -m "not torture and not agents" -n $(WORKERS) --dist worksteal $(ARGS)
+test: $(READY) ## lint, types, import layers, the documentation site, then the whole test suite and its coverage
+	@$(MAKE) --no-print-directory -j 2 lint public-tools browser site $(COLLECTED)
+	@mkdir -p $(dir $(COVERED))
+	$(BIN)/python -W 'ignore:Unable to activate pytest branch coverage' \
+		-m slipcover --source src/holdfast --branch --json --out $(COVERED) \
+		-m pytest tests -m "not torture and not agents" -n $(WORKERS) --dist worksteal $(ARGS)
+	@[ -n "$(strip $(ARGS))" ] || $(BIN)/python -m tests.project.coverage $(COVERED)
 
 .PHONY: lint
 lint: $(READY) ## formatting, lint, strict types, import layers
@@ -47,7 +54,7 @@ lint: $(READY) ## formatting, lint, strict types, import layers
 	$(BIN)/lint-imports
 
 .PHONY: format
-format: $(READY) ## let ruff put formatting and import order right
+format: $(READY) ## fix formatting and import order with ruff
 	$(BIN)/ruff check --select I --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
 
@@ -74,9 +81,26 @@ agents: $(READY) bytecode ## real agents against a stub model, each from its pac
 	npm install --prefix $(AGENTS) --no-audit --no-fund --no-package-lock
 	HOLDFAST_AGENTS=$(CURDIR)/$(AGENTS) $(BIN)/python -m pytest tests/agents -m agents -n 0 $(ARGS)
 
+.PHONY: page-lint
+page-lint: $(READY) ## types and format of the web page's scripts (needs npm and its registry)
+	@command -v npm >/dev/null 2>&1 || { echo 'error: npm not found. The checkers come from its registry: install Node.js 20 or newer.' >&2; exit 1; }
+	@mkdir -p $(PAGE_LINT) && cp requirements/page/package.json requirements/page/tsconfig.json $(PAGE_LINT)/
+	npm install --prefix $(PAGE_LINT) --no-audit --no-fund --no-package-lock
+	$(PAGE_LINT)/node_modules/.bin/tsc --project $(PAGE_LINT)
+	$(PAGE_LINT)/node_modules/.bin/prettier --config requirements/page/prettier.json --check 'src/holdfast/interfaces/web/page/*.js'
+
+.PHONY: screenshots
+screenshots: $(READY) bytecode ## take pictures of every view of the web page into build/screenshots (needs chromium)
+	$(BIN)/python -m tests.interfaces.web.page.screenshots build/screenshots
+
 .PHONY: reliability
 reliability: $(READY) ## write docs/reliability.md from what the last campaigns found
 	$(BIN)/python -m tests.torture.reliability --write
+
+.PHONY: site
+site: $(SITE)/.ready ## build the documentation site into build/site; a broken link fails
+	NO_COLOR=1 $(SITE)/bin/zensical build --strict
+	@$(BIN)/python -m tests.project.site build/site
 
 .PHONY: promises
 promises: $(READY) ## list each promise with the tests that prove it
@@ -88,7 +112,7 @@ lock: $(READY) ## resolve the dependencies again and write requirements/*.lock
 
 .PHONY: clean
 clean: ## remove everything made here, .venv included
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find $(CHECKED) -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Where they cannot be had, the script says why, so does the run, and the next one tries again.
@@ -96,6 +120,11 @@ clean: ## remove everything made here, .venv included
 public-tools: $(READY)
 	@if [ ! -e $(PUBLIC_TOOLS)/ready ] || [ -n "$$(find requirements/public-tools -newer $(PUBLIC_TOOLS)/ready)" ]; then \
 		sh requirements/public-tools/install.sh $(CURDIR)/$(PUBLIC_TOOLS); fi
+
+# The page is tried in Debian's Chromium. Where it cannot be installed, the run says so and everything else is tested.
+.PHONY: browser
+browser:
+	@sh requirements/chromium.sh
 
 # Compiled once here, so that neither a timing nor each of the thousand processes that tests start includes the compiler,
 # even where Python may not write bytecode.
@@ -128,4 +157,12 @@ $(READY): pyproject.toml requirements/setup.lock requirements/dev.lock
 		echo 'uv could not install; pip tries the same lock' >&2; \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock; }
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --offline --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Its own environment: what builds the site is never imported with the package.
+$(SITE)/.ready: requirements/site.lock $(READY)
+	@$(BIN)/python -m venv --clear $(SITE)
+	@$(BIN)/uv pip sync --quiet --python $(SITE)/bin/python --require-hashes requirements/site.lock || { \
+		echo 'uv could not install; pip tries the same lock' >&2; \
+		$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.lock; }
 	@touch $@

@@ -10,9 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "holdfast"
 
-# What .gitignore names: made by tools, written by nobody.
+# What .gitignore names: made by tools, not written by hand.
 _MADE = frozenset(
     {
+        ".cache",
         ".git",
         ".hypothesis",
         ".import_linter_cache",

@@ -1,6 +1,6 @@
 """The state machine of rounds as a diagram, made from the table that the code runs on.
 
-python -m tests.project.round_diagram --write     draw it anew in docs/guides/rounds.md
+python -m tests.project.round_diagram --write     draw it again in docs/guides/rounds.md
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _PLACE = re.compile(r"(<!-- made by [^\n]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 def diagram() -> str:
     active = RoundStatus.ACTIVE.word
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {active}"]
+    width = max(len(operation.value) for operation in ENDINGS)
+    lines = ["```text"]
     for operation, status in ENDINGS.items():
-        lines.append(f"    {active} --> {status.word}: {operation}, the next round begins")
-        lines.append(f"    {status.word} --> [*]")
+        lines.append(f"{active} ── {operation.value:<{width}} ──▶ {status.word}")
     return "\n".join([*lines, "```"]) + "\n"
 
 

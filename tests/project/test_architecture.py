@@ -60,7 +60,7 @@ def test_every_function_of_a_walk_exists() -> None:
 
 
 def test_every_place_for_a_change_exists() -> None:
-    rows = re.findall(r"^\| ([^|`]+) \| (.+) \|$", _sections()["Where does a change go"], re.M)
+    rows = re.findall(r"^\| ([^|`]+) \| (.+) \|$", _sections()["Where a change goes"], re.M)
     assert len(rows) >= CHANGES
     places = [place for _, cell in rows for place in re.findall(r"`([\w/.-]+)`", cell)]
     assert [p for p in places if not (SOURCE / "holdfast" / p).exists()] == []

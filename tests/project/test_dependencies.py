@@ -13,7 +13,8 @@ from tests.project.repository import ROOT, files, relative
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 DEV_LOCK = ROOT / "requirements" / "dev.lock"
 SETUP_LOCK = ROOT / "requirements" / "setup.lock"
-LOCKS = (DEV_LOCK, SETUP_LOCK)
+SITE_LOCK = ROOT / "requirements" / "site.lock"
+LOCKS = (DEV_LOCK, SETUP_LOCK, SITE_LOCK)
 
 # Put together here, so that this file does not find itself.
 REGISTRY_HOSTS = tuple(
@@ -82,8 +83,10 @@ def test_everything_locked_has_one_exact_version_and_its_hashes(lock: Path) -> N
             assert re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
 
 
-def test_the_lock_holds_every_declared_dependency() -> None:
-    assert _declared() <= _locked(DEV_LOCK).keys()
+def test_the_locks_hold_every_declared_dependency() -> None:
+    site = {_normal(requirement) for requirement in PYPROJECT["dependency-groups"]["site"]}
+    assert site <= _locked(SITE_LOCK).keys()
+    assert _declared() - site <= _locked(DEV_LOCK).keys()
 
 
 def test_the_locks_agree_on_what_both_hold() -> None:

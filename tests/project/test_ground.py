@@ -1,4 +1,4 @@
-"""The ground the tests stand on holds: nobody's own files are in reach, and permissions bind."""
+"""The base of the tests holds: no user's files are in reach, and permissions apply."""
 
 from __future__ import annotations
 

@@ -16,17 +16,18 @@ from holdfast.interfaces.agents import AGENTS
 
 # Each costs more than a few milliseconds, or brings others that do.
 HEAVY = frozenset(
-    "apsw asyncio backports.zstd blake3 concurrent.futures email http importlib.metadata pyfastcdc "
-    "pygments rich sqlite3 ssl tomllib unittest urllib.request".split()
+    "apsw asyncio backports.zstd blake3 concurrent.futures email fastapi http importlib.metadata "
+    "opentelemetry prometheus_client pydantic pyfastcdc pygments rich sqlite3 ssl starlette "
+    "tomllib unittest urllib.request uvicorn".split()
 )
 
 # What a checkpoint in a directory of plain files does without; `dataclasses` brings `inspect`, and
 # compiles six methods for every class (see holdfast.values.classes).
 NOT_FOR_A_SAVE = frozenset(
-    "ast asyncio concurrent.futures dataclasses difflib email hashlib http "
-    "importlib.metadata inspect logging pyfastcdc pygments random rich secrets shutil socket "
-    "sqlite3 ssl subprocess tempfile textwrap tokenize tomllib traceback urllib.request "
-    "uuid".split()
+    "ast asyncio concurrent.futures dataclasses difflib email fastapi hashlib http "
+    "importlib.metadata inspect logging opentelemetry prometheus_client pyfastcdc pygments "
+    "random rich secrets shutil socket sqlite3 ssl subprocess tempfile textwrap tokenize "
+    "tomllib traceback urllib.request uuid".split()
 )
 
 HELP = """
@@ -150,6 +151,6 @@ def test_commands_in_a_git_repository_load_nothing_that_they_do_without(
 
 
 @pytest.mark.requirement("MC-2")
-def test_what_a_server_offers_is_told_without_the_engine() -> None:
+def test_what_a_server_offers_is_reported_without_the_engine() -> None:
     loaded = _loaded("import holdfast.interfaces.mcp.server, holdfast.interfaces.mcp.stdio")
     assert loaded & {"apsw", "holdfast.engine.engine", "holdfast.api.session"} == set()

@@ -1,4 +1,4 @@
-"""One thing is told as one: no text of the program says `1 files`."""
+"""One thing is named in the singular: no text of the program says `1 files`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _texts(tree: ast.AST, chosen: bool = False) -> Iterator[tuple[int, str, str]
         yield from _texts(child, chosen or isinstance(tree, ast.IfExp))
 
 
-def test_no_number_stands_before_a_fixed_plural() -> None:
+def test_no_number_precedes_a_fixed_plural() -> None:
     found = []
     for file in sorted((ROOT / "src" / "holdfast").rglob("*.py")):
         for line, value, words in _texts(ast.parse(file.read_text())):

@@ -11,10 +11,10 @@ from tests.components.git.repositories import git, new_repository
 from tests.interfaces.cli.command_line import CommandLine
 from tests.project.repository import ROOT
 
-REFERENCE = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+REFERENCE = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
 
 # Run in this order, each in the state that the one before left. Not among them: `show` and
-# `status`, whose keys are told in sentences, and what needs an agent, a key or a terminal.
+# `status`, whose keys depend on the state, and what needs an agent, a key or a terminal.
 CALLS = (
     ("init",),
     ("checkpoint", "how it began", "--name", "began"),
@@ -56,7 +56,7 @@ def documented(verb: str) -> set[str]:
         rf"^## {INHERITED.get(verb, verb)}$(.*?)(?=^## |\Z)", REFERENCE, re.M | re.S
     )
     assert section is not None
-    spans = re.findall(r"`([^`]+)`", section[1].partition("\nJSON:")[2])
+    spans = re.findall(r"`([^`]+)`", section[1])
     listed = next((span for span in spans if "," in span), "")
     text = re.sub(r"^\{(.*)\}$", r"\1", " ".join(listed.split()))
     while (shorter := re.sub(r"\s*(?:\[[^\[\]{}]*\]|\{[^\[\]{}]*\})", "", text)) != text:

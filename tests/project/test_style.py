@@ -1,9 +1,11 @@
-"""Messages and documents use standard words: none of the phrases below is in them."""
+"""Messages, documents, docstrings and comments use standard words: none of the phrases below."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,6 +45,29 @@ def _literals(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, text
 
 
+def _prose(path: Path) -> Iterator[tuple[int, str]]:
+    """The docstrings and comments of a module, each on one line and without code in it."""
+    text = path.read_text("utf-8")
+    for node in ast.walk(syntax(path)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(words))):
+                yield node.lineno, _without_code(words)
+    comments: list[tuple[int, int, str]] = []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            number, words = token.start[0], token.string.lstrip("# ")
+            if comments and comments[-1][1] == number - 1:  # a phrase may run over two lines
+                first, _, before = comments.pop()
+                comments.append((first, number, f"{before} {words}"))
+            else:
+                comments.append((number, number, words))
+    yield from ((first, _without_code(words)) for first, _, words in comments)
+
+
+def _without_code(words: str) -> str:
+    return re.sub(r"`[^`]*`", "`", " ".join(words.split()))
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a document, without code in them."""
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
@@ -62,4 +87,9 @@ def test_messages_and_documents_use_standard_words() -> None:
         *(line for path in modules() for line in _found(path, _literals(path))),
         *(line for path in pages for line in _found(path, _lines(path))),
     ]
+    assert found == [], "\n".join(found)
+
+
+def test_docstrings_and_comments_use_standard_words() -> None:
+    found = [line for path in modules() for line in _found(path, _prose(path))]
     assert found == [], "\n".join(found)

@@ -1,7 +1,7 @@
 """What the documents tell a reader to type does what they say, typed as it is printed.
 
-Each document is followed from its top in an empty directory, in one shell, by somebody with an
-empty home. A command that ends with another status than 0 stops the walk.
+Each document is followed from its top in an empty directory, in one shell, by a user with an empty
+home. A command that ends with another status than 0 stops the walk.
 """
 
 from __future__ import annotations
@@ -69,10 +69,21 @@ holdfast checkpoint 'how it began'
 rm -rf src
 """
 
+EDITED = """\
+mkdir -p shop/src shop/docs && cd shop && seq 30 > src/auth.py && echo 1 > README.md
+holdfast checkpoint 'totals work' --name works
+sed -i.old 's/^3$/three/; s/^25$/twentyfive/' src/auth.py
+"""
+
 # The document; what has to be there before; what of it cannot be typed here, and why that is so.
 WALKS = {
     "README.md": (DELETED, ("uv tool install holdfast",)),  # it is what is tested
     "docs/tutorial.md": ("", ()),
+    "docs/guides/undo-and-restore.md": (
+        EDITED,
+        # it asks; there was nothing ten minutes ago
+        ("holdfast undo", "holdfast restore '@{10 minutes ago}'"),
+    ),
     "docs/guides/agents.md": (BESIDE, ("holdfast restore HEAD~1 --external",)),  # no tool named any
     "docs/guides/what-is-captured.md": (ROUNDS, ()),
     "docs/guides/searching.md": (ROUNDS, ()),

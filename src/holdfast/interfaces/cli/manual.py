@@ -9,22 +9,18 @@ needed, and the text is the text of the help pages, so that the two cannot diffe
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
-from importlib import import_module
 
 from holdfast import __version__
-from holdfast.interfaces.cli.arguments import Parser, make_parser
-from holdfast.interfaces.cli.verbs import GLOBAL_OPTIONS, GROUPS, TOPICS, VERBS
-
-_WIDTH = 100
+from holdfast.interfaces.cli.command_pages import CommandPage, command_pages, is_laid_out
+from holdfast.interfaces.cli.verbs import GLOBAL_OPTIONS, GROUPS, TOPICS
 
 
 def manual_pages() -> dict[str, str]:
     """The text of each page by its file name."""
     pages = {"holdfast.1": "\n".join(_main_page()) + "\n"}
-    for verb in VERBS:
-        pages[f"holdfast-{verb}.1"] = "\n".join(_verb_page(verb)) + "\n"
+    for page in command_pages():
+        pages[f"holdfast-{page.name}.1"] = "\n".join(_command_page(page)) + "\n"
     return pages
 
 
@@ -44,33 +40,21 @@ def _main_page() -> Iterator[str]:
         yield from (f".SH {_text(topic.upper())}", *_as_it_is(page))
 
 
-def _verb_page(verb: str) -> Iterator[str]:
-    module = import_module(f"holdfast.interfaces.cli.commands.{verb.replace('-', '_')}")
-    parser = make_parser(verb, module.configure, width=_WIDTH)
-    yield from _head(f"holdfast-{verb}", VERBS[verb].summary)
-    usage = parser.format_usage().removeprefix("usage: ")
-    yield from (".SH SYNOPSIS", *_as_it_is(usage))
+def _command_page(page: CommandPage) -> Iterator[str]:
+    yield from _head(f"holdfast-{page.name}", page.summary)
+    yield from (".SH SYNOPSIS", *_as_it_is(page.usage))
     yield ".SH DESCRIPTION"
-    for number, paragraph in enumerate((parser.description or "").split("\n\n")):
+    for number, paragraph in enumerate(page.paragraphs):
         if number:
             yield ".PP"
-        indented = "\n  " in paragraph
-        yield from _as_it_is(paragraph) if indented else map(_text, paragraph.splitlines())
+        lines = paragraph.splitlines()
+        yield from _as_it_is(paragraph) if is_laid_out(paragraph) else map(_text, lines)
     yield ".SH OPTIONS"
-    yield from _options(parser)
-    if parser.epilog:
-        yield from (".SH NOTES AND EXAMPLES", *_as_it_is(parser.epilog))
+    for option in (*page.options, *page.shared_options):
+        yield from (".TP", f".B {_text(option.shown)}", _text(option.meaning))
+    if page.epilog:
+        yield from (".SH NOTES AND EXAMPLES", *_as_it_is(page.epilog))
     yield from (".SH SEE ALSO", ".BR holdfast (1)")
-
-
-def _options(parser: Parser) -> Iterator[str]:
-    for action in parser._actions:
-        if action.help == argparse.SUPPRESS:
-            continue
-        value = action.metavar if isinstance(action.metavar, str) else ""
-        names = ", ".join(action.option_strings)
-        shown = f"{names} {value}".strip() if action.nargs != 0 else names
-        yield from (".TP", f".B {_text(shown)}", _text((action.help or "").replace("%%", "%")))
 
 
 def _head(name: str, summary: str) -> Iterator[str]:
