@@ -1,10 +1,9 @@
 """The command line, as `holdfast` and as `python -m holdfast`.
 
-    loading: Ctrl-C ends the process → a command: Ctrl-C unwinds it → done: it ends, as it was told
+    loading: Ctrl-C ends the process → a command: Ctrl-C unwinds it → done: it ends, with its status
 
-Kept so small, importing only what Python has loaded by itself, that Ctrl-C has hardly a moment
-before somebody is there to take it. An agent's hook takes a way of its own, because the agent
-waits.
+Kept small, and importing only modules that Python has already loaded, so there is hardly a moment
+in which Ctrl-C is not handled. An agent's hook has its own path, because the agent waits.
 """
 
 import os
@@ -32,8 +31,8 @@ def run() -> int:
     def leave(number: int, frame: "FrameType | None") -> None:
         os._exit(status)
 
-    # An exception would need somebody who takes it wherever it comes: in a module half loaded, in a
-    # callback of Python's own. There is nothing to unwind yet.
+    # An exception could come anywhere: in a half-loaded module, in a callback of Python's own.
+    # There is nothing to unwind yet.
     _exchange_ctrl_c(_signal.default_int_handler, leave)
     try:
         from holdfast.interfaces.cli.main import main, may_leave_at_once
@@ -42,13 +41,13 @@ def run() -> int:
         _exchange_ctrl_c(_signal.default_int_handler, leave)
         if may_leave_at_once():
             os._exit(status)
-    except KeyboardInterrupt:  # while it was being told, or when all was told
+    except KeyboardInterrupt:  # while the status was being set, or after it
         pass
     return status
 
 
 def _exchange_ctrl_c(old: "Handler", new: "Handler") -> None:
-    """Unless somebody else has decided what Ctrl-C does, such as the shell of a background job."""
+    """Unless the parent has set what Ctrl-C does, such as the shell of a background job."""
     if _signal.getsignal(_signal.SIGINT) is old:
         try:
             _signal.signal(_signal.SIGINT, new)

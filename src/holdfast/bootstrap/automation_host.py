@@ -41,8 +41,8 @@ class LocalHost:
         except OSError:
             return ""
 
-    def workspace_of(self, event: AgentEvent, standing_in: str) -> Path:
-        return workspace_of(event, standing_in)
+    def workspace_of(self, event: AgentEvent, caller_directory: str) -> Path:
+        return workspace_of(event, caller_directory)
 
     def own_project(self, workspace: Path, directory: Path) -> Path | None:
         from holdfast.bootstrap.workspace_choice import own_project
@@ -106,22 +106,22 @@ def _watcher_elsewhere() -> Watcher:
         return NoWatcher("watching needs another package: pip install watchfiles")
 
 
-def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
+def workspace_of(event: AgentEvent, caller_directory: str = os.curdir) -> Path:
     """The workspace to save: one that has a store already, else the root of the project.
 
-    An agent may stand in a directory below; what it was opened on is what has to be protected. It
-    is so, too, while the agent stands in a directory that is nobody's project, such as /tmp. One
-    that was started above its projects is protected in the project that its tool names, and what is
-    written in a worktree below is saved as a part of that worktree.
-    `standing_in` is the directory of the hook's process, which relative paths begin at.
+    An agent may be in a directory below; what it was opened on is what has to be protected. It is
+    so, too, while the agent is in a directory that is no project, such as /tmp. One that was
+    started above its projects is protected in the project that its tool names, and what is written
+    in a worktree below is saved as a part of that worktree. `caller_directory` is the directory of
+    the hook's process, which relative paths begin at.
     """
     from holdfast.bootstrap.workspace_choice import is_project
 
-    standing = _directory(event.cwd, standing_in) or _directory(standing_in, os.curdir)
-    chosen = _opened_on(event, standing, standing_in)
+    current = _directory(event.cwd, caller_directory) or _directory(caller_directory, os.curdir)
+    chosen = _opened_on(event, current, caller_directory)
     if is_project(chosen):
-        return _worktree_of_paths(event.paths, standing or chosen, chosen) or chosen
-    found = _project_of_paths(_named(event, chosen), standing or chosen)
+        return _worktree_of_paths(event.paths, current or chosen, chosen) or chosen
+    found = _project_of_paths(_named(event, chosen), current or chosen)
     # One around it leaves the directory out, or it would have been chosen.
     return chosen if found is None or found in chosen.parents else found
 
@@ -145,18 +145,18 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
     return (*risk.inside, *from_home, *mentioned)
 
 
-def _worktree_of_paths(paths: tuple[str, ...], standing: Path, workspace: Path) -> Path | None:
+def _worktree_of_paths(paths: tuple[str, ...], current: Path, workspace: Path) -> Path | None:
     """The one worktree or repository, inside the workspace and not saved by it, that all of them
     are in."""
     from holdfast.bootstrap.workspace_choice import own_project
 
-    places = {_nearest_directory(standing, path) for path in paths}
+    places = {_nearest_directory(current, path) for path in paths}
     inside = {place for place in places if place is not None and workspace in place.parents}
     found = {own_project(workspace, place) for place in inside} if inside == places else set()
     return found.pop() if len(found) == 1 else None
 
 
-def _opened_on(event: AgentEvent, standing: Path | None, standing_in: str) -> Path:
+def _opened_on(event: AgentEvent, current: Path | None, caller_directory: str) -> Path:
     from holdfast.bootstrap.workspace_choice import (
         own_project,
         project_top,
@@ -164,38 +164,38 @@ def _opened_on(event: AgentEvent, standing: Path | None, standing_in: str) -> Pa
         workspace_for,
     )
 
-    project = _directory(event.project, standing_in)
+    project = _directory(event.project, caller_directory)
     if project is not None and Path.home().resolve().is_relative_to(project):
         project = None  # an agent that was started at home, or above, says nothing by that
-    if project is not None and (standing is None or standing.is_relative_to(project)):
+    if project is not None and (current is None or current.is_relative_to(project)):
         opened_on = workspace_for(project, opened_on=True)
-        return own_project(opened_on, standing or project) or opened_on
-    gone = None if standing is not None else _last_known(event.cwd)
+        return own_project(opened_on, current or project) or opened_on
+    gone = None if current is not None else _last_known(event.cwd)
     if gone is not None:
         return gone
-    if standing is None:
+    if current is None:
         raise WorkspaceMissing(
             f"the directory {event.cwd or event.project} does not exist",
             hint="start the agent in an existing directory",
         )
-    found = workspace_around(standing) or project_top(standing)
+    found = workspace_around(current) or project_top(current)
     if found is None and project is not None:
         return workspace_for(project, opened_on=True)
-    return found or standing
+    return found or current
 
 
-def _project_of_paths(paths: tuple[str, ...], standing: Path) -> Path | None:
+def _project_of_paths(paths: tuple[str, ...], current: Path) -> Path | None:
     """The one project that all of them are in, if there is one."""
     from holdfast.bootstrap.workspace_choice import is_project, workspace_for
 
-    places = {_nearest_directory(standing, path) for path in paths}
+    places = {_nearest_directory(current, path) for path in paths}
     projects = {workspace_for(place) for place in places if place is not None}
     found = projects.pop() if len(projects) == 1 and None not in places else None
     return found if found is not None and is_project(found) else None
 
 
-def _nearest_directory(standing: Path, path: str) -> Path | None:
-    place = standing / path
+def _nearest_directory(current: Path, path: str) -> Path | None:
+    place = current / path
     for above in (place, *place.parents) if "\0" not in path else ():
         if (found := _directory(str(above), os.curdir)) is not None:
             return found
@@ -213,7 +213,7 @@ def _directory(path: str | None, base: str) -> Path | None:
 
 
 def _last_known(path: str | None) -> Path | None:
-    """The workspace or the project that a directory was in which is not there any more."""
+    """The workspace or the project of a directory that no longer exists."""
     from holdfast.bootstrap.workspace_choice import project_top, workspace_around
 
     for above in Path(path).parents if path and os.path.isabs(path) else ():

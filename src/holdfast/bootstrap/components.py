@@ -1,5 +1,5 @@
-"""Putting together the components that take part in a workspace, and what else one save of many
-needs: part of the composition root.
+"""Assembly of a workspace's components, and of further parts that one save of many needs: part of
+the composition root.
 
 Each built-in component has one entry in `components_of`: how it is made, and whether it may apply,
 found out without loading it.
@@ -116,6 +116,11 @@ def components_of(
             StoredExternalPaths(store.notes), stores=store.directory.parent.parent
         )
 
+    def of_process() -> Component:
+        from holdfast.components.environment.component import EnvironmentComponent
+
+        return EnvironmentComponent(environment)
+
     built_in = {
         "git": BuiltIn(git, lambda workspace: with_nested or has_git(workspace)),
         "agents": BuiltIn(
@@ -128,6 +133,7 @@ def components_of(
         # Where git takes part, it applies wherever this does.
         "worktrees": BuiltIn(worktrees, lambda _: "git" not in settings.components),
         "external": BuiltIn(external, lambda _: store.notes.exists(EXTERNAL_PATHS)),
+        "environment": BuiltIn(of_process, lambda _: True, recorded_only=True),
     }
 
     def within_time(load: Callable[[], Component]) -> Component:

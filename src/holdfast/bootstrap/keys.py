@@ -66,7 +66,7 @@ def _key_sources(environment: Mapping[str, str]) -> KeySources:
 
 
 def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str]) -> Secret:
-    """The key in a file, which is made if there is none; it may not lie in what it protects."""
+    """The key in a file, which is made if there is none; it must not be inside what it protects."""
     from holdfast.adapters.local.encryption.unlock import make_key_file, read_key_file
 
     place = path.expanduser().absolute()

@@ -45,7 +45,7 @@ def user_settings_file(environment: Mapping[str, str]) -> Path:
 
 def require_project(workspace: Path, home: Path, *, force: bool, for_agent: bool = False) -> Path:
     """The real path of a directory that is worth protecting; refuses `/`, `$HOME` and the like.
-    `for_agent`: somebody who works with an agent is told, and gives no options."""
+    `for_agent`: a person who works with an agent is notified, and gives no options."""
     try:
         directory = workspace.expanduser().resolve(strict=True)
     except (OSError, RuntimeError):

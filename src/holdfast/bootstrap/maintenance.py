@@ -1,4 +1,4 @@
-"""Looking after a store that may not open: repairs, and a look at what is around it."""
+"""Maintenance of a store that may not open: repairs, and a look at what is around it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
     around = Surroundings(home, workspace, store_of(workspace), now_ns, None)
     found = examine(around, BEFORE_OPENING)
     problems: tuple[SettingProblem, ...] = ()
-    with suppress(HoldfastError):  # why nothing can be saved: told when it is opened
+    with suppress(HoldfastError):  # why nothing can be saved: reported when it is opened
         problems = gather_settings({}, workspace, os.environ).problems
     try:
         with open_workspace(workspace, create=False, force=True, recover=False) as opened:
@@ -213,8 +213,8 @@ def ignored_by_far(skipped: Iterable[Skipped], files: int) -> Gap | None:
 
 
 def _ignored_now(workspace: Path) -> list[Gap]:
-    """Asked last, and not while somebody works or interrupted work is left: the lock that a look
-    needs would put that right."""
+    """Asked last, and not while the store is in use or interrupted work is left: the lock that a
+    look needs would put that right."""
     with (
         suppress(HoldfastError, OSError),
         open_workspace(workspace, create=False, force=True, recover=False) as opened,
@@ -233,7 +233,7 @@ def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
 
 
 def _settings_or_defaults(catalog: SqliteCatalog, workspace: Path) -> Settings:
-    """A repair does not stop at a setting that nobody can use."""
+    """A repair does not stop at an unusable setting."""
     try:
         return make_settings(gather_settings(catalog.settings(), workspace, os.environ).values)
     except HoldfastError:

@@ -29,7 +29,7 @@ from holdfast.ports.filesystem import DIRECTORY_FLAGS, write_all
 
 
 def serve() -> None:
-    """Do the job that comes on the input, and end with whoever gave it."""
+    """Do the job that comes on the input, and end with the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for our starter, who ends us
     with open(INPUT, "rb", buffering=0, closefd=False) as given:
         job = json.loads(given.readline())
@@ -49,13 +49,13 @@ def serve() -> None:
 
     settings, workspace, own_data, named = opened_job(job)
     kept = ExemptPaths(fs, os.fsencode(workspace), named)
-    policy = CapturePolicy(settings, workspace, own_data=own_data).keeping(kept)
+    policy = CapturePolicy(settings, workspace, own_data=own_data).with_exceptions(kept)
     stream = RecordStream(hand_on)
     started_ns = job["started_ns"]
     capture = FileCapture(fs, stream, started_ns)
     walker = BackwardWalker(fs, capture, policy, started_ns, tell, met.is_set)
     with contextlib.suppress(WalksMet):
-        # Opened anew: a handle that is handed on shares its position in the list of names.
+        # Reopened: a handle that is handed on shares its position in the list of names.
         walker.walk(fs.open(b".", DIRECTORY_FLAGS, dir_fd=job["root_fd"]), None, None)
     stream.commit()
     say(end_frame())

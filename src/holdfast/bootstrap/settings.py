@@ -34,7 +34,7 @@ def gather_settings(
 ) -> GatheredSettings:
     """The environment wins over the store, which wins over what is taken from the project file,
     which wins over the user's file. What the project includes is added to what the user includes. A
-    retired setting has an origin and no value. What cannot be used is left out and named."""
+    retired setting has an origin and no value. Unusable settings are skipped and listed."""
     environment = os.environ if environment is None else environment
     problems: list[SettingProblem] = []
     user_file = user_settings_file(environment)
@@ -89,7 +89,7 @@ def _take_from_environment(
     origins: dict[str, str],
     problems: list[SettingProblem],
 ) -> None:
-    """`HOLDFAST_AUTO_INTERVAL=30` and the like, for whoever has set them."""
+    """`HOLDFAST_AUTO_INTERVAL=30` and similar environment variables."""
     given = [name for name in environment if name.startswith("HOLDFAST_")]
     for key in KEYS if given else ():
         variable = f"HOLDFAST_{key.upper()}"

@@ -68,7 +68,7 @@ def nearest_workspace(start: Path, *, or_lost: bool = False) -> Path | None:
     if not directory.is_dir():
         return None
     store_home = Path(os.path.realpath(home))
-    with store_trouble("being looked for"):
+    with store_trouble("looking for it"):
         for above in (directory, *directory.parents):
             if above != directory and refusal_reason(above, store_home) is not None:
                 continue
@@ -94,7 +94,7 @@ def restore_marker(workspace: Path, layout: StoreLayout) -> None:
     """Write the marker again where it is gone: `git clean -fdx` removes it."""
     if os.path.lexists(workspace / ".holdfast" / MARKER_NAME):
         return
-    with store_trouble("being tied to its workspace"):
+    with store_trouble("linking it to its workspace"):
         WorkspaceIdentity(LocalFilesystem(), layout.home, RandomIds()).tie(workspace, layout)
 
 
@@ -108,7 +108,7 @@ def use_former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLa
             else f"{former.directory} is missing",
             hint="show which store it uses: holdfast status",
         )
-    with store_trouble("being tied to its workspace"):
+    with store_trouble("linking it to its workspace"):
         WorkspaceIdentity(LocalFilesystem(), former.home, RandomIds()).tie(workspace, former)
     return former
 
@@ -155,7 +155,7 @@ def make_home(fs: LocalFilesystem, home: Path) -> None:
     try:
         make_private_directory(fs, home)
     except OSError as error:
-        if isinstance(full := translate_os_error(error, "being made"), NoSpace):
+        if isinstance(full := translate_os_error(error, "creating it"), NoSpace):
             raise full from error
         raise WorkspaceRefused(
             f"cannot create the store's directory {home}: {error.strerror}",
@@ -259,13 +259,18 @@ def local_token(home: Path) -> tuple[str, Path]:
         except FileExistsError:
             return _read_token(path, hint), path
         with os.fdopen(fd, "wb") as file:
-            token = random_bytes(_TOKEN_BYTES).hex()
+            token = new_token()
             file.write(token.encode() + b"\n")
             file.flush()
             os.fsync(fd)
         return token, path
     except OSError as error:
         raise Refused(f"cannot use the token file {path}: {error.strerror}", hint=hint) from None
+
+
+def new_token() -> str:
+    """A random text that cannot be guessed."""
+    return random_bytes(_TOKEN_BYTES).hex()
 
 
 def _read_token(path: Path, hint: str) -> str:

@@ -72,7 +72,7 @@ def open_workspace(
     """Open the store of a workspace, making one if `create`. `NotFound` when there is none, and
     `StoreMissing` when there was one; `new_store` makes another in its place, and so does `create`
     where the marker came from elsewhere, with a clone or a copy. With `protect` one is made in any
-    case: for hooks, which nobody is there to ask.
+    case: for hooks, which cannot ask a person.
 
     `passive` is for a mere look that must neither wait nor change anything: what an interrupted
     operation left, and a tie between workspace and store that is out of date, stay as they are.
@@ -92,7 +92,7 @@ def open_workspace(
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
     patience_s = _HOOK_OPENING_S if for_hook else None
     identity = WorkspaceIdentity(fs, home, ids, patience_s=patience_s)
-    with store_trouble("being looked for"):
+    with store_trouble("looking for it"):
         layout, news = find_store(
             identity, directory, new_store=new_store, create=create, protect=protect
         )
@@ -104,7 +104,7 @@ def open_workspace(
             hint = 'to create one: holdfast checkpoint "why"'
             raise NothingSaved(f"{directory} has no checkpoints yet", hint=hint)
         make_home(fs, home)
-        with store_trouble("being made"):
+        with store_trouble("creating it"):
             if not unencrypted:
                 new_secret, said = chosen_secret(identity, directory, environment, new_secret)
                 news += said
@@ -119,7 +119,7 @@ def open_workspace(
     store.patience_s = patience_s
     try:
         if not passive:
-            with store_trouble("being tied to its workspace"):
+            with store_trouble("linking it to its workspace"):
                 identity.tie(directory, layout)  # only now: one of a later version stays untouched
             store.make_ready()
         if made and spare_repositories and _spare_repositories(store, directory) and protect:

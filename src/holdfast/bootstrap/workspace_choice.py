@@ -37,13 +37,13 @@ _DEEPEST = 3
 
 
 def workspace_for(directory: Path, *, opened_on: bool = False) -> Path:
-    """The workspace, whether or not it has a store yet. `opened_on`: somebody chose the directory
-    to work on; where the workspace around it leaves it out, it is one by itself."""
+    """The workspace, whether or not it has a store yet. `opened_on`: the user chose the directory
+    to work on; where the workspace around it leaves it out, it is a separate one."""
     directory = _resolved(directory)
     found = workspace_around(directory) or project_top(directory)
     if found is None or found == directory:
         return directory
-    return directory if opened_on and _saves_nothing_of(found, directory) else found
+    return directory if opened_on and _is_wholly_ignored(found, directory) else found
 
 
 def workspace_around(directory: Path) -> Path | None:
@@ -55,12 +55,12 @@ def workspace_around(directory: Path) -> Path | None:
 
 def own_project(workspace: Path, directory: Path) -> Path | None:
     """The worktree, repository or workspace, on the way down from `workspace` to the directory,
-    that is saved by itself or not at all. `workspace` is without links in it."""
+    that is saved separately or not at all. `workspace` is without links in it."""
     directory = _resolved(directory)
     between = [above for above in (directory, *directory.parents) if workspace in above.parents]
     for place in reversed(between):
         kind = _kind_at(place)
-        # One that is broken counts too: it is somebody's project, and nobody else saves it.
+        # One that is broken counts too: it is a project, and no other workspace saves it.
         ours = os.path.lexists(place / ".git") or store_of(place) is not None
         if kind is RepositoryKind.LINKED_WORKTREE or (
             ours and (_leaves_to_itself(workspace, kind) or is_left_out(workspace, place))
@@ -79,7 +79,7 @@ def project_top(directory: Path) -> Path | None:
 
 
 def repository_top(directory: Path) -> Path | None:
-    """Of the innermost repository. One above counts only if it belongs to whoever runs this, or to
+    """Of the innermost repository. One above counts only if it belongs to the current user, or to
     the owner of the directory: anybody may put a `.git` where all can write."""
     owners = {os.geteuid(), _owner(directory)}
     for above in _upwards(directory):
@@ -91,7 +91,7 @@ def repository_top(directory: Path) -> Path | None:
 
 
 def _signed_project(directory: Path) -> Path | None:
-    """A package.json far above that somebody forgot must not make all projects below it one."""
+    """A forgotten package.json far above must not make all projects below it one."""
     for above in _upwards(directory):
         if is_project(above):
             return above if above == directory or not holds_repositories(above) else None
@@ -124,9 +124,9 @@ def holds_repositories(directory: Path) -> bool:
 
 
 def require_choosable(directory: Path) -> None:
-    """Refuse a directory that is no project, and holds some: whoever means it has to say so."""
+    """Refuse a directory that is no project, and holds some: such a choice must be explicit."""
     if is_no_place_for_work(directory):
-        return  # refused by itself, with the reason
+        return  # refused later, with the reason
     if not is_project(directory) and holds_repositories(directory):
         raise WorkspaceRefused(
             f"{directory} is not a project, and the repositories in it are separate workspaces",
@@ -135,8 +135,8 @@ def require_choosable(directory: Path) -> None:
 
 
 def is_left_out(workspace: Path, directory: Path) -> bool:
-    """By the rules and settings of the workspace as they are now. What cannot be told is not left
-    out: whoever saves the workspace meets the same trouble, and reports it."""
+    """By the rules and settings of the workspace as they are now. Unknown paths are not left out:
+    the save meets the same trouble, and reports it."""
     inside = os.fsencode(directory.relative_to(workspace))
     try:
         try:
@@ -154,8 +154,8 @@ def is_left_out(workspace: Path, directory: Path) -> bool:
         return False
 
 
-def _saves_nothing_of(workspace: Path, directory: Path) -> bool:
-    """Nobody works inside a `.git`: whoever is there means the repository."""
+def _is_wholly_ignored(workspace: Path, directory: Path) -> bool:
+    """People do not work inside a `.git`: a command there means the repository."""
     inside = directory.relative_to(workspace)
     return ".git" not in inside.parts and is_left_out(workspace, directory)
 

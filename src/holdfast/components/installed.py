@@ -26,6 +26,7 @@ class BuiltIn(NamedTuple):
 
     make: Callable[[], Component]
     may_apply: Callable[[Path], bool]
+    recorded_only: bool = False
 
 
 class InstalledComponents:
@@ -45,10 +46,13 @@ class InstalledComponents:
         self._loaded: list[Component] | None = None
         self._missing: list[str] = []
 
-    def any_for(self, workspace: Path) -> bool:
+    def any_for(self, workspace: Path, *, recorded: bool) -> bool:
         """Whether one may have something to say; a plug-in is asked itself, later."""
         found = (self._built_in.get(name) for name in self._names)
-        return any(one is None or one.may_apply(workspace) for one in found)
+        return any(
+            one is None or (one.may_apply(workspace) and (recorded or not one.recorded_only))
+            for one in found
+        )
 
     def all(self) -> Sequence[Component]:
         if self._loaded is None:
@@ -87,6 +91,7 @@ def _plugged_in(name: str) -> Component:
     from importlib.metadata import entry_points  # late: it looks through every package
 
     from holdfast.domain.component_states import EXACT, valid_component_name
+    from holdfast.ports.component import RecordedComponent
 
     offered = {point.value: point for point in entry_points(group=GROUP, name=name)}
     if not offered:
@@ -96,9 +101,10 @@ def _plugged_in(name: str) -> Component:
     (point,) = offered.values()
     component: Component = point.load()()
     if component.name != name or not valid_component_name(component.name):
-        raise ValueError(f"it calls itself {component.name!r}")
-    if component.modes[:1] != (EXACT,):
+        raise ValueError(f"its name is {component.name!r}")
+    recorded = isinstance(component, RecordedComponent)
+    if component.modes[:1] != (() if recorded else (EXACT,)):
         raise ValueError("its first mode is not 'exact'")
     if type(component.order) is not int:
-        raise ValueError(f"its order is {component.order!r} and no number")
+        raise ValueError(f"its order {component.order!r} is not a number")
     return component

@@ -38,6 +38,10 @@ class ToolKind(StrEnum):
         return self is not ToolKind.OTHER
 
 
+EDIT_TOOLS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
+"""Tools that name each file that they change."""
+
+
 class AgentEvent(NamedTuple):
     """`name` is the agent's own word for the event, `tool` its own word for the tool; `carries`
     tells that the answer to it may hold a text that the agent reads. `turn_id` names the message
@@ -81,8 +85,8 @@ class AgentEvent(NamedTuple):
 
     @property
     def must_wait(self) -> bool:
-        """The agent goes on only when this is done: a state is saved before it changes, and after
-        a failure it may be taken back. The end of a turn may be the one event whose answer is
+        """The agent goes on only when this is done: a state is saved before it changes, and after a
+        failure it may be rolled back. The end of a turn may be the one event whose answer is
         read."""
         if self.kind is EventKind.AFTER_TOOL:
             return self.failure is not None
@@ -91,13 +95,13 @@ class AgentEvent(NamedTuple):
         return self.begins or self.kind is EventKind.COMPACT
 
     def only_asking(self) -> AgentEvent:
-        """The same event, just to learn what the agent has to be told."""
+        """The same event, only to collect pending notices for the agent."""
         return self._replace(kind=EventKind.OTHER)
 
 
 class Notice(NamedTuple):
-    """Something about the protection that is told once a session: `text` to the model, `for_user`
-    to the person, where the agent has a way to."""
+    """Something about the protection that is reported once a session: `text` to the model,
+    `for_user` to the person, where the agent has a way to."""
 
     code: str
     text: str

@@ -1,8 +1,8 @@
 """Which paths belong to the state of agents: patterns below the workspace, the home or the root.
 
-A pattern is `~/...`, `/...`, or a path inside of the workspace. `*`, `?` and `[...]` stand for a
-part of one name, `**` for any number of directories. A directory that a pattern names belongs with
-everything in it. What a pattern does not reach is never read and never written.
+A pattern is `~/...`, `/...`, or a path inside of the workspace. `*`, `?` and `[...]` match a part
+of one name, `**` any number of directories. A directory that a pattern names belongs with
+everything in it. Files outside the patterns are never read and never written.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Pattern:
     names: tuple[bytes, ...]
 
     def start(self) -> frozenset[int]:
-        """Where a match stands before the first name; further positions come from `step`."""
+        """The match position before the first name; further positions come from `step`."""
         return self._with_skipped({0})
 
     def step(self, positions: frozenset[int], name: bytes) -> frozenset[int]:
-        """Where a match can stand after one more name; nowhere when it fails."""
+        """The possible match positions after one more name; nowhere when it fails."""
         end = len(self.names)
         reached = set()
         for position in positions:

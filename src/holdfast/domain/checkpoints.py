@@ -51,6 +51,21 @@ KINDS_OF_TYPE = {
 """Kinds grouped into the four types that the tools of agents offer as filters."""
 
 
+def kinds_named(text: str) -> tuple[Kind, ...]:
+    """One kind or several, separated by commas, and `auto` for all automatic ones; nothing when one
+    of them is unknown."""
+    kinds: list[Kind] = []
+    for word in text.lower().split(","):
+        if word in ("auto", "automatic"):
+            kinds += AUTOMATIC_KINDS
+            continue
+        kind = next((kind for kind in Kind if kind.value == word), None)
+        if kind is None:
+            return ()
+        kinds.append(kind)
+    return tuple(kinds)
+
+
 SETUP_TAG = "holdfast-setup"
 """Of a checkpoint made around `install` or `uninstall`: files that these remove are not lost."""
 
@@ -98,7 +113,7 @@ class SkipReason(StrEnum):
 
     @property
     def content_is_captured(self) -> bool:
-        """Notes about a path that is in the checkpoint all the same."""
+        """Notes about a path that is nevertheless in the checkpoint."""
         return self in (
             SkipReason.UNSTABLE,
             SkipReason.XATTRS,

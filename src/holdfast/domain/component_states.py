@@ -1,4 +1,4 @@
-"""What a checkpoint knows about state other than files: one entry for each component.
+"""State other than files in a checkpoint: one entry for each component.
 
 The manifest is one object of the store, named by the checkpoint's row; it names the content that
 components gave, so whatever asks what a checkpoint needs has to look into it. Canonical JSON:
@@ -125,13 +125,13 @@ def _state(row: Mapping[str, Any]) -> ComponentState:
     if not isinstance(name, str) or not valid_component_name(name):
         raise ValueError("a component has no name")
     if failure is not None and not isinstance(failure, str):
-        raise ValueError("a failure is no text")
+        raise ValueError("a failure is not text")
     if not all(isinstance(text, str) for text in row["problems"]):
-        raise ValueError("a problem is no text")
+        raise ValueError("a problem is not text")
     if not isinstance(row["facts"], dict) or not isinstance(row["notes"], dict):
-        raise ValueError("facts are no object")
+        raise ValueError("facts are not an object")
     if len(row["contents"]) > MOST_CONTENTS:
-        raise ValueError("a component gave more contents than any may")
+        raise ValueError("a component has too many contents")
     contents = tuple(_content(*fields) for fields in row["contents"])
     return ComponentState(
         name, row["facts"], contents, tuple(row["problems"]), failure, row["notes"]
@@ -147,7 +147,7 @@ def _content(name: Any, digest: Any, chunks: Any, size: Any) -> StoredContent:
 
 def _digest(value: Any) -> Digest:
     if not isinstance(value, str) or not _DIGEST.match(value):
-        raise ValueError(f"{value!r:.80} is no digest")
+        raise ValueError(f"{value!r:.80} is not a digest")
     return Digest(bytes.fromhex(value))
 
 

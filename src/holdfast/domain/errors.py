@@ -15,7 +15,7 @@
     │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
     │   ├── WorkspaceTrouble      exit 5   the workspace's file system failed
     │   ├── StoreUnwritable       exit 5   no permission to write the store
-    │   │   └── StoreReadOnly     exit 5   its file system takes no writes, from nobody here
+    │   │   └── StoreReadOnly     exit 5   its file system is mounted read-only
     │   ├── KeyNeeded             exit 5   the store is encrypted and no key was given
     │   ├── WrongKey              exit 5   the given key does not open the store
     │   ├── EncryptionUnavailable exit 5   the optional package is not installed
@@ -37,8 +37,8 @@
     ├── ContentChanged            exit 1   a file changed while it was compared
     └── Busy                      exit 8   another process holds the store
 
-Class, exit status and message go together: an interface prints `message` and `hint`
-and exits with `exit_status`; nobody maps errors to numbers anywhere else.
+Class, exit status and message go together: an interface prints `message` and `hint` and exits with
+`exit_status`; errors are mapped to numbers nowhere else.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class StoreUnwritable(Refused):
 
 
 class StoreReadOnly(StoreUnwritable):
-    """The same to a script; told apart, because whoever only looks can do without writing."""
+    """The same to a script; a separate class, because read-only commands still work."""
 
 
 class KeyNeeded(Refused):

@@ -1,7 +1,7 @@
-"""What happened in a workspace, as a numbered stream for whoever follows it.
+"""What happened in a workspace, as a numbered stream for its followers.
 
-An event says what happened to what; it holds no content. Whoever wants the message, the diff or the
-annotation asks for it by the keys in `about`, and gets it as it is then.
+An event says what happened to what; it holds no content. A follower looks up the message, the diff
+or the annotation by the keys in `about`, and gets its current version.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _OF_OPERATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event before it has its number. No two have the same `key`: what was taken in once is not
-    taken in again, however often its source is read."""
+    """An event before it has its number. No two have the same `key`: an event is recorded once,
+    however often its source is read."""
 
     key: str
     type: EventType

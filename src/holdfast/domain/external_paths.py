@@ -1,8 +1,8 @@
-"""Where a path that a tool names leads outside the workspace, by its letters alone.
+"""The target of a named path outside the workspace, by its text alone.
 
-What a shell would still have to expand is followed as far as it can be: the home directory is put
-in, and of a pattern or a variable there is the directory that it looks in. System trees are
-nobody's files; those of a package manager can be installed again.
+Shell expansions are followed as far as possible: the home directory is filled in, and a pattern or
+a variable gives the directory that it looks in. System trees are not a user's files; those of a
+package manager can be installed again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PATTERN = re.compile(r"[*?\[{$`]")
 
 
 class NotFollowed(ValueError):
-    """It cannot be told where the path leads, or nothing there is kept, for the reason given."""
+    """The path cannot be resolved, or nothing there is kept, for the given reason."""
 
 
 def key_of(path: bytes) -> str:
@@ -37,10 +37,10 @@ def at_home(place: str, home: str | None) -> str:
 
 
 def followed(place: str, home: str | None) -> str:
-    """The absolute path that is meant; `NotFollowed` when that cannot be told."""
+    """The absolute path that is meant; `NotFollowed` when that is unknown."""
     place = at_home(place, home)
     if not place.startswith("/") or "\0" in place:
-        raise NotFollowed("only the shell knows where it leads")
+        raise NotFollowed("only the shell can expand it")
     parts = [part for part in place.split("/") if part not in ("", ".")]
     for number, part in enumerate(parts):
         if _PATTERN.search(part):
@@ -48,7 +48,7 @@ def followed(place: str, home: str | None) -> str:
             break
     path = "/" + "/".join(parts)
     if ".." in parts:
-        raise NotFollowed("it leads up and down again")
+        raise NotFollowed("it contains ..")
     require_kept(path)
     return path
 

@@ -123,7 +123,7 @@ def decode_record(data: bytes) -> Record:
     """The record at the start of `data`, which holds at least all of it."""
     end = HEADER_BYTES + stored_size_of(data)
     if len(data) < end:
-        raise BadRecord("the record is cut short")
+        raise BadRecord("the record is truncated")
     magic, codec, depth, size, stored_size, checksum, digest = _HEADER.unpack_from(data)
     body = data[HEADER_BYTES:end]
     expected = crc32(_HEADER.pack(magic, codec, depth, size, stored_size, 0, digest))
@@ -132,7 +132,7 @@ def decode_record(data: bytes) -> Record:
     base: Digest | None = None
     if codec == Codec.ZSTD_AGAINST_BASE:
         if len(body) < DIGEST_BYTES:
-            raise BadRecord("it names no base")
+            raise BadRecord("its base is missing")
         base, body = Digest(body[:DIGEST_BYTES]), body[DIGEST_BYTES:]
     try:
         return Record(Digest(digest), Codec(codec), depth, size, base, body)

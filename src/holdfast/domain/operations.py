@@ -31,7 +31,7 @@ class OperationKind(StrEnum):
     ACCEPT = "accept"
     """A commit of git was made of checkpoints up to this one; its note is the commit."""
     REPAIR = "repair"
-    """Stands for an entry that damage took from the log."""
+    """Replaces an entry that the log lost to damage."""
     LOST = "lost"
     """A checkpoint that damage took."""
 
@@ -47,9 +47,8 @@ RESTORING_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One entry. `checkpoint` is what it made (or deleted), `safety` what undoes it, `reverses`
-    the sequence number of the operation that an undo or redo took back, `note` what somebody said
-    about it."""
+    """One entry. `checkpoint` is what it made (or deleted), `safety` what undoes it, `reverses` the
+    sequence number of the operation that an undo or redo reversed, `note` a comment on it."""
 
     sequence: int
     kind: OperationKind
@@ -64,7 +63,7 @@ class Operation:
 
 
 def mark_of(operation: Operation) -> str:
-    """What tells an operation from one of another log that has the same number."""
+    """Distinguishes an operation from one of another log with the same number."""
     return f"{operation.kind.value} {operation.at_ns} {operation.checkpoint}"
 
 

@@ -1,4 +1,4 @@
-"""What a save or a restore reports back: what was done, what was not, and why."""
+"""The outcome of a save or a restore: what was done, what was not, and why."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ RESTORE_DONE = "the restore was already done; to undo it: holdfast undo"
 @dataclass(frozen=True, slots=True)
 class RestoreOutcome:
     """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`. `git`
-    is where HEAD stays elsewhere than it was at the checkpoint. `kept` is what the checkpoint does
-    not have and stays all the same; `missing` is what it had left out and is gone now. `verified`
-    speaks of the `compared` files, and of no others.
+    is where HEAD stays elsewhere than it was at the checkpoint. `kept` lists paths that the
+    checkpoint does not have and that stay anyway; `missing` is what it had left out and is gone
+    now. `verified` speaks of the `compared` files, and of no others.
 
     Not `recorded`: there was nothing to do and nothing was written. `record` and `safety` are then
     the HEAD there was and the target, which is what the workspace holds.

@@ -114,5 +114,5 @@ def is_project_sign(name: bytes) -> bool:
 
 
 def shows_project(names: Iterable[bytes]) -> bool:
-    """Whether a directory with these names in it is one that somebody builds something in."""
+    """Whether these names make a directory a project."""
     return any(map(is_project_sign, names))

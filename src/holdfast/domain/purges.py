@@ -70,8 +70,8 @@ class Trace:
 class PurgeProof:
     """What was searched for in the raw bytes of every file of the store, and what was found.
 
-    `elsewhere` lists paths that stay and hold some of the same bytes, which nobody asked to remove,
-    and `components` what else checkpoints hold with such bytes in it, as dumps of databases.
+    `elsewhere` lists other paths with some of the same bytes, which stay. `components` names other
+    data with such bytes in checkpoints, such as database dumps.
     """
 
     files: int

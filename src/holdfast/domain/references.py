@@ -16,7 +16,7 @@ from holdfast.values.classes import dataclass
 _HEAD = re.compile(r"HEAD((?:~\d{0,6}|\^)*)\Z")
 _BACK = re.compile(r"~(\d*)|\^")
 _AT = re.compile(r"@\{(.*)\}\Z", re.DOTALL)
-_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z")
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?\Z")
 _AGO = re.compile(r"(\d{1,9}|an?|one)\s*([a-z]+)\s+ago\Z")
 _UNIT_SECONDS = {
     "second": 1,
@@ -39,7 +39,7 @@ _UNIT_MONTHS = {"month": 1, "year": 12, "y": 12}
 
 @dataclass(frozen=True, slots=True)
 class HeadReference:
-    """HEAD, or so many checkpoints before the one it stands on."""
+    """HEAD, or so many checkpoints before it."""
 
     steps_back: int
 
@@ -118,9 +118,9 @@ def _moment_ns(text: str, now_ns: int) -> int:
     if lowered == "yesterday":
         return now_ns - _DAY_NS
     if lowered == "today":
-        return _clock_ns(0, 0, now_ns)
+        return _clock_ns(0, 0, 0, now_ns)
     if clock := _CLOCK.match(lowered):
-        return _clock_ns(int(clock[1]), int(clock[2]), now_ns)
+        return _clock_ns(int(clock[1]), int(clock[2]), int(clock[3] or 0), now_ns)
     if ago := _AGO.match(lowered):
         unit = ago[2] if ago[2] in _UNIT_SECONDS else ago[2].removesuffix("s")
         count = int(ago[1]) if ago[1].isdigit() else 1
@@ -139,10 +139,10 @@ def _moment_ns(text: str, now_ns: int) -> int:
     return since // timedelta(microseconds=1) * 1000
 
 
-def _clock_ns(hour: int, minute: int, now_ns: int) -> int:
+def _clock_ns(hour: int, minute: int, second: int, now_ns: int) -> int:
     """When clocks here showed that time last."""
     now = (_EPOCH + timedelta(microseconds=now_ns // 1000)).astimezone()
-    then = now.replace(hour=hour, minute=minute, second=0, microsecond=0, tzinfo=None)
+    then = now.replace(hour=hour, minute=minute, second=second, microsecond=0, tzinfo=None)
     if then > now.replace(tzinfo=None):
         then -= timedelta(days=1)
     # Without a zone it is local time, with the offset that was in force then.
@@ -150,8 +150,8 @@ def _clock_ns(hour: int, minute: int, now_ns: int) -> int:
 
 
 def _months_before(now_ns: int, months: int) -> int:
-    """The same day and time of an earlier month, or the last day of a month that is too short;
-    what lies before our calendar is the beginning of it."""
+    """The same day and time of an earlier month, or the last day of a month that is too short; a
+    time before the calendar begins is its beginning."""
     days, rest_ns = divmod(now_ns, _DAY_NS)
     today = _EPOCH + timedelta(days=days)
     index = today.year * 12 + today.month - 1 - months

@@ -14,6 +14,9 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.wording import count_words
 from holdfast.values.classes import dataclass
 
+ALL_COMPONENTS = "components"
+"""In place of names where it is no longer known which components there were."""
+
 
 class Gravity(StrEnum):
     FINE = "ok"
@@ -59,8 +62,8 @@ class RepairType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogLosses:
-    """Why the catalog has to be made again, and what of it nobody can read any more. Where it is
-    not known how far it went, there may have been more at its end."""
+    """Why the catalog must be rebuilt, and which parts of it are unreadable. Where it is not known
+    how far it went, there may have been more at its end."""
 
     problem: str
     checkpoints: tuple[CheckpointId, ...] = ()
@@ -83,15 +86,18 @@ class StoryLosses:
 
 @dataclass(frozen=True, slots=True)
 class DamagedState:
-    """A checkpoint that lost some paths; without `paths`, all of it."""
+    """A checkpoint that lost some paths, or the saved data of some components; `is_gone`: all of
+    it."""
 
     id: CheckpointId
-    paths: tuple[bytes, ...]
+    paths: tuple[bytes, ...] = ()
+    components: tuple[str, ...] = ()
+    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UnnamedState:
-    """A whole tree in the store that no checkpoint names any more."""
+    """A whole tree in the store that no checkpoint refers to."""
 
     tree: Digest
     files: int
@@ -164,7 +170,9 @@ def plan_repair(found: Findings) -> RepairPlan:
 
 
 def _rebuild_catalog(losses: CatalogLosses) -> RepairStep:
-    lost = [f"the story of checkpoint {short(identifier)}" for identifier in losses.checkpoints]
+    lost = [
+        f"conversation data of checkpoint {short(identifier)}" for identifier in losses.checkpoints
+    ]
     if losses.operations:
         lost.append(f"{count_words(losses.operations, 'entry', 'entries')} of the operation log")
     if losses.settings:
@@ -182,10 +190,19 @@ def _rebuild_story(losses: StoryLosses) -> RepairStep:
 
 def _mark(state: DamagedState) -> RepairStep:
     subject = f"checkpoint {short(state.id)}"
-    if not state.paths:
+    if state.is_gone:
         lost = (f"everything in {subject}",)
         why = "its root directory can no longer be read"
         return RepairStep(RepairType.DROP_CHECKPOINT, subject, why, lost)
-    named = tuple(f"{to_text(path) or 'what was left out'} of {subject}" for path in state.paths)
+    named = [f"{to_text(path) or 'what was left out'} of {subject}" for path in state.paths]
+    named += [f"{_component_data(name)} of {subject}" for name in state.components]
     why = "some of it can no longer be read; the rest can be restored (--best-effort)"
-    return RepairStep(RepairType.MARK_DAMAGED, subject, why, named)
+    if not state.paths:
+        why = "its files are complete; other saved data can no longer be read"
+    return RepairStep(RepairType.MARK_DAMAGED, subject, why, tuple(named))
+
+
+def _component_data(name: str) -> str:
+    if name == ALL_COMPONENTS:
+        return "everything besides files (such as git state, databases and tool versions)"
+    return f"the saved data of {name}"

@@ -32,7 +32,7 @@ class SessionStatus(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Session:
     """A row of the catalog; `head` is the newest state of its line, `round` the number of the
-    stretch of work that nobody has approved yet."""
+    stretch of work that is not approved yet."""
 
     id: SessionId
     created_at_ns: int
@@ -71,8 +71,8 @@ ENDED_BY: dict[OperationKind, RoundStatus] = {
 @dataclass(frozen=True, slots=True)
 class Round:
     """One stretch of work. `approved` is what an approval locked in, `message` what was said;
-    `head` is where an abandoned one stood, which is the way back to it. `checkpoints` counts those
-    that the round has, records of restores apart; None where nobody counted."""
+    `head` is the last state of an abandoned one, which is the way back to it. `checkpoints` counts
+    those that the round has, records of restores apart; None where they were not counted."""
 
     number: int
     status: RoundStatus

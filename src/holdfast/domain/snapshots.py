@@ -1,4 +1,4 @@
-"""What the library hands out about a checkpoint: frozen values that convert to plain data."""
+"""The library's values for a checkpoint: frozen values that convert to plain data."""
 
 from __future__ import annotations
 

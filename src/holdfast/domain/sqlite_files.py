@@ -15,7 +15,7 @@ SHARED_MEMORY = b"-shm"
 COMPANIONS = (JOURNAL, SHARED_MEMORY, LOG)
 
 LOG_HEADER_BYTES = 32
-"""They change when a log is begun anew, and at no other time."""
+"""They change when a log is restarted, and at no other time."""
 
 _SHARED_MEMORY_BEGINNINGS = (b"\x18\xe2\x2d\x00", b"\x00\x2d\xe2\x18")
 _CUT_DOWN_BYTES = 3
@@ -32,16 +32,16 @@ def database_of(name: bytes) -> bytes | None:
 
 
 def is_shared_memory(name: bytes, beginning: bytes) -> bool:
-    """Whether a file is what processes with a database open share: no content, made anew by the
-    next one that opens it, who cuts it down to its first three bytes before."""
+    """Whether a file is what processes with a database open share: no content. The next process
+    that opens the database truncates it to three bytes and recreates it."""
     return name.endswith(SHARED_MEMORY) and (
         beginning[:4] in _SHARED_MEMORY_BEGINNINGS or beginning in _CUT_DOWN
     )
 
 
 def has_size_of_shared_memory(size: int) -> bool:
-    """Whether a file with that name can be it, told without opening it: whoever does so in a
-    program that has the database open drops the locks that the program has on it."""
+    """Whether a file with that name can be it, without opening it: opening and closing it in a
+    program that has the database open would drop that program's locks."""
     return size == _CUT_DOWN_BYTES or size % _SHARED_MEMORY_STEP_BYTES == 0
 
 

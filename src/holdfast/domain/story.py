@@ -55,8 +55,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What somebody wrote about a checkpoint. An edit is a new revision; the newest counts, and all
-    are kept. `sequence` rises with every revision in the store."""
+    """A note about a checkpoint. An edit is a new revision; the newest counts, and all are kept.
+    `sequence` rises with every revision in the store."""
 
     sequence: int
     session_id: SessionId

@@ -53,7 +53,7 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def masked(text: str) -> str:
-    """The beginning of the text, without the secrets that can be told from other words."""
+    """The beginning of the text, without the secrets that can be recognised."""
     text = text[:_MOST_READ]
     for shape, replacement in _SHAPES:
         text = shape.sub(replacement, text)
@@ -112,6 +112,8 @@ def _plain(value: Any) -> str:
 DESCRIPTION_MAX_LENGTH = 200
 MESSAGE_PREVIEW = 50
 BEFORE_MESSAGE = "Before user message"
+AFTER_CALL = "After "
+"""The beginning of the reason of a checkpoint that was made after a tool call."""
 _SPACE = re.compile(r"\s+")
 _MOST_LOOKED_AT = 4_000
 
@@ -135,14 +137,14 @@ def tool_description(
         why = one_line(masked(reason), 80) if reason else ""
         note = f" ({risk}: {why})" if why else f" ({risk})"
     room = DESCRIPTION_MAX_LENGTH - len(head) - len(note) - 2
-    told = one_line(masked(subject[:_MOST_LOOKED_AT]), room) if subject.strip() else ""
-    return f"{head}: {told}{note}" if told else f"{head}{note}"
+    shown = one_line(masked(subject[:_MOST_LOOKED_AT]), room) if subject.strip() else ""
+    return f"{head}: {shown}{note}" if shown else f"{head}{note}"
 
 
 def message_description(prompt: str) -> str:
     """Such as `Before user message: make the tests pass`, with the first 50 characters of it."""
-    told = one_line(masked(prompt[:_MOST_LOOKED_AT]), MESSAGE_PREVIEW)
-    return f"{BEFORE_MESSAGE}: {told}" if told else BEFORE_MESSAGE
+    shown = one_line(masked(prompt[:_MOST_LOOKED_AT]), MESSAGE_PREVIEW)
+    return f"{BEFORE_MESSAGE}: {shown}" if shown else BEFORE_MESSAGE
 
 
 _EDITS = re.compile(r"edit|write|patch|replace|create|notebook|delete|move|rename", re.I)

@@ -57,8 +57,8 @@ def identifier(value: object) -> str | None:
 
 def content_key(*parts: object) -> str:
     """A name for something that has no id, from everything that is known about it."""
-    told = json.dumps(parts, sort_keys=True, default=str)
-    return blake3(told.encode("utf-8", "backslashreplace")).digest(length=_KEY_BYTES).hex()
+    encoded = json.dumps(parts, sort_keys=True, default=str)
+    return blake3(encoded.encode("utf-8", "backslashreplace")).digest(length=_KEY_BYTES).hex()
 
 
 def nanoseconds(timestamp: object) -> int | None:

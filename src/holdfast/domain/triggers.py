@@ -100,7 +100,7 @@ def _may_be_enough(rules: TriggerRules, now: Situation) -> bool:
 
 
 def _merge_may_be_over_ns(now: Situation) -> int | None:
-    """A merge changes files, and then moves the branch; with somebody to write its message, much
+    """A merge changes files, and then moves the branch; with a person who writes its message, much
     later."""
     if now.last_change_ns > now.branch_looked_ns:
         begun_ns = max(now.first_change_ns, now.branch_looked_ns)

@@ -1,6 +1,6 @@
 """Sizes, counts, times and remarks as text.
 
-A warning is a sentence. One that only says what happens in any case is a `Remark`: it is told in
+A warning is a sentence. One that only says what happens in any case is a `Remark`: it is shown in
 passing, and no screen paints it yellow.
 """
 

@@ -1,5 +1,5 @@
-"""All use cases on one workspace, each with the lock held and unfinished work put right first.
-What only some of them need is imported by them: a save must start quickly."""
+"""All use cases on one workspace, each with the lock held and unfinished work repaired first. What
+only some of them need is imported by them: a save must start quickly."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Engine:
     def __init__(self, vault: Vault, *, file_filter: FileFilter | None = None) -> None:
         self.vault = vault
         self.cleans_up = True
-        """Whether saves run the daily cleanup when it is due; a daemon does that by itself."""
+        """Whether saves run the daily cleanup when it is due; a daemon does that automatically."""
         self._waits_for_tools = True
         self._unsettled: tuple[Skipped, ...] | None = None
         """Edits and tools that were still running when a caller had waited for them."""
@@ -82,7 +82,7 @@ class Engine:
         """This engine for saves that wait for no tool of an agent, such as those of its hooks."""
         return self._copy(_waits_for_tools=False)
 
-    def having_waited(self, inside: Collection[int] = ()) -> Engine:
+    def after_waiting(self, inside: Collection[int] = ()) -> Engine:
         """This engine for a caller that is about to hold the lock around several steps. It waits
         now for edits and tools of others, and no save of the result waits for them again."""
         tools = self._waits_for_tools
@@ -95,7 +95,7 @@ class Engine:
 
     @contextmanager
     def recovered(self, *, looking: bool = False, required: bool = False) -> Iterator[str | None]:
-        """The store's lock, with what a crash left put right first. Gives why that could not be
+        """The store's lock, with leftovers of a crash repaired first. Gives why that could not be
         done; an error instead when that is `required`."""
         with self.vault.lock.hold(looking=looking):
             try:
@@ -119,14 +119,15 @@ class Engine:
             self._scanner.flush()
 
     def recover(self, *, required: bool = True) -> None:
-        """Finish or take back a restore that a crash interrupted, if there is one. Not `required`:
+        """Finish or roll back a restore that a crash interrupted, if there is one. Not `required`:
         saves go on without it."""
         with self.recovered(required=required):
             return
 
     def recover_if_free(self) -> bool:
-        """The same on opening, unless somebody is at work: then what there is, is theirs; or the
-        store is read-only: then it waits, and whoever looks at the workspace is told."""
+        """The same on opening, unless another process holds the lock: then what there is, is
+        theirs; or the store is read-only: then it waits, and commands that read the workspace
+        report it."""
         try:
             if not needs_recovery(self.vault):
                 return False
@@ -148,6 +149,7 @@ class Engine:
         kind: Kind = Kind.MANUAL,
         position: Position = NOWHERE,
         reuse: bool = False,
+        record_environment: bool = False,
         inside: Collection[int] = (),
     ) -> SaveOutcome:
         """Save the workspace: wait for others, hold the lock, recover, save; then clean up once a
@@ -164,6 +166,7 @@ class Engine:
                 kind=kind,
                 position=position,
                 reuse=reuse,
+                record_environment=record_environment,
                 unsettled=unsettled,
             )
             if trouble is not None:
@@ -246,7 +249,7 @@ class Engine:
         return redo_request(self.vault, session_id)
 
     def last_step(self, scan: Scan | None = None, *, turn: bool = False) -> UndoStep:
-        """What an undo of the whole workspace takes back: the last thing that happened, or, with
+        """What an undo of the whole workspace reverts: the last thing that happened, or, with
         `turn`, everything since the last message. `scan` is the workspace as it is now."""
         from holdfast.engine.undo.undo import last_step
 
@@ -463,8 +466,8 @@ class Engine:
             return evict(self.vault, checkpoints)
 
     def cleanup(self, progress: Progress, *, asked: bool = True) -> CleanupOutcome:
-        """Drop what the rules let go, free its space step by step, and clear debris away. What was
-        not `asked` for is the daily cleanup: it saves nothing first, and does not trust the clock
+        """Delete expired checkpoints, free their space step by step, and remove leftovers. Without
+        `asked` it is the daily cleanup: it saves nothing first, and does not trust the clock
         alone."""
         from holdfast.domain.outcomes import SavedFirst
         from holdfast.engine.retention.cleanup import cleanup
@@ -500,6 +503,13 @@ class Engine:
 
         with self.recovered():
             set_setting(self.vault, key, value)
+
+    def change_list(self, key: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Change entries of a setting that is a list, and store it."""
+        from holdfast.engine.settings import change_list
+
+        with self.recovered():
+            change_list(self.vault, key, add=add, remove=remove)
 
     def archive(self, session_id: SessionId) -> bool:
         """Close a session; False when there is none."""

@@ -230,11 +230,11 @@ def _accepted(vault: Vault, end: Checkpoint) -> list[str]:
 
 
 def _seen_commit(vault: Vault, end: Checkpoint) -> str | None:
-    """What HEAD of git stood on when the checkpoint was taken, as far as that was captured."""
+    """The commit of git's HEAD when the checkpoint was made, if it was captured."""
     try:
         states = read_states(vault.objects, end)
     except StoreDamaged:
-        return None  # files can be accepted all the same
+        return None  # files can be accepted anyway
     for state in states:
         if state.name == "git" and state.failure is None:
             commit = dict(state.facts.get("head") or {}).get("commit")

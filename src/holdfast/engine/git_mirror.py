@@ -1,4 +1,4 @@
-"""Keeping a mirror of the checkpoints in git, when somebody has asked for one.
+"""Keeping a mirror of the checkpoints in git, if the user has asked for one.
 
     after a save, approval or restore has ended, without the store's lock: what is missing is added,
     for a few seconds at most → the rest with the next one, or all of it with a cleanup
@@ -96,7 +96,7 @@ class History:
         return Approvals(None if first is None else first.id, merges)
 
     def leaves_out(self, path: bytes) -> bool:
-        """What is ignored is not for git, which may carry it elsewhere."""
+        """Ignored files do not go to git, which may push them elsewhere."""
         if path in self._named:
             return True
         included, is_dir = self._included, False

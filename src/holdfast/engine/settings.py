@@ -36,6 +36,35 @@ def set_setting(vault: Vault, key: str, value: Any) -> None:
         transaction.set_setting(key, None if value is None else json.dumps(value))
 
 
+def change_list(
+    vault: Vault, key: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+) -> None:
+    """Store a list with some entries more or less. It begins as the list that is stored or, without
+    one, as the effective one, so that entries of a settings file go on. The caller holds the
+    lock."""
+    _require_list(key)
+    stored = vault.catalog.settings().get(key)
+    entries = list(getattr(vault.settings, key) if stored is None else json.loads(stored))
+    unknown = [entry for entry in remove if entry not in entries]
+    if unknown:
+        raise InvalidSetting(
+            f"{', '.join(map(repr, unknown))} not found in {key}",
+            hint=f"show the list: holdfast config get {key}",
+        )
+    left = [entry for entry in entries if entry not in remove]
+    set_setting(vault, key, list(dict.fromkeys([*left, *add])))
+
+
+_NO_LISTS = ("retention", "check_command")
+"""A table, and one command."""
+
+
+def _require_list(key: str) -> None:
+    check_setting(key, DEFAULTS.get(key))
+    if not isinstance(DEFAULTS[key], tuple) or key in _NO_LISTS:
+        raise InvalidSetting(f"{key} is not a list", hint=f"use: holdfast config set {key} VALUE")
+
+
 def _without(table: Any, entry: str) -> Any:
     """The table without an entry; None when nothing is left of it."""
     return {key: value for key, value in dict(table).items() if key != entry} or None
@@ -80,6 +109,19 @@ def parse_entry(words: Sequence[str]) -> Any:
         return _toml(text)
     except tomllib.TOMLDecodeError:
         return text
+
+
+def parse_entries(key: str, words: Sequence[str]) -> list[Any]:
+    """Entries of a list: each word is one, with its spaces and commas; or a list in TOML."""
+    _require_list(key)
+    text = " ".join(words)
+    if text.startswith("["):  # a pattern may begin so too
+        try:
+            parsed = _toml(text)
+        except tomllib.TOMLDecodeError:
+            return list(words)
+        return parsed if isinstance(parsed, list) else list(words)
+    return list(words)
 
 
 def _toml(text: str) -> Any:

@@ -89,7 +89,7 @@ def _commands(root: Node) -> list[ShellCommand]:
         if node.type in ("command", "redirected_statement"):
             command = _command(node, scope)
             if node.type == "redirected_statement":
-                # Its command is told already, together with what follows it.
+                # Its command is reported already, together with what follows it.
                 children = [
                     part
                     for child in node.children
@@ -154,7 +154,7 @@ def _redirect(node: Node, redirects: list[Redirect], fed: list[str]) -> None:
 
 
 def _word(node: Node) -> str:
-    """A word without its quotes; a substitution stands as what it is, unknown."""
+    """A word without its quotes; a substitution stays unknown."""
     pieces: list[str] = []
     waiting = [node]
     while waiting:

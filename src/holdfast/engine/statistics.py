@@ -1,11 +1,11 @@
-"""How much a session holds, how much the store of its workspace does, and how both are used.
+"""Statistics of a session and of its workspace's store.
 
 Deduplication is counted by whole files, in the order in which states were saved: a file whose
 content any earlier state had, in any session, was in the store already. Subtrees that an earlier
 state had are not read again.
 
-Usage is counted from the log of operations when somebody asks. Nothing is recorded for it, and
-nothing leaves the machine.
+Usage is counted from the log of operations on demand. Nothing is recorded for it, and nothing
+leaves the machine.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
 
 
 def unrestorable(path: bytes, error: ObjectMissing | ObjectDamaged) -> StoreDamaged:
-    """The same error, told of the file that cannot be restored because of it."""
+    """The same error, for the file that cannot be restored because of it."""
     return type(error)(
         f"cannot restore {to_text(path)}: {error.message}",
         hint=(
@@ -71,8 +71,8 @@ _REMEMBERED = 64
 
 
 def cached_loader(load: TreeLoader) -> TreeLoader:
-    """For a look at many paths of a few trees: what lies in one directory reads it once. Not kept
-    for longer than that look."""
+    """For a look at many paths of a few trees: files of one directory read it once. Not kept for
+    longer than that look."""
     return lru_cache(maxsize=_REMEMBERED)(load)
 
 
@@ -126,7 +126,7 @@ def store_chained(
 ) -> int:
     """Make every object durable; the bytes that took. `NoSpace` beyond the limit.
 
-    An error leaves the batches before it: durable, named by nobody, collectable (I1).
+    An error leaves the batches before it: durable, unreferenced, collectable (I1).
     """
     stored_bytes = 0
     batch: set[Digest] = set()
@@ -153,7 +153,7 @@ Row: TypeAlias = "Checkpoint | NewCheckpoint | None"
 def explain_deletion(
     vault: Vault, checkpoints: Iterable[Row], doing: str, hint: str
 ) -> Iterator[None]:
-    """`Refused` in place of `ObjectMissing`, where one of them is not what it was any more."""
+    """`Refused` in place of `ObjectMissing`, where one of them has changed."""
     try:
         yield
     except ObjectMissing:

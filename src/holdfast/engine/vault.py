@@ -1,4 +1,4 @@
-"""Everything an operation needs about one workspace and its store, put together by bootstrap.
+"""The context of an operation: one workspace and its store, assembled by bootstrap.
 
 Trouble with the workspace's own file system is translated into the error family here.
 """
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class NoComponents:
     """Files and nothing else."""
 
-    def any_for(self, workspace: Path) -> bool:
+    def any_for(self, workspace: Path, *, recorded: bool) -> bool:
         return False
 
     def all(self) -> Sequence[Component]:
@@ -57,11 +57,11 @@ class NoComponents:
 
 
 def _no_repository() -> WorkRepository:
-    raise Refused("git takes no part here")
+    raise Refused("git is not available here")
 
 
 def _no_packs() -> PackMaintenance:
-    raise Refused("this store keeps no packs")
+    raise Refused("this store has no packs")
 
 
 def _nowhere_else(needed_bytes: int) -> None:
@@ -129,7 +129,7 @@ class Vault:
         """A handle on the workspace; everything below is reached from it, never through links.
 
         Neither is it: the path was made free of links when the workspace was opened, so a link
-        that stands there now is somebody's doing."""
+        there now was made since."""
         try:
             fd = self.fs.open(os.fsencode(self.workspace), DIRECTORY_FLAGS)
         except OSError as error:

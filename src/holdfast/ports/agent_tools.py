@@ -29,7 +29,7 @@ class RunningTool(NamedTuple):
 class LoggedCall(NamedTuple):
     """`session` is a digest of its id, `at` the checkpoint that holds what there was when it began,
     `ended_ns` None for a call without an end. `names` are digests of what an edit names, None where
-    the tool may write anything. `is_end_reported`: the agent told the end of this very call."""
+    the tool may write anything. `is_end_reported`: the agent reported the end of this call."""
 
     session: str
     tool: str
@@ -51,7 +51,7 @@ class RunningTools(Protocol):
     def end_all_of(self, session: str) -> None: ...
 
     def give_up(self, key: str) -> None:
-        """No save waits for it any more; it still counts as running."""
+        """No save waits for it from then on; it still counts as running."""
 
     def of_others(self, now_ns: int) -> list[RunningTool]:
         """Those that run now and that this process is no part of. A process that an agent or one of

@@ -2,9 +2,9 @@
 
     CatalogReader ← Catalog, whose `transaction` makes a CatalogTransaction
 
-Reading stands for itself, so that rows can be read from a place that only receives them. Reads need
-no lock and see the last finished transaction. Where a lookup takes a session or None, None means
-all sessions of the workspace.
+Reading is a separate port, so rows can be read from a place that only receives them. Reads need no
+lock and see the last finished transaction. Where a lookup takes a session or None, None means all
+sessions of the workspace.
 
 Writes happen inside `transaction`, under the store's writer lock; either everything of one
 transaction is durable when the block ends, or nothing of it is ever seen (I3). Sequence numbers are
@@ -72,11 +72,11 @@ class CatalogTransaction(Protocol):
         """The next stretch of work begins, on top of what is approved now."""
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
-        """Give it the next sequence number. A name taken in its session: `InvalidIntent`."""
+        """Give it the next sequence number. A name already used in its session: `InvalidIntent`."""
 
     def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
-        """Drop the row; children take over its parent. A restore record that stood on it stands
-        for itself from now on: it restores from nothing. A session whose approved checkpoint it
+        """Drop the row; children take over its parent. A restore record that referred to it is
+        independent from now on: it restores from nothing. A session whose approved checkpoint it
         was has none."""
 
     def replace_checkpoint(self, changed: Checkpoint) -> None:
@@ -176,6 +176,12 @@ class CatalogReader(Protocol):
 
     def newest_operation(self) -> Operation | None:
         """The last entry of the log: as long as it is the same, nothing has changed."""
+
+    def latest_operation(
+        self, session_id: SessionId, *, other_than: Sequence[OperationKind]
+    ) -> Operation | None:
+        """The operation of a session with the latest time, which need not be the newest: clocks
+        can be set back. Those of some kinds do not count."""
 
     def operation_with_token(self, token: str) -> Operation | None: ...
 

@@ -1,8 +1,8 @@
-"""The numbered stream of what happened in a workspace, taken in from catalog and story.
+"""The numbered stream of workspace events, collected from catalog and story.
 
-Derived: no save writes to it. Whoever follows the stream first takes in what is new, in one
-transaction with how far it has read; everybody then reads the same numbers. When the file is lost,
-numbers go on above all that were ever given out, and everything is told once more.
+Derived: no save writes to it. A follower of the stream first collects new events, in one
+transaction with its read position; everybody then reads the same numbers. When the file is lost,
+numbers continue above all earlier ones, and every event is delivered again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from holdfast.values.classes import dataclass, field
 
 
 class EventsLost(Exception):
-    """What stood in the file made no sense: an empty one has taken its place."""
+    """The file's content was invalid: an empty one has taken its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventCursors:
-    """How far each source has been read. An `operation` of which `operation_mark` is not true any
-    more belongs to another log; `story` is the version of the story. `open_edits` have not ended
-    yet. `sessions` and `settings` are as they were: status by id, digest of the value by key."""
+    """How far each source has been read. An `operation` whose `operation_mark` no longer matches
+    belongs to another log; `story` is the version of the story. `open_edits` have not ended yet.
+    `sessions` and `settings` are as they were: status by id, digest of the value by key."""
 
     operation: int = 0
     operation_mark: str = ""
@@ -56,7 +56,7 @@ class EventLog(EventReader, Protocol):
 
     def cursors(self) -> EventCursors: ...
 
-    def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
+    def ingest(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
         """All or nothing, in this order; a key that is there already is left out."""
 
 

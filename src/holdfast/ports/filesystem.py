@@ -51,7 +51,7 @@ class Filesystem(Protocol):
         mean that nothing which `stat` tells has changed. None where that cannot be had, or a name
         cannot be looked at: `stat` tells why."""
 
-    def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:
+    def stat_numbers(self, packed: bytes) -> Sequence[StatNumbers]:
         """The numbers in an answer of `stat_all`, in the order of the names."""
 
     def list_names(self, fd: int) -> list[bytes]:
@@ -115,8 +115,8 @@ class Filesystem(Protocol):
     def exchange(self, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
         """Swap two existing names. Where the system cannot do it in one step, `other` is first set
         aside as `one` with `SET_ASIDE` behind it, so that no bytes can be lost, only briefly be
-        absent. It stays there when a death came between, and with `FileExistsError`, when somebody
-        took its name meanwhile."""
+        absent. It stays there if the process dies in between, and with `FileExistsError` if its
+        name was taken meanwhile."""
 
     def is_open_for_writing(self, fd: int) -> bool | None:
         """Whether anybody can write to this file right now through a handle or a mapping; None
@@ -141,17 +141,17 @@ class LiveDatabases(Protocol):
     they allow. Every name is relative to `dir_fd` (I6)."""
 
     def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        """While it is held, a SQLite database is not rewritten, and its log not begun anew. False
+        """While it is held, a SQLite database is not rewritten, and its log is not restarted. False
         when that cannot be had. Closing a handle of the database may end it."""
 
     def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        """For the block nobody begins a transaction of a SQLite database with a rollback journal;
-        False when one does not end. True for any other file."""
+        """For the block no process begins a transaction of a SQLite database with a rollback
+        journal; False when one does not end. True for any other file."""
 
     def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
-        """Bring a live SQLite database to another state so that whoever uses it sees the old one or
-        the new one; after a crash at any point, too. `PerhapsWritten` means one of the two, any
-        other `OSError` the old one."""
+        """Bring a live SQLite database to another state. Its users see the old one or the new one;
+        after a crash at any point, too. `PerhapsWritten` means one of the two, any other `OSError`
+        the old one."""
 
 
 def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:

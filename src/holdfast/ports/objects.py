@@ -2,8 +2,8 @@
 
     ObjectReader ← ObjectStore, whose `writer` makes an ObjectWriter: one batch
 
-Reading stands for itself, so that objects can be read from a place that only receives them. The
-store is where a save becomes durable. Reading needs no lock; there is one writer at a time.
+Reading is a separate port, so objects can be read from a place that only receives them. The store
+is where a save becomes durable. Reading needs no lock; there is one writer at a time.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class PackMaintenance(Protocol):
         """
 
     def stored_form(self, digest: Digest) -> bytes:
-        """The bytes that stand for an object on the medium: what a raw file would show."""
+        """The stored bytes of an object: what a raw file would show."""
 
 
 def all_digests(objects: ObjectReader) -> Iterator[Digest]:

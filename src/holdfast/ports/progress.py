@@ -1,7 +1,7 @@
-"""How long work tells a person that it is going on.
+"""Progress reports of long work.
 
-Most of the time nobody listens: then `ProgressRelay.live` is False, and work that only serves a
-listener is not done.
+Most of the time there is no listener: then `ProgressRelay.live` is False, and work that only serves
+a listener is not done.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ProgressRelay:
         self.live = False
 
     @contextmanager
-    def told_to(self, listener: TransferProgress) -> Iterator[None]:
+    def reporting_to(self, listener: TransferProgress) -> Iterator[None]:
         before, self._listener = self._listener, listener
         was_live, self.live = self.live, True
         try:

@@ -39,8 +39,8 @@ class PathChange:
 @dataclass(frozen=True, slots=True)
 class HandOver:
     """Changes that shall become one commit. `rules` are the ignore and attribute files that apply
-    to them, as the checkpoint has them; `seen_commit` is what HEAD stood on when it was taken, if
-    that is known; `accepted` are commits that were made of what it grew from."""
+    to them, as the checkpoint has them; `seen_commit` is HEAD's commit when it was taken, if that
+    is known; `accepted` are commits that were made of what it grew from."""
 
     workspace: Path
     changes: Sequence[PathChange]
@@ -53,9 +53,9 @@ class HandOver:
 @dataclass(frozen=True, slots=True)
 class CommitWish:
     """How the commit shall be made. With `edit` the user's editor is opened on the message, on the
-    terminal of this process. `expected_head` is what a preview saw (`plan.head`); with `checked`
-    a commit is made only if it is still so. Hooks that take longer than `timeout_s` are ended; None
-    for no limit, and there is none while somebody edits."""
+    terminal of this process. `expected_head` is what a preview saw (`plan.head`); with `checked` a
+    commit is made only if it is still so. Hooks that take longer than `timeout_s` are ended; None
+    for no limit, and there is none while the user edits."""
 
     message: str
     edit: bool = False
@@ -103,7 +103,7 @@ class MirrorPlace:
 
 @dataclass(frozen=True, slots=True)
 class MirrorOutcome:
-    """How many commits were added; not `complete` when time ran out. What could not be done is in
+    """How many commits were added; not `complete` when time ran out. Failed parts are in
     `warnings`, each with the way out."""
 
     commits: int = 0

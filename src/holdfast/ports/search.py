@@ -3,7 +3,7 @@
     SearchReader ← SearchIndex
 
 All of it is derived: a lost index is rebuilt from catalog and story, and nothing else depends on
-it. `take_in` is all or nothing. Reading never waits.
+it. `ingest` is all or nothing. Reading never waits.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from holdfast.domain.search.query import SearchQuery, State
 
 @dataclass(frozen=True, slots=True)
 class Cursors:
-    """How far the index has read, and in which version of each source. An `operation` of which
-    `operation_mark` is not true any more belongs to another log."""
+    """How far the index has read, and in which version of each source. An `operation` whose
+    `operation_mark` no longer matches belongs to another log."""
 
     checkpoint: int = 0
     operation: int = 0
@@ -113,12 +113,12 @@ class SearchIndex(SearchReader, Protocol):
     """The index with its writing side; every member may raise `IndexLost`."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Be the only one who takes things in; `Busy` when somebody else does so for too long."""
+        """Be the only one who takes things in; `Busy` when another process does so for too long."""
 
-    def take_in(self, batch: IndexBatch) -> None:
+    def ingest(self, batch: IndexBatch) -> None:
         """Within `exclusive`."""
 
-    def begin_anew(self) -> None:
+    def recreate(self) -> None:
         """Forget everything; within `exclusive`."""
 
     def erase(self) -> None:

@@ -78,7 +78,7 @@ class StoreFiles(Protocol):
         """Leave a note about an occasion in a fresh directory of that kind; durable."""
 
     def read_purge_note(self) -> bytes | None:
-        """What a removal that has not finished noted down, or None."""
+        """The record of an unfinished purge, or None."""
 
     def write_purge_note(self, data: bytes) -> None:
         """Durable when it returns."""
@@ -110,7 +110,7 @@ class RestoreJournal(Protocol):
         """Take a journal that cannot be used out of the way without deleting it."""
 
     def read_note(self) -> bytes | None:
-        """What a restore that has not begun its changes left to be put right, or None."""
+        """Leftovers of a restore that has not begun its changes, or None."""
 
     def write_note(self, data: bytes) -> None:
         """Durable when it returns."""
@@ -129,11 +129,11 @@ class SpaceMeter(Protocol):
         one takes."""
 
     def free_bytes(self) -> int:
-        """What the disk of the store has left for this user."""
+        """The free space for this user on the disk of the store."""
 
     def fold_logs(self) -> None:
-        """Give back what write-ahead logs take beside their databases, with the lock held; one
-        that somebody reads stays as it is."""
+        """Give back what write-ahead logs take beside their databases, with the lock held; one that
+        a process is reading stays as it is."""
 
     def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
         """Remove temporary files of killed processes that are older than that; their names."""

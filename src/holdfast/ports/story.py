@@ -2,8 +2,8 @@
 
     StoryReader ← Story
 
-Reading stands for itself, so that rows can be read from a place that only receives them. The story
-is kept apart from the catalog, with its own lock: recording a message never waits for a save, and a
+Reading is a separate port, so rows can be read from a place that only receives them. The story is
+kept apart from the catalog, with its own lock: recording a message never waits for a save, and a
 damaged story costs no checkpoint. Every write is durable when it returns. Reads need no lock. A
 story that is not there yet reads as an empty one; the first write makes it.
 """
@@ -93,8 +93,8 @@ class StoryReader(Protocol):
         """What an activity changed, as it was given to `settle`."""
 
     def generation(self) -> str:
-        """Another value whenever what was once told may no longer hold: rows were removed for good,
-        or the story was rebuilt. An index of it then begins anew."""
+        """Another value whenever earlier answers may no longer hold: rows were removed for good, or
+        the story was rebuilt. An index of it is then rebuilt."""
 
     def close(self) -> None: ...
 
@@ -145,12 +145,12 @@ class Story(StoryReader, Protocol):
         outcome: str | None = None,
         diff: bytes | None = None,
     ) -> Activity | None:
-        """The activity as it ended; None when it is not open (any more)."""
+        """The activity as it ended; None when it is not open, or no longer."""
 
     def record_edit(self, new: NewActivity, *, at_ns: int, diff: bytes) -> Activity:
         """An edit that is over, and kept: never open, in one write."""
 
-    def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
+    def import_rows(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
         """Add what comes from another story, with index, number and revision as they are; how many
         rows that were. What is there already stays; a message that would leave a gap is not
         taken. `rolled_back_by` and `sequence` are not taken over."""
@@ -174,8 +174,7 @@ class Story(StoryReader, Protocol):
         it, without those that had none. `diff` does it for what was given to `settle`."""
 
     def erase_traces(self) -> None:
-        """Leave nothing of removed rows on the medium; `Busy` when somebody's reading keeps it
-        from that."""
+        """Leave nothing of removed rows on the medium; `Busy` when a reader keeps it from that."""
 
     def size_bytes(self) -> int:
         """What it takes on disk."""

@@ -1,4 +1,4 @@
-"""What the system tells about changes in a workspace: a hint, which is used only when proven.
+"""The system's notifications of changes in a workspace: a hint, which is used only when proven.
 
 The scan places a watch on every directory before it looks at it. From then on a change in that
 directory leads to an event, so a later scan need only look where there were events:
@@ -56,8 +56,8 @@ class WatchStatus:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What happened since the last scan that was kept: how many names were touched (counted up to
-    a limit), and when something first and last was, on the monotonic clock."""
+    """Activity since the last scan that was kept: how many names were touched (counted up to a
+    limit), and when something first and last was, on the monotonic clock."""
 
     names: int
     first_ns: int

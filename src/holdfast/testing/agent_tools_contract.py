@@ -89,7 +89,7 @@ class ToolLogContract:
         log.end("a", 5)
         assert self.open_log(tmp_path).calls() == [(session, "Edit", "c", 1, 5, names, True)]
 
-    def test_calls_stand_in_the_order_in_which_they_began(self, tmp_path: Path) -> None:
+    def test_calls_are_in_the_order_in_which_they_began(self, tmp_path: Path) -> None:
         log = self.open_log(tmp_path)
         for key, now_ns in (("b", 1), ("a", 2), ("c", 3)):
             self.begin(log, key, now_ns)

@@ -210,9 +210,7 @@ class CatalogContract(CatalogLookups):
                 transaction.remove_checkpoint(first)
             assert {c.parent for c in catalog.roots()} == {None}
 
-    def test_a_restore_record_whose_target_is_removed_stands_for_itself(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_restore_record_whose_target_is_removed_is_independent(self, tmp_path: Path) -> None:
         record = replace(
             new_checkpoint(2, kind=Kind.RESTORE, parent=1), restores_from=checkpoint_id(1)
         )

@@ -84,6 +84,26 @@ class CatalogLookups(CatalogOpening):
             before = catalog.operations_before(made[2].sequence, 5, kinds=kinds)
             assert list(before) == [made[0]]
 
+    def test_the_latest_operation_of_a_session_goes_by_time(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, new_checkpoint(1), new_checkpoint(2, TWO))
+            with catalog.transaction() as transaction:
+                made = [
+                    transaction.add_operation(
+                        replace(new_operation(number, session), kind=kind, at_ns=at_ns)
+                    )
+                    for number, session, kind, at_ns in (
+                        (7, ONE, OperationKind.RESTORE, 10**18 + 2),
+                        (8, ONE, OperationKind.UNDO, 10**18 + 1),
+                        (9, ONE, OperationKind.PRUNE, 10**18 + 3),
+                        (10, TWO, OperationKind.UNDO, 10**18 + 4),
+                    )
+                ]
+            kinds = (OperationKind.PRUNE,)
+            assert catalog.latest_operation(ONE, other_than=kinds) == made[0]
+            assert catalog.latest_operation(ONE, other_than=()) == made[2]
+            assert catalog.latest_operation(SessionId("none"), other_than=kinds) is None
+
     def test_a_session_gets_another_title(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:
             self.fill(catalog, new_checkpoint(1))

@@ -72,7 +72,7 @@ class SearchIndexContract:
     ) -> SearchIndex:
         index = self.open_index(directory)
         with index.exclusive():
-            index.take_in(IndexBatch(Cursors(1), checkpoints, messages))
+            index.ingest(IndexBatch(Cursors(1), checkpoints, messages))
         return index
 
     def test_a_new_index_is_empty_and_was_read_nowhere(self, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ class SearchIndexContract:
         reached = Cursors(5, 6, "mark", 7, 8, "story")
         with closing(self.open_index(tmp_path)) as index:
             with index.exclusive():
-                index.take_in(IndexBatch(reached, [checkpoint_text(5, "login")]))
+                index.ingest(IndexBatch(reached, [checkpoint_text(5, "login")]))
             assert index.cursors() == reached
             assert ids(find(index, "login")) == ["c5"]
 
@@ -173,11 +173,11 @@ class SearchIndexContract:
         texts = [checkpoint_text(1, "before"), checkpoint_text(2, "stays")]
         with closing(self.filled(tmp_path, texts)) as index:
             with index.exclusive():
-                index.take_in(IndexBatch(Cursors(2), [checkpoint_text(1, "afterwards")]))
+                index.ingest(IndexBatch(Cursors(2), [checkpoint_text(1, "afterwards")]))
             assert ids(find(index, "before")) == []
             assert ids(find(index, "afterwards")) == ["c1"]
             with index.exclusive():
-                index.take_in(IndexBatch(Cursors(3), gone=[CheckpointId("c1")]))
+                index.ingest(IndexBatch(Cursors(3), gone=[CheckpointId("c1")]))
             assert ids(find(index, "afterwards")) == []
             assert ids(find(index, "stays")) == ["c2"]
 
@@ -187,14 +187,14 @@ class SearchIndexContract:
             assert list(index.near_words("logni", 3)) == ["login"]
             assert list(index.near_words("refesh", 1)) == ["refresh"]
 
-    def test_begun_anew_and_erased_it_is_empty(self, tmp_path: Path) -> None:
+    def test_recreated_and_erased_it_is_empty(self, tmp_path: Path) -> None:
         with closing(self.filled(tmp_path, [checkpoint_text(1, "login")])) as index:
             with index.exclusive():
-                index.begin_anew()
+                index.recreate()
             assert index.cursors() == Cursors()
             assert ids(find(index, "login")) == []
             with index.exclusive():
-                index.take_in(IndexBatch(Cursors(1), [checkpoint_text(1, "login")]))
+                index.ingest(IndexBatch(Cursors(1), [checkpoint_text(1, "login")]))
             index.erase()
             assert ids(find(index, "login")) == []
 
@@ -236,8 +236,8 @@ class EventLogContract:
         with closing(self.open_log(tmp_path)) as log:
             below = log.newest()
             with log.exclusive():
-                log.take_in([new_event(1), new_event(2)], EventCursors(operation=2))
-                log.take_in([NewEvent("x", EventType.SETTINGS, 3)], EventCursors(operation=3))
+                log.ingest([new_event(1), new_event(2)], EventCursors(operation=2))
+                log.ingest([NewEvent("x", EventType.SETTINGS, 3)], EventCursors(operation=3))
             first, second, third = found = log.after(0, 10)
             assert below < first.number < second.number < third.number == log.newest()
             given = new_event(1)
@@ -254,11 +254,11 @@ class EventLogContract:
             assert list(log.after(first.number, 10)) == list(found)[1:]
             assert list(log.after(third.number, 10)) == []
 
-    def test_a_key_is_taken_in_once(self, tmp_path: Path) -> None:
+    def test_a_key_is_recorded_once(self, tmp_path: Path) -> None:
         with closing(self.open_log(tmp_path)) as log:
             with log.exclusive():
-                log.take_in([new_event(1)], EventCursors(operation=1))
-                log.take_in([new_event(1), new_event(2)], EventCursors(operation=2))
+                log.ingest([new_event(1)], EventCursors(operation=1))
+                log.ingest([new_event(1), new_event(2)], EventCursors(operation=2))
             assert [event.at_ns for event in log.after(0, 10)] == [1, 2]
 
     def test_where_sources_were_read_to_is_kept(self, tmp_path: Path) -> None:
@@ -267,5 +267,5 @@ class EventLogContract:
         )
         with closing(self.open_log(tmp_path)) as log:
             with log.exclusive():
-                log.take_in([], reached)
+                log.ingest([], reached)
             assert log.cursors() == reached

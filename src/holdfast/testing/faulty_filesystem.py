@@ -55,8 +55,8 @@ Fault: TypeAlias = Fail | CutShort | Kill
 
 
 class FaultyFilesystem(InterceptedFilesystem):
-    """Injects `faults` by the number of the call. After a kill nothing reaches the disk any more,
-    so that clean-up code of the killed work changes nothing."""
+    """Injects `faults` by the number of the call. After a kill nothing reaches the disk, so
+    clean-up code of the killed work changes nothing."""
 
     def __init__(self, inner: Disk, faults: Mapping[int, Fault]) -> None:
         super().__init__(inner)

@@ -72,9 +72,9 @@ class InterceptedFilesystem:
     def stat_all(self, names: Sequence[bytes], *, dir_fd: int) -> bytes | None:
         return self._pass("stat_all", dir_fd, lambda: self._inner.stat_all(names, dir_fd=dir_fd))
 
-    def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:
+    def stat_numbers(self, packed: bytes) -> Sequence[StatNumbers]:
         """Not a call that could fail: it is not counted."""
-        return self._inner.stat_numbers(told)
+        return self._inner.stat_numbers(packed)
 
     def list_names(self, fd: int) -> list[bytes]:
         return self._pass("list_names", fd, lambda: self._inner.list_names(fd))

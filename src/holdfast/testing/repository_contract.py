@@ -68,7 +68,7 @@ class WorkRepositoryContract:
             place, [PathChange(entry.name, entry)], rules=(), read=lambda _: iter([data])
         )
 
-    def test_a_directory_without_a_repository_is_told(self, tmp_path: Path) -> None:
+    def test_a_directory_without_a_repository_is_reported(self, tmp_path: Path) -> None:
         repository = self.repository()
         assert repository.main_branches(tmp_path, ["main"]) is None
         with expect_error(Refused):

@@ -297,7 +297,7 @@ class StoryContract(StoryOpening):
             assert again.sequence > first.sequence
             assert story.begin(edit(2)).number > begun.number
 
-    def test_rows_of_another_story_are_taken_in_once(self, tmp_path: Path) -> None:
+    def test_rows_of_another_story_are_imported_once(self, tmp_path: Path) -> None:
         messages = [
             Message(ONE, index, Role.USER, f"m{index}", index, (), f"k{index}", 7)
             for index in range(3)
@@ -307,14 +307,14 @@ class StoryContract(StoryOpening):
             for revision in (1, 2)
         ]
         with closing(self.open_story(tmp_path)) as story:
-            assert story.take_in(messages[:1], notes[:1]) == 2
-            assert story.take_in(messages, notes) == 3
-            assert story.take_in(messages, notes) == 0
+            assert story.import_rows(messages[:1], notes[:1]) == 2
+            assert story.import_rows(messages, notes) == 3
+            assert story.import_rows(messages, notes) == 0
             assert list(story.messages(ONE)) == [replace(m, rolled_back_by=None) for m in messages]
             found = story.annotations(ONE, revisions=True)
             assert [a.text for a in found] == ["r1", "r2"]
             gap = replace(messages[2], index=9)
-            assert story.take_in([gap], []) == 0
+            assert story.import_rows([gap], []) == 0
 
 
 class DurableStoryContract(StoryContract):
@@ -349,10 +349,10 @@ class DurableStoryContract(StoryContract):
 
 def everything(story: Story) -> dict[str, object]:
     """What a story tells about the sessions of the samples; nothing for an empty one."""
-    told = {
+    counts = {
         "messages": list(story.messages_after(0, 1000)),
         "annotations": list(story.annotations_after(0, 1000)),
         "activities": [a for s in (ONE, TWO) for a in story.activities(s)],
         "rollbacks": [r for s in (ONE, TWO) for r in story.rollbacks(s)],
     }
-    return {name: found for name, found in told.items() if found}
+    return {name: found for name, found in counts.items() if found}

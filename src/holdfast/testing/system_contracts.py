@@ -72,7 +72,7 @@ class ProcessesContract:
         processes = self.processes()
         assert not processes.is_alive(f"{os.getpid()} at another time")
 
-    def test_text_that_is_no_identity_is_nobody(self) -> None:
+    def test_text_that_is_no_identity_matches_no_process(self) -> None:
         processes = self.processes()
         for text in ("", " ", "x", "-1 x", "0 x", f"{1 << 70} x"):
             assert not processes.is_alive(text)

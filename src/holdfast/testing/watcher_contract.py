@@ -113,13 +113,13 @@ def look_at_everything(watch: WorkspaceWatch, root: Path, *, keep: bool = True) 
     return mark
 
 
-def told(watch: WorkspaceWatch, root: Path) -> ChangedPlaces | Doubt:
+def changes_of(watch: WorkspaceWatch, root: Path) -> ChangedPlaces | Doubt:
     status = root.stat()
     return watch.places(status.st_dev, status.st_ino)
 
 
 def covers(found: ChangedPlaces | Doubt, directory: bytes) -> bool:
-    """Whether a scan of what was told looks into the directory."""
+    """Whether a scan of the reported changes looks into the directory."""
     if isinstance(found, Doubt):
         return bool(found.reason)
     above = [directory]
@@ -138,19 +138,19 @@ class WatcherOpening:
 class WatcherContract(WatcherOpening):
     """Subclass, say how to open a watcher, and every test of the contract runs against it."""
 
-    def test_what_was_changed_is_told_or_everything_is_in_doubt(self, tmp_path: Path) -> None:
+    def test_a_change_is_reported_or_everything_is_in_doubt(self, tmp_path: Path) -> None:
         for number, change in enumerate(CHANGES):
             root = make_tree(tmp_path / str(number))
             with closing(self.open_watcher()) as watcher:
                 watch = watcher.open(bytes(root))
                 look_at_everything(watch, root)
                 place = change(root)
-                assert covers(told(watch, root), place), change.__name__
+                assert covers(changes_of(watch, root), place), change.__name__
 
     def test_before_the_first_look_everything_is_in_doubt(self, tmp_path: Path) -> None:
         root = make_tree(tmp_path)
         with closing(self.open_watcher()) as watcher:
-            assert isinstance(told(watcher.open(bytes(root)), root), Doubt)
+            assert isinstance(changes_of(watcher.open(bytes(root)), root), Doubt)
 
     def test_a_look_that_was_not_kept_forgets_nothing(self, tmp_path: Path) -> None:
         root = make_tree(tmp_path)
@@ -158,9 +158,9 @@ class WatcherContract(WatcherOpening):
             watch = watcher.open(bytes(root))
             look_at_everything(watch, root)
             place = _write(root)
-            told(watch, root)
+            changes_of(watch, root)
             look_at_everything(watch, root, keep=False)
-            assert covers(told(watch, root), place)
+            assert covers(changes_of(watch, root), place)
 
     def test_a_look_settles_no_doubt_that_came_after_it_began(self, tmp_path: Path) -> None:
         root = make_tree(tmp_path)
@@ -169,7 +169,7 @@ class WatcherContract(WatcherOpening):
             mark = look_at_everything(watch, root, keep=False)
             watch.doubt("for a reason")
             watch.seen(mark, whole=True)
-            assert isinstance(told(watch, root), Doubt)
+            assert isinstance(changes_of(watch, root), Doubt)
 
     def test_another_directory_in_the_workspaces_place_is_in_doubt(self, tmp_path: Path) -> None:
         root = make_tree(tmp_path)
@@ -178,7 +178,7 @@ class WatcherContract(WatcherOpening):
             look_at_everything(watch, root)
             root.rename(tmp_path / "elsewhere")
             make_tree(tmp_path)
-            assert isinstance(told(watch, root), Doubt)
+            assert isinstance(changes_of(watch, root), Doubt)
 
     def test_a_doubt_is_said_to_people(self, tmp_path: Path) -> None:
         root = make_tree(tmp_path)
@@ -186,7 +186,7 @@ class WatcherContract(WatcherOpening):
             watch = watcher.open(bytes(root))
             look_at_everything(watch, root)
             watch.doubt("for a reason")
-            found = told(watch, root)
+            found = changes_of(watch, root)
             assert isinstance(found, Doubt)
             assert watch.status().doubt
 
@@ -199,7 +199,7 @@ class WatcherContract(WatcherOpening):
             first.close()
             shutil.rmtree(one)
             place = _write(two)
-            assert covers(told(second, two), place)
+            assert covers(changes_of(second, two), place)
 
     def test_what_was_closed_can_be_closed_again(self, tmp_path: Path) -> None:
         root = make_tree(tmp_path)
@@ -214,7 +214,7 @@ class WatcherContract(WatcherOpening):
 class TellingWatcherContract(WatcherContract):
     """For those that know when something happens."""
 
-    def test_who_listens_is_told_of_each_kind_of_change(self, tmp_path: Path) -> None:
+    def test_who_listens_is_notified_of_each_kind_of_change(self, tmp_path: Path) -> None:
         for number, change in enumerate(CHANGES):
             root = make_tree(tmp_path / str(number))
             happened = threading.Event()

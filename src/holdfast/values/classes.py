@@ -134,7 +134,7 @@ class _MadeOnFirstUse:
 
 
 def _make_init(cls: type[Any]) -> Any:
-    """Compiled among the names of its module, so that whoever reads its annotations finds them."""
+    """Compiled in the namespace of its module, so its annotations resolve there."""
     known: dict[str, Any] = {"_set": object.__setattr__, "_absent": _ABSENT}
     taken, body = ["self"], []
     frozen = cls.__dict__.get("__setattr__") is _refuse_to_assign
@@ -190,8 +190,10 @@ def _make_standard_fields(cls: type[Any]) -> Any:
     for one in cls.__value_fields__:
         defaults = {n: getattr(one, n) for n in ("default", "default_factory")}
         given: Any = {name: value for name, value in defaults.items() if value is not _ABSENT}
-        told = dataclasses.field(**given, repr=one.repr, compare=one.compare, metadata=one.metadata)
-        described.append((one.name, one.type, told))
+        described_field = dataclasses.field(
+            **given, repr=one.repr, compare=one.compare, metadata=one.metadata
+        )
+        described.append((one.name, one.type, described_field))
     like: Any = dataclasses.make_dataclass(cls.__name__, described)
     return like.__dataclass_fields__
 

@@ -19,9 +19,9 @@ A checkpoint that would change nothing is not made, so only this file knows of e
 and the files that an edit names, are there as digests: nothing of them can be read from it, in an
 encrypted store either, or after a purge.
 
-Hints: not synced, and the older half goes when the file has grown. Without it nobody learns that
-two agents worked at once, and `undo` may name an earlier call for what it takes back; what it does
-is the same.
+Hints: not synced, and the older half goes when the file has grown. Without it two agents that
+worked at once are not noticed, and `undo` may name an earlier call as the cause; what it does is
+the same.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ class StoreWithoutWorkspace:
 
 
 def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
-    """Every such store, the largest first. The workspace may only be unmounted, or moved: nobody
-    but a person can tell."""
+    """Every such store, the largest first. The workspace may only be unmounted, or moved: only a
+    person can know that."""
     found = []
     for layout, workspace in _workspaces(home):
         if not os.path.isdir(workspace):
@@ -124,21 +124,21 @@ def _workspaces(home: Path) -> Iterator[tuple[StoreLayout, Path]]:
 
 
 def remove(fs: Filesystem, store: StoreWithoutWorkspace) -> None:
-    """Delete it, whole or, if cut off, as something that is no store any more. `Busy` when somebody
-    uses it, `Refused` when its workspace is there again."""
+    """Delete it completely. If interrupted, the rest is no longer a store. `Busy` when a process
+    uses it, `Refused` when its workspace exists again."""
     import shutil
 
     layout = StoreLayout(store.directory)
     layout.require_own()
     workspace = Path(layout.read_description()["workspace"])
     if os.path.isdir(workspace):
-        raise Refused(f"its workspace {workspace} is there again", hint="nothing was deleted")
+        raise Refused(f"its workspace {workspace} exists again", hint="nothing was deleted")
     leaving = store.directory.with_name(f".{store.directory.name}.removed")
     lock = StoreLock(layout.lock, SystemClock(), purpose="deleting the store")
-    with lock.hold(0.0), store_trouble("being deleted"):
+    with lock.hold(0.0), store_trouble("deleting the store"):
         fs.rename(os.fsencode(store.directory), os.fsencode(leaving))
         sync_directory(fs, os.fsencode(leaving.parent))
-    with store_trouble("being deleted"):
+    with store_trouble("deleting the store"):
         for cut_off in leaving.parent.glob(".*.removed"):  # this one, and others that were begun
             shutil.rmtree(cut_off)
 

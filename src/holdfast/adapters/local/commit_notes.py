@@ -1,4 +1,5 @@
-"""What was acknowledged last, noted beside the catalog so that a catalog that forgot is found out.
+"""A record of the last acknowledged change beside the catalog, which reveals a catalog that lost
+it.
 
     commit (fsynced) → note the newest operation and the count of other changes, without a sync
 
@@ -55,12 +56,12 @@ def decode_changes(slot: bytes) -> NotedChanges | None:
 
 
 def is_another_file(notes: bytes) -> bool:
-    """Whether more stands there than anybody noted: a file put in the place of the notes."""
+    """Whether there is more data than was noted: a file put in the place of the notes."""
     return len(notes) > 2 * SLOT_BYTES
 
 
 def notes_are_damaged(notes: bytes) -> bool:
-    """Whether something was noted that cannot be read any more. Zeros are a power cut's."""
+    """Whether something was noted that is unreadable now. Zeros are a power cut's."""
     if is_another_file(notes):
         return True
     slots = (notes[:SLOT_BYTES], notes[SLOT_BYTES:])

@@ -1,14 +1,14 @@
-"""Giving a database the exact bytes of a state that it has already, while nobody has it open.
+"""Giving a database the exact bytes of a state that it already has, while no program has it open.
 
     a lease, granted only if no other handle of the file is open, that makes openers wait → the
     content is still the one that was written → log and journal → bytes that differ → read back
 
 Guarantee: the content is the same at every moment, also after a crash: log and journal of the state
 come first, and each byte that differs is one that SQLite takes from them, or one that it counts in.
-Nothing is written after the system may have taken the lease away, which it does when somebody has
-waited for long (45 s, usually): from then on others write.
-Not guaranteed: that it can be done. Without such leases (Linux has them), for a file of somebody
-else, or while a program has it open, the bytes stay as SQLite wrote them.
+Nothing is written after the system may have taken the lease away, which it does when a program has
+waited for long (45 s, usually): from then on others write. Not guaranteed: that it can be done.
+Without such leases (Linux has them), for a file of another user, or while a program has it open,
+the bytes stay as SQLite wrote them.
 
 Bytes of database files are copied and compared here, too, for the writing through SQLite.
 """
@@ -107,7 +107,7 @@ def same_content(fd: int, source: int, size: int) -> bool:
 _COMPARED_BYTES = 1 << 16
 _TRIES = 40
 _BETWEEN_TRIES_S = 0.002
-"""Somebody who only copies or looks at the file is soon gone."""
+"""A program that only copies or reads the file is soon done."""
 
 _WHILE_OTHERS_WAIT_S = 5.0
 """Much shorter than the time after which the system lets those in who wait."""
@@ -115,7 +115,7 @@ _WHILE_OTHERS_WAIT_S = 5.0
 
 def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int) -> bool:
     """`folded` is the state as one file, of which `size` bytes are the database. False when it
-    cannot be done, or when somebody has written since."""
+    cannot be done, or when the file was written since."""
     with opened(job.name, dir_fd, os.O_RDWR) as live:  # closing it ends the lease
         if not _leased(live):
             return False
@@ -129,7 +129,7 @@ def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int)
         if not lease.lasts():
             return False
         if found != job.wanted[b""]:
-            raise OSError(errno.EIO, "what was written to the database reads back differently")
+            raise OSError(errno.EIO, "the database reads back differently from what was written")
         os.fchmod(live, job.mode)
         os.utime(live, ns=(job.mtime_ns, job.mtime_ns))
         os.fsync(live)
@@ -142,7 +142,8 @@ def _leased(fd: int) -> bool:
     wait = threading.Event()
     for _ in range(_TRIES):
         try:
-            # Who opens it meanwhile waits, and we are told by a signal that is ignored.
+            # A program that opens it meanwhile waits, and the kernel notifies us with a signal that
+            # is ignored.
             fcntl.fcntl(fd, fcntl.F_SETSIG, int(signal.SIGURG))
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         except BlockingIOError:
@@ -155,7 +156,8 @@ def _leased(fd: int) -> bool:
 
 
 class _Lease:
-    """Whether nobody else can have opened the file yet: nobody was waiting a moment ago."""
+    """Whether no other program can have opened the file yet: no program was waiting a moment
+    ago."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -163,7 +165,7 @@ class _Lease:
 
     def lasts(self) -> bool:
         now_ns = SystemClock.monotonic_ns()
-        # Somebody who waits, and the end of the lease, look the same from here.
+        # A waiting program and the end of the lease look the same from here.
         if fcntl.fcntl(self._fd, fcntl.F_GETLEASE) == fcntl.F_WRLCK:
             self._alone_ns = now_ns
             return True
@@ -171,7 +173,7 @@ class _Lease:
 
 
 def _is_settled(job: DatabaseJob, dir_fd: int, live: int, folded: int, size: int) -> bool:
-    """Nobody has written since, and nothing beside it belongs to the content."""
+    """It was not written since, and nothing beside it belongs to the content."""
     named = os.stat(job.name, dir_fd=dir_fd, follow_symlinks=False)
     if not os.path.samestat(named, os.fstat(live)) or named.st_nlink > 1:
         return False

@@ -1,13 +1,13 @@
 """Writing one state of a SQLite database into a live one, through SQLite itself.
 
     the wanted state as one file → SQLite's write lock on the live one → what is there and not
-    saved is put aside → all pages in one transaction → read back → exact bytes, if nobody uses it
+    saved is kept → all pages in one transaction → read back → exact bytes, if no program uses it
 
-Guarantees: whoever has the database open, or opens it, sees the old state or the new one, because
-the file stays the same and every page goes through SQLite's own locks and journal; a process that
-dies here leaves a transaction that SQLite takes back. Nothing is overwritten that is not saved.
-Not guaranteed: the exact bytes of the file while other programs have it open (`database_exact`).
-To be run in a process of its own: closing a file drops all locks of a process on it.
+Guarantees: programs that have or open the database see the old state or the new one, because the
+file stays the same and every page goes through SQLite's own locks and journal; a process that dies
+here leaves a transaction that SQLite rolls back. Nothing is overwritten that is not saved. Not
+guaranteed: the exact bytes of the file while other programs have it open (`database_exact`). To be
+run in a process of its own: closing a file drops all locks of a process on it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Unsuitable(Exception):
 
 
 def overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
-    """Bring the database `job.name` in `dir_fd` to the state that lies in `area`."""
+    """Bring the database `job.name` in `dir_fd` to the state in `area`."""
     try:
         return _overwrite(job, dir_fd, area)
     except (apsw.BusyError, apsw.LockedError):
@@ -77,7 +77,7 @@ def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
         with _source(name, folded, area) as source:
             size = int(source.pragma("page_count")) * int(source.pragma("page_size"))
             if os.fstat(folded).st_size != size:
-                raise _Unsuitable("the wanted state has bytes after its last page")
+                raise _Unsuitable("the saved database has bytes after its last page")
             aside = False
             if not _put_new(job, folded, dir_fd, area):
                 aside = _write_into_live(job, dir_fd, area, source, folded, size)
@@ -100,10 +100,10 @@ def _require_own_beside(name: bytes, dir_fd: int) -> None:
     for suffix in COMPANIONS:
         with contextlib.suppress(FileNotFoundError):
             if os.stat(name + suffix, dir_fd=dir_fd, follow_symlinks=False).st_nlink > 1:
-                raise _Unsuitable(f"{suffix.decode()} beside it is a file with several names")
+                raise _Unsuitable(f"its {suffix.decode()} file has several names (hard links)")
     beginning = read_beginning(name + SHARED_MEMORY, dir_fd, 4)
     if beginning.strip(b"\0") and not is_shared_memory(name + SHARED_MEMORY, beginning):
-        raise _Unsuitable("a file beside it has the name of its shared memory")
+        raise _Unsuitable("another file has the name of its shared-memory file")
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def _committed() -> Iterator[None]:
 @contextmanager
 def _folded(slots: dict[bytes, bytes], area: int) -> Iterator[bytes]:
     """The name of a file with the whole state, for as long as it is needed: the staged database
-    itself, or a copy into which SQLite has moved what lies beside it."""
+    itself, or a copy into which SQLite has merged its log."""
     if len(slots) == 1:
         yield slots[b""]
         return
@@ -138,7 +138,7 @@ def _folded(slots: dict[bytes, bytes], area: int) -> Iterator[bytes]:
 
 
 def _fold(name: bytes, area: int) -> None:
-    """Take back what a journal says, and move a log into the database."""
+    """Roll back by a journal, and move a log into the database."""
     flags = apsw.SQLITE_OPEN_READWRITE
     with closing(apsw.Connection(_path(name, area), flags=flags)) as connection:
         connection.execute(_A_ROW).fetchall()
@@ -147,9 +147,9 @@ def _fold(name: bytes, area: int) -> None:
 
 @contextmanager
 def _source(name: bytes, folded: int, area: int) -> Iterator[apsw.Connection]:
-    """Read as it is: nobody else knows of it, and nothing may be made beside it."""
+    """Read as it is: no other program knows of it, and nothing may be made beside it."""
     if os.pread(folded, len(HEADER), 0) != HEADER:
-        raise _Unsuitable("the wanted state is no database")
+        raise _Unsuitable("the saved state is not a database")
     path = _path(name, area).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     with closing(apsw.Connection(f"file:{path}?immutable=1", flags=flags)) as connection:
@@ -191,7 +191,7 @@ def _is_there(name: bytes, dir_fd: int) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-        raise _Unsuitable("it is no file with a single name")
+        raise _Unsuitable("it is not a regular file, or has several names (hard links)")
     return True
 
 
@@ -210,10 +210,10 @@ def _write_into_live(
     ):
         _agree_on_pages(connection, source)
         with connection.backup("main", source, "main") as backup:
-            backup.step(1)  # from here on nobody else writes
+            backup.step(1)  # from here on no other program writes
             require_same(os.path.join(path_of(dir_fd), job.name), job.name, dir_fd)
             if not _is_the_one(live, job.name, dir_fd):
-                raise OSError(errno.EBUSY, "another file has taken the place of the database")
+                raise OSError(errno.EBUSY, "another file has replaced the database")
             aside = _put_aside(job, live, dir_fd, area, folded, size)
             while not backup.done:
                 backup.step()
@@ -280,7 +280,7 @@ def _wait_at_most(connection: apsw.Connection, seconds: float) -> None:
 
 
 def _agree_on_pages(connection: apsw.Connection, source: apsw.Connection) -> None:
-    """A log cannot hold pages of another size: then nobody else may have the database open."""
+    """A log cannot hold pages of another size: then no other program may have the database open."""
     if connection.pragma("page_size") == source.pragma("page_size"):
         return
     if connection.pragma("journal_mode") == "wal":
@@ -335,13 +335,13 @@ def _require_written(
         else:
             same = _same_in_copy(connection, slot + b".read-back", area, folded, size)
         if not same and connection.data_version() == ours:
-            raise OSError(errno.EIO, "what was written to the database reads back differently")
+            raise OSError(errno.EIO, "the database reads back differently from what was written")
     finally:
         connection.execute("ROLLBACK")
 
 
 def _log_moved_in(connection: apsw.Connection) -> bool:
-    """False while somebody reads an older state, for which the log has to stay."""
+    """False while a program reads an older state, for which the log must stay."""
     _wait_at_most(connection, _FOR_LOG_S)
     try:
         in_log, in_database = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -1,8 +1,8 @@
 """A SQLite file that only repeats what catalog and story hold, and may be lost at any time.
 
-Opened when somebody first asks it: saving knows nothing of it. One process at a time writes, with a
-lock of its own, so that nobody waits for a save. A file that is damaged, of another format, or not
-ours makes way for an empty one, and whoever used it is told with `lost`.
+Opened on first use: saving knows nothing of it. One process at a time writes, with a lock of its
+own, so no reader waits for a save. A file that is damaged, of another format, or foreign is
+replaced by an empty one, and `lost` notifies its user.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class DerivedDatabase:
         with self._file_lock.hold(_PATIENCE_S):
             yield
 
-    def begin_anew(self) -> None:
+    def recreate(self) -> None:
         with self.exclusive(), self._lock:
             self.close()
             with store_trouble(f"rebuilding its {self.name}"):
                 unlink_database(self._path)
 
     def erase(self) -> None:
-        self.begin_anew()
+        self.recreate()
 
     def close(self) -> None:
         with self._lock:
@@ -85,7 +85,7 @@ class DerivedDatabase:
             raise self.lost(str(error)) from error
 
     def _write(self, work: Callable[[apsw.Connection], T]) -> T:
-        """All of it or nothing, by whoever is alone."""
+        """All of it or nothing, under the lock."""
 
         def write(db: apsw.Connection) -> T:
             with db:
@@ -96,7 +96,7 @@ class DerivedDatabase:
         return self._use(write)
 
     def _opened(self) -> apsw.Connection:
-        """The file that stands there now: another process may have exchanged it."""
+        """The current file: another process may have exchanged it."""
         if self._db is not None and identity_of(self._path) == self._file:
             return self._db
         self.close()
@@ -122,10 +122,10 @@ class DerivedDatabase:
         db.execute("COMMIT")
 
     def _discard(self) -> None:
-        """For an empty file; one that somebody else has put there meanwhile stays."""
+        """For an empty file; one that another process has put there meanwhile stays."""
         with self.exclusive(), self._lock:
             failed = self._file
             self.close()
             if identity_of(self._path) == failed:
-                with store_trouble(f"making room for its {self.name}"):
+                with store_trouble(f"deleting its {self.name}"):
                     discard_derived(self._path, self._path.stem, our_mark=self.our_mark)

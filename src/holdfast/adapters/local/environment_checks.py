@@ -1,8 +1,9 @@
-"""What can be wrong around a store, one function per thing; each tells the cure. Nothing changes.
+"""Checks of a store's environment, one function each; every finding comes with its cure. Nothing
+changes.
 
 `EXAMINATIONS` is the list; a further thing to look at is a further function in it. A function gets
-the `Surroundings` and yields one `Symptom` per thing it looked at, also when that is as it should
-be, so that a person sees what was looked at. What cannot be looked at is a symptom like any other.
+the `Surroundings` and yields one `Symptom` for each check, even if all is well, so a person sees
+what was checked. A failed check is a symptom like any other.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ _SLACK_NS = 120 * 1_000_000_000
 _YEAR_2020_NS = 1_577_836_800 * 1_000_000_000
 _SOUND_SQLITE = (3, 51, 3)
 _STORE_CURES = (
-    (NETWORK, "set HOLDFAST_HOME to a local disk: locks and syncs may not hold there"),
-    (("tmpfs", "ramfs"), "set HOLDFAST_HOME to a disk: this one is empty after a restart"),
+    (NETWORK, "set HOLDFAST_HOME to a local disk; locks and syncs are unreliable here"),
+    (("tmpfs", "ramfs"), "set HOLDFAST_HOME to a disk; this file system is empty after a restart"),
     (
         ("overlay", "aufs", "fuse.unionfs"),
-        "a container's own layer goes with it: set HOLDFAST_HOME to a volume",
+        "set HOLDFAST_HOME to a volume; this data is deleted with the container",
     ),
 )
-_WORKSPACE_CURES = ((NETWORK, "edits within one tick of the server's clock may be missed"),)
+_WORKSPACE_CURES = ((NETWORK, "edits within one tick of the server's clock can be missed"),)
 _INOTIFY = Path("/proc/sys/fs/inotify")
 _NEAR_THE_BUDGET = 0.8
 
@@ -79,8 +80,8 @@ def examine(around: Surroundings, looks: Sequence[Examination] | None = None) ->
                 found.append(symptom)
         except OSError as error:
             where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
-            finding = f"it cannot be looked at: {error.strerror}{where}"
-            cure = "see what is said about permissions and ownership, and look again"
+            finding = f"cannot check it: {error.strerror}{where}"
+            cure = "fix the permissions and ownership problems listed here, then run doctor again"
             found.append(Symptom(look.__name__.replace("_", " "), Gravity.PROBLEM, finding, cure))
     return found
 
@@ -90,9 +91,9 @@ def opening(around: Surroundings) -> Iterator[Symptom]:
     if error is not None:
         yield Symptom("store", Gravity.PROBLEM, error.message, error.hint)
     elif around.layout is None:
-        yield Symptom("store", Gravity.FINE, "this workspace has none yet")
+        yield Symptom("store", Gravity.FINE, "this workspace has no store yet")
     else:
-        yield Symptom("store", Gravity.FINE, f"{around.layout.directory} opens")
+        yield Symptom("store", Gravity.FINE, f"{around.layout.directory} can be opened")
 
 
 def permissions(around: Surroundings) -> Iterator[Symptom]:
@@ -118,9 +119,9 @@ def permissions(around: Surroundings) -> Iterator[Symptom]:
 def _future_home(home: Path) -> Symptom:
     place = existing(home)
     if _may(place, os.W_OK | os.X_OK):
-        return Symptom("home", Gravity.FINE, f"{home} is made with the first checkpoint")
+        return Symptom("home", Gravity.FINE, f"the first checkpoint creates {home}")
     cure = "set HOLDFAST_HOME to a directory of your own"
-    return Symptom("home", Gravity.PROBLEM, f"{home} cannot be made: no writing in {place}", cure)
+    return Symptom("home", Gravity.PROBLEM, f"cannot create {home}: {place} is not writable", cure)
 
 
 def _permissions_of(path: Path) -> Iterator[Symptom]:
@@ -134,8 +135,8 @@ def _permissions_of(path: Path) -> Iterator[Symptom]:
         yield Symptom("ownership", Gravity.PROBLEM, finding, f"sudo chown -R $USER {quoted}")
     elif not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
         # Never a chmod: it would follow a link to wherever that leads.
-        finding = f"{path} is neither a file nor a directory, and nothing else belongs there"
-        cure = f"look where it comes from, then take it away: rm {quoted}"
+        finding = f"{path} is neither a file nor a directory and does not belong there"
+        cure = f"find out where it comes from, then remove it: rm {quoted}"
         yield Symptom("permissions", Gravity.PROBLEM, finding, cure)
     elif status.st_mode & _OTHERS:
         wanted = "700" if stat.S_ISDIR(status.st_mode) else "600"
@@ -174,10 +175,10 @@ def budget(around: Surroundings) -> Iterator[Symptom]:
         return
     share = around.size_bytes / around.budget_bytes
     taken, most = size_words(around.size_bytes), size_words(around.budget_bytes)
-    finding = f"the store takes {taken} of its budget of {most}"
+    finding = f"the store uses {taken} of its budget of {most}"
     cure = "holdfast cleanup, or raise it: holdfast config set budget '\"10 GB\"'"
     if share >= 1:
-        yield Symptom("budget", Gravity.PROBLEM, finding + ": large files are left out", cure)
+        yield Symptom("budget", Gravity.PROBLEM, finding + ": large files are not saved", cure)
     elif share >= _NEAR_THE_BUDGET:
         yield Symptom("budget", Gravity.WARNING, finding, cure)
     else:
@@ -185,16 +186,16 @@ def budget(around: Surroundings) -> Iterator[Symptom]:
 
 
 def lost_workspaces(around: Surroundings) -> Iterator[Symptom]:
-    """Stores that nobody uses any more take room of the others; only a person can tell."""
+    """Unused stores take room from the others; only a person can tell."""
     found = stores_without_workspace(around.home)
     if not found:
-        yield Symptom("other stores", Gravity.FINE, "each has its workspace")
+        yield Symptom("other stores", Gravity.FINE, "every store has its workspace")
         return
     taken = sum(one.size_bytes for one in found)
     have = "1 store has" if len(found) == 1 else f"{len(found):,} stores have"
     gravity = Gravity.WARNING if taken >= _MUCH_BYTES else Gravity.FINE
     finding = f"{have} no workspace ({size_words(taken)})"
-    yield Symptom("other stores", gravity, finding, "see them: holdfast cleanup --stores")
+    yield Symptom("other stores", gravity, finding, "list them: holdfast cleanup --stores")
 
 
 def file_systems(around: Surroundings) -> Iterator[Symptom]:
@@ -238,7 +239,7 @@ def sqlite(around: Surroundings) -> Iterator[Symptom]:
     finding = f"SQLite {version} (apsw {apsw.apsw_version()})"
     finding += "" if safe else ", not thread-safe"
     if numbers < _SOUND_SQLITE or not safe:
-        cure = "install the locked version of apsw: this one can damage a log that is reset"
+        cure = "install the pinned version of apsw; this one can damage the database log"
         yield Symptom("sqlite", Gravity.PROBLEM, finding, cure)
     else:
         yield Symptom("sqlite", Gravity.FINE, finding)
@@ -251,7 +252,7 @@ def lock(around: Surroundings) -> Iterator[Symptom]:
     fd = os.open(around.layout.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        yield Symptom("lock", Gravity.FINE, "no process holds the store")
+        yield Symptom("lock", Gravity.FINE, "no process holds the store's lock")
     except BlockingIOError:
         yield _held(os.pread(fd, 256, 0), around.now_ns)
     finally:
@@ -263,12 +264,15 @@ def _held(description: bytes, now_ns: int) -> Symptom:
         holder = json.loads(description)
         pid, since_ns = int(holder["pid"]), now_ns - int(holder["since_ns"])
         if not is_ours(pid):
-            raise ValueError("it is the one before, who has ended")
-        finding = f"process {pid} ({holder['purpose']}) holds the store for {since_ns / 1e9:.0f} s"
+            raise ValueError("the previous holder has ended")
+        held_s = since_ns / 1e9
+        finding = (
+            f"process {pid} ({holder['purpose']}) has held the store's lock for {held_s:.0f} s"
+        )
     except (ValueError, KeyError, TypeError):
-        return Symptom("lock", Gravity.WARNING, "a process holds the store", "wait for it")
+        return Symptom("lock", Gravity.WARNING, "a process holds the store's lock", "wait for it")
     if is_stopped(pid):
-        cure = f"let it go on: kill -CONT {pid}, or end it: kill -KILL {pid}"
+        cure = f"resume it: kill -CONT {pid}; or end it: kill -KILL {pid}"
         return Symptom("lock", Gravity.WARNING, finding + ", and is stopped", cure)
     if since_ns < _LONG_HELD_NS:
         return Symptom("lock", Gravity.FINE, finding)
@@ -282,7 +286,7 @@ def leftovers(around: Surroundings) -> Iterator[Symptom]:
         for is_there, gravity, finding, cure in _possible_leftovers(around)
         if is_there
     ]
-    fine = Symptom("leftovers", Gravity.FINE, "no interrupted operation left anything")
+    fine = Symptom("leftovers", Gravity.FINE, "no interrupted operations")
     yield from found or [fine]
 
 
@@ -292,17 +296,19 @@ def _possible_leftovers(around: Surroundings) -> Iterator[tuple[bool, Gravity, s
     layout, directory, trouble = around.layout, around.layout.directory, around.restore_trouble
     if trouble is not None:
         finding = f"a restore cannot be finished: {trouble}"
-        cure = "saving goes on; set that restore aside: holdfast repair"
+        cure = "checkpoints still work; to quarantine that restore: holdfast repair"
         yield True, Gravity.PROBLEM, finding, cure
     else:
         restoring = layout.journal.exists() or _has_staging(around.workspace, directory.name)
         finding = "a restore was interrupted, or is running"
-        yield restoring, Gravity.WARNING, finding, "any command finishes it: holdfast status"
-    finding = "a sync of the story failed: it is read back before it takes anything again"
-    cure = "any message tries it; checkpoints go on meanwhile"
+        yield restoring, Gravity.WARNING, finding, "to finish it, run any command: holdfast status"
+    finding = (
+        "an fsync of the conversation data failed; writes to it are blocked until it is verified"
+    )
+    cure = "the next message verifies it; checkpoints still work"
     yield layout.story.with_name("story.suspect").exists(), Gravity.WARNING, finding, cure
-    finding = "a sync failed: the store is read back before it takes anything again"
-    cure = "any checkpoint tries it; if it does not get through, look at the disk"
+    finding = "an fsync failed; writes are blocked until the store is verified"
+    cure = "the next checkpoint verifies it; if that fails, check the disk"
     yield layout.suspect.exists(), Gravity.WARNING, finding, cure
     finding = "a purge was interrupted"
     yield layout.purge_note.exists(), Gravity.PROBLEM, finding, "finish it: holdfast purge"
@@ -311,10 +317,10 @@ def _possible_leftovers(around: Surroundings) -> Iterator[tuple[bool, Gravity, s
     yield (directory / "repair").exists(), Gravity.PROBLEM, finding, cure
     temporary = [*directory.glob(".*.new"), *directory.glob("repairing")]
     names = ", ".join(path.name for path in temporary)
-    finding = f"temporary files of a killed process: {names}"
-    yield bool(temporary), Gravity.WARNING, finding, "holdfast cleanup"
-    finding = f"a repair set something aside in {directory / SET_ASIDE}"
-    cure = "look at it, then delete it: it counts towards the budget"
+    finding = f"a killed process left temporary files: {names}"
+    yield bool(temporary), Gravity.WARNING, finding, "remove them: holdfast cleanup"
+    finding = f"a repair quarantined files in {directory / SET_ASIDE}"
+    cure = "check them, then delete them: they count towards the budget"
     yield (directory / SET_ASIDE).is_dir(), Gravity.WARNING, finding, cure
 
 
@@ -338,20 +344,20 @@ def marker(around: Surroundings) -> Iterator[Symptom]:
     except HoldfastError:
         return  # said by `opening`
     if described == around.workspace:
-        yield Symptom("marker", Gravity.FINE, "workspace and store belong together")
+        yield Symptom("marker", Gravity.FINE, "the workspace and its store match")
     elif described.exists():
-        finding = f"the store belongs to {described}: this workspace is a copy of it"
-        cure = "make a checkpoint here: the copy gets a store of its own"
+        finding = f"the store belongs to {described}; this workspace is a copy of that one"
+        cure = "create a checkpoint here to give the copy its own store: holdfast checkpoint"
         yield Symptom("marker", Gravity.WARNING, finding, cure)
     else:
         finding = f"the workspace was moved here from {described}"
-        yield Symptom("marker", Gravity.FINE, finding + "; the next command notes it")
+        yield Symptom("marker", Gravity.FINE, finding + "; the next command records this")
 
 
 def git(around: Surroundings) -> Iterator[Symptom]:
     found = shutil.which("git")
     if found is None:
-        cure = "install git if you want ignore rules and diffs compared with it; nothing needs it"
+        cure = "git is optional; install it to save git state"
         yield Symptom("git", Gravity.FINE, "git is not installed", cure)
     else:
         yield Symptom("git", Gravity.FINE, f"{found}")
@@ -359,15 +365,15 @@ def git(around: Surroundings) -> Iterator[Symptom]:
 
 def clock(around: Surroundings) -> Iterator[Symptom]:
     newest = around.newest_checkpoint_ns
-    cure = "set the clock; order never depends on it, ages and retention do"
+    cure = "set the clock; ages and retention depend on it"
     if around.now_ns < _YEAR_2020_NS:
-        yield Symptom("clock", Gravity.WARNING, "the clock says it is before 2020", cure)
+        yield Symptom("clock", Gravity.WARNING, "the clock is set to a date before 2020", cure)
     elif newest is not None and newest > around.now_ns + _SLACK_NS:
         ahead_s = (newest - around.now_ns) // 1_000_000_000
         finding = f"the newest checkpoint is {ahead_s:,} s in the future"
         yield Symptom("clock", Gravity.WARNING, finding, cure)
     else:
-        yield Symptom("clock", Gravity.FINE, "the clock agrees with the checkpoints")
+        yield Symptom("clock", Gravity.FINE, "the clock and the checkpoints agree")
 
 
 BEFORE_OPENING: tuple[Examination, ...] = (permissions,)

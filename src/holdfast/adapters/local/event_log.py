@@ -58,7 +58,7 @@ class SqliteEventLog(DerivedDatabase):
 
         return self._use(read)
 
-    def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
+    def ingest(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
         rows = [(*_VALUES(one), json.dumps(one.about)) for one in new]
 
         def write(db: apsw.Connection) -> None:
@@ -105,7 +105,7 @@ class UnwritableEventLog(SqliteEventLog):
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Nobody else can come."""
+        """There are no other processes."""
         with self._lock:
             yield
 

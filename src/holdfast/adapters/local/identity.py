@@ -1,11 +1,11 @@
 """Which store belongs to which directory: a marker in the workspace, and the path as second best.
 
 A moved workspace is found by its marker, one whose marker was deleted by its path. A copy carries
-the marker of its original and gets a store of its own. A marker whose store is not there is told,
-not taken for a new workspace: its checkpoints may only be out of reach. Whoever makes a new store
-all the same notes in it which one it stands in for. Processes that open a new
-workspace at the same time agree on one store. What lies in a workspace is not to be trusted: it is
-read through handles, never through a link, and only a little of it.
+the marker of its original and gets a store of its own. A marker whose store is missing is an error,
+not a new workspace: its checkpoints may only be out of reach. A new store that is created anyway
+records which one it replaces. Processes that open a new workspace at the same time agree on one
+store. The content of a workspace is not trusted: it is read through handles, never through a link,
+and only a little of it.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"[0-9a-f]{20}\Z")
 MARKER_NAME = "workspace.json"
+_IGNORE_FILE = b".gitignore"
 _SELF_IGNORING = b"# Made by holdfast; not part of the project.\n*\n"
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -43,6 +44,7 @@ _MARKER_BYTES = 4096
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EISDIR)
 _MARKER_DIRECTORY_MODE = 0o775
 _LOCK_TIMEOUT_S = 30.0
+_REMOVAL_NS = 10 * 1_000_000_000
 _ENCRYPTED = "encrypted"
 
 
@@ -77,7 +79,8 @@ class WorkspaceIdentity:
         self._home = home
         self._ids = ids
         self._patience_s = patience_s
-        self._lock = StoreLock(home / "lock", SystemClock(), purpose="finding a store")
+        self._clock = SystemClock()
+        self._lock = StoreLock(home / "lock", self._clock, purpose="finding a store")
 
     def _held(self) -> AbstractContextManager[None]:
         return self._lock.hold(_LOCK_TIMEOUT_S, patience_s=self._patience_s)
@@ -110,14 +113,14 @@ class WorkspaceIdentity:
         where = self.layout(marked).directory
         if self._read_path_record(workspace) == marked:
             return StoreMissing(
-                f"the store of {workspace} was {where} and is missing",
-                hint="if its disk is not mounted, or it was moved, bring it back; if it was "
-                f"deleted, its checkpoints are gone: {new}",
+                f"the store of {workspace} is missing: {where}",
+                hint="if it was moved or its disk is not mounted, restore that; if it was deleted, "
+                f"its checkpoints are gone: {new}",
             )
         return StoreMissing(
-            f"{workspace} says that it has a store, and {where} is not there",
-            hint="if HOLDFAST_HOME is not what it was, set it as before; if the directory was "
-            f"copied from another machine, or the store was deleted, {new}",
+            f"the store that {workspace} names does not exist: {where}",
+            hint="if HOLDFAST_HOME has changed, set it back; if the directory was copied from "
+            f"another machine or the store was deleted, {new}",
             was_here=False,
         )
 
@@ -168,7 +171,7 @@ class WorkspaceIdentity:
         return bool(self.layout(marked).read_description()["encrypted"])
 
     def lost_encrypted(self, workspace: Path) -> LostEncryption | None:
-        """Whether the directory had an encrypted store that is not there any more."""
+        """Whether the directory had an encrypted store that is missing now."""
         for tie, was_here in ((self._path_tie(workspace), True), (self._marked(workspace), False)):
             if tie is not None and tie.encrypted and not self.layout(tie.id).exists():
                 return LostEncryption(self.layout(tie.id).directory, was_here)
@@ -183,13 +186,26 @@ class WorkspaceIdentity:
             if described["workspace"] != workspace:
                 layout.describe(self._fs, workspace)
             tie = Tie(WorkspaceId(layout.directory.name), described["encrypted"])
-            if self._path_tie(workspace) != tie:
+            known = self._path_tie(workspace) == tie
+            if not known:
                 record = self._path_record(workspace)
                 make_private_directory(self._fs, record.parent)
                 text = f"{tie.id} {_ENCRYPTED}" if tie.encrypted else tie.id
                 atomic_write(self._fs, os.fsencode(record), text.encode())
-            if self._marked(workspace) != tie:
+            if self._marked(workspace) != tie and not (known and self._is_being_removed(workspace)):
                 self._write_marker(workspace, tie)
+
+    def _is_being_removed(self, workspace: Path) -> bool:
+        """Whether the marker has just gone and its directory has not. `git clean -fdx` takes it
+        away next, and fails if there is a new marker in it. The path is enough until later."""
+        try:
+            with self._marker_directory(workspace) as directory:
+                if not set(self._fs.list_names(directory)) <= {_IGNORE_FILE}:
+                    return False  # a marker, or the rest of a save that was killed while making it
+                changed_ns = self._fs.fstat(directory).st_mtime_ns
+        except OSError:
+            return False
+        return 0 <= self._clock.now_ns() - changed_ns < _REMOVAL_NS
 
     def _is_tied(self, workspace: Path, layout: StoreLayout) -> bool:
         described = layout.read_description()
@@ -272,15 +288,15 @@ class WorkspaceIdentity:
         try:
             self._make_marker_directory(workspace)
             with self._marker_directory(workspace) as directory:
-                if b".gitignore" not in self._fs.list_names(directory):
-                    atomic_write_in(self._fs, directory, b".gitignore", _SELF_IGNORING, mode=0o644)
+                if _IGNORE_FILE not in self._fs.list_names(directory):
+                    atomic_write_in(self._fs, directory, _IGNORE_FILE, _SELF_IGNORING, mode=0o644)
                 atomic_write_in(self._fs, directory, MARKER_NAME.encode(), data, mode=0o644)
         except OSError:
             return
 
     def _make_marker_directory(self, workspace: Path) -> None:
-        """Staged content lies in it, so not everybody may exchange what is there, whatever the
-        umask. Made by root, it belongs to whoever the workspace does, who has to use it too."""
+        """It contains staged content, so other users must not be able to replace it, whatever the
+        umask. Made by root, it belongs to the owner of the workspace, who has to use it too."""
         path = os.fsencode(workspace) + b"/" + MARKER_DIRECTORY
         try:
             self._fs.mkdir(path, _MARKER_DIRECTORY_MODE)
@@ -294,7 +310,7 @@ class WorkspaceIdentity:
 
 @contextmanager
 def _refuse_obstacles() -> Iterator[None]:
-    """Where a file or directory of ours belongs, something of another kind may stand."""
+    """The path of a file or directory of Holdfast may be occupied by another kind of file."""
     try:
         yield
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:

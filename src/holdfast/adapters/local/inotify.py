@@ -31,12 +31,14 @@ from holdfast.ports.system import Clock
 _PAUSE_S = 0.05
 _COOKIE_WAIT_MS = 5_000
 _DRAIN_EVERY = 1_000
-OVERFLOWED = "more happened at once than the system's queue of events holds"
-_FILES_AT_ONCE = "the system allows no further inotify instance (fs.inotify.max_user_instances)"
+OVERFLOWED = "the system's event queue overflowed"
+_FILES_AT_ONCE = (
+    "the system's limit of inotify instances is reached (fs.inotify.max_user_instances)"
+)
 
 
 class WatcherFailed(Exception):
-    """Nothing that this watcher says can be relied on any more."""
+    """This watcher is no longer reliable."""
 
 
 class InotifyWatcher:
@@ -152,7 +154,7 @@ class InotifyWatcher:
                 poll = select.poll()
                 poll.register(self.calls.fd, select.POLLIN)
                 if not poll.poll(_COOKIE_WAIT_MS):
-                    raise self.fail("the watcher does not answer")
+                    raise self.fail("the watcher does not respond")
 
     def drain(self) -> bool:
         """Take in what is in the queue; whether there was anything."""

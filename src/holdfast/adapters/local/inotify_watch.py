@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _WHOLE_SCAN_EVERY_NS = 600 * 1_000_000_000
 """What makes no event (see the port) is found after this long at the latest."""
 
-_FIRST = "nothing has been looked at since the watch began"
+_FIRST = "there was no full scan since the watch started"
 _MOUNTED = "a file system was mounted or unmounted in the workspace"
 _NAMES_CHANGED = calls.CREATE | calls.MOVED_TO | calls.DELETE | calls.MOVED_FROM
 
@@ -103,13 +103,13 @@ class InotifyWatch:
     def _look_for_doubt(self, device: int, inode: int) -> None:
         now_ns = self._watcher.clock.monotonic_ns()
         if self._root != (device, inode):
-            self.doubt("the workspace is another directory than the one that was watched")
+            self.doubt("the workspace directory was replaced")
         elif self._watcher.mounts.around(self._workspace) != self._mounts:
             self.doubt(_MOUNTED)
         elif self.directories.has_lost_track:
-            self.doubt("more directories came and went than are worth following")
+            self.doubt("too many directories were created and removed to follow")
         elif now_ns - self._whole_ns >= _WHOLE_SCAN_EVERY_NS:
-            self.doubt("the last look at everything is ten minutes ago")
+            self.doubt("the last full scan is ten minutes old")
 
     def seen(self, mark: int, *, whole: bool) -> None:
         with self._watcher.lock:
@@ -118,7 +118,7 @@ class InotifyWatch:
                 self._hinted += 1
                 return
             self._whole += 1
-            # Only now: a scan that nobody kept must not make a change of these look old.
+            # Only now: a discarded scan must not make a change of these look old.
             self._root, self._mounts = self._new_root, self._new_mounts
             self._whole_ns = self._begun_ns
             for gone in self.directories.sweep(self._scan):
@@ -140,12 +140,12 @@ class InotifyWatch:
     def differed(self, detail: str) -> None:
         with self._watcher.lock:
             self._differences += 1
-            self.doubt(f"a look at everything found what the watch had not seen: {detail}")
+            self.doubt(f"a full scan found a change that the watcher missed: {detail}")
 
     def take(self, node: Node, mask: int, name: bytes) -> None:
         """One event in the directory of `node`."""
         if mask & calls.IGNORED:
-            return  # the watch ended: what led to it was told before
+            return  # the watch ended: its parents were reported before
         self._note_activity()
         if mask & calls.UNMOUNT:
             self._lose_all("a file system was unmounted in the workspace")
@@ -169,7 +169,7 @@ class InotifyWatch:
             self._lose_all(_MOUNTED)
 
     def _lose_all(self, reason: str) -> None:
-        """Not a doubt alone: something did happen, and nobody will tell what."""
+        """Not a doubt alone: something did happen, and the details are lost."""
         self.directories.lose_all()
         self.doubt(reason)
 
@@ -213,18 +213,18 @@ class InotifyWatch:
 
 def _not_local(foreign: list[Mount]) -> str:
     if not foreign:
-        return "it is not known which file system it is on"
+        return "its file system is unknown"
     kinds = ", ".join(sorted({mount.kind.decode("ascii", "replace") for mount in foreign}))
-    return f"other machines could change it unseen: it has a file system of type {kinds}"
+    return f"its file system ({kinds}) does not report changes from other machines"
 
 
 def _refused(error: OSError, count: int) -> str:
     if error.errno == errno.ENOSPC:
         return (
-            f"the system allows no more than the {count:,} directories that were watched "
+            f"the system's limit of watched directories is reached at {count:,} "
             "(fs.inotify.max_user_watches)"
         )
-    return f"a directory cannot be watched: {error.strerror}"
+    return f"cannot watch a directory: {error.strerror}"
 
 
 _MOST_TOUCHED = 10_000
@@ -258,7 +258,7 @@ class Node:
             return tuple(inside.values())
         return () if inside is None else (inside,)
 
-    def take_in(self, child: Node) -> None:
+    def attach(self, child: Node) -> None:
         """One more, of a name that is not there yet."""
         inside = self._inside
         if isinstance(inside, dict):
@@ -266,7 +266,7 @@ class Node:
         else:
             self._inside = child if inside is None else {inside.name: inside, child.name: child}
 
-    def take_out(self, child: Node) -> None:
+    def detach(self, child: Node) -> None:
         """One that is there."""
         if isinstance(self._inside, dict):
             del self._inside[child.name]
@@ -309,7 +309,7 @@ class WatchedDirectories:
             child = node.child(name)
             if child is None:
                 child = Node(self, node, name)
-                node.take_in(child)
+                node.attach(child)
             node = child
         return node
 
@@ -321,13 +321,13 @@ class WatchedDirectories:
             self._touched[node, name] = self.now
 
     def replace(self, node: Node, name: bytes) -> Node | None:
-        """A directory of that name came or went: nothing below it is known any more. The node that
-        it had, taken out of the tree."""
+        """A directory of that name came or went: nothing below it is known from now on. The node
+        that it had, taken out of the tree."""
         self.change(node, name)
         self._unknown[join(node.path, name)] = self.now
         gone = node.child(name)
         if gone is not None:
-            node.take_out(gone)
+            node.detach(gone)
             for lost in gone.below():
                 self._changed.pop(lost, None)
         return gone
@@ -343,7 +343,7 @@ class WatchedDirectories:
         for node in gone:
             self._changed.pop(node, None)
             if node.parent is not None and node.parent.child(node.name) is node:
-                node.parent.take_out(node)
+                node.parent.detach(node)
         return gone
 
     def forget(self, mark: int) -> None:

@@ -1,4 +1,4 @@
-"""Where the parts of a store lie, and which format it has.
+"""The paths of a store's parts, and its format.
 
 $HOLDFAST_HOME/
   lock                          one process at a time ties a workspace to its store
@@ -16,7 +16,7 @@ $HOLDFAST_HOME/
     events.db, events.lock      the numbers of what happened (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
     tool-log, tool-log.1        when tools of agents began and ended (may be lost)
-    main-branches               where main branches stood when last looked at (may be lost)
+    main-branches               the commits of main branches at the last look (may be lost)
     upkeep                      when it was cleaned up last, and what that gave (may be lost)
     running-tools/              a file for each tool of an agent that runs now (may be lost)
     agent-states                what agents gave through the library, as they gave it last
@@ -131,23 +131,24 @@ class StoreLayout:
             described = json.loads(read_own_file(self.description))
             version = described["format"]
             if type(version) is not int or version < 1:
-                raise ValueError("no format")
+                raise ValueError("it has no format")
             if version > FORMAT:  # before anything else: a later format may say the rest otherwise
                 raise NewerStore(
-                    f"the store has format {version}; this Holdfast knows up to {FORMAT}",
-                    hint="upgrade Holdfast; the store was not touched",
+                    f"the store has format {version}; this version of Holdfast reads up to "
+                    f"{FORMAT}",
+                    hint="upgrade Holdfast; the store was not changed",
                 )
             if described.get("checksum") not in (None, _checksum(described)):
                 raise ValueError("its checksum does not match")
             workspace = bytes.fromhex(described["workspace"])
             if b"\0" in workspace:
-                raise ValueError("no path")
+                raise ValueError("it has no workspace path")
             encrypted = version >= _ENCRYPTED_FORMAT
             if encrypted is not described.get("encrypted", False):
-                raise ValueError("it does not say clearly whether it is encrypted")
+                raise ValueError("it does not record whether the store is encrypted")
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise StoreDamaged(
-                f"{self.description} cannot be read", hint="run: holdfast repair"
+                f"cannot read {self.description}", hint="run: holdfast repair"
             ) from None
         if status.st_mode & _OTHERS:
             self.directory.chmod(DIRECTORY_MODE)

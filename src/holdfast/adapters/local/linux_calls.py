@@ -7,7 +7,7 @@
 
 Making an `os.stat_result` takes several times as long as the system call, and an unchanged file
 needs none. Guarantee: where the layout of the system's answer is not known, or a name cannot be
-looked at, there is no answer, and the caller asks for each name by itself. Not guaranteed: equal
+looked at, there is no answer, and the caller asks for each name separately. Not guaranteed: equal
 bytes for equal files, since reading a file may change the time of its last access.
 
 `Inotify` names a directory by an open handle, so that no path is used across a check (I6): the link
@@ -158,11 +158,11 @@ def _in_parts(names: Sequence[bytes], dir_fd: int) -> bytes | None:
     return b"".join(parts)
 
 
-def stat_numbers(told: bytes) -> list[StatNumbers]:
+def stat_numbers(packed: bytes) -> list[StatNumbers]:
     """See `holdfast.ports.filesystem.Filesystem`."""
     return [
         (inode, size, mtime * _NS + mtime_ns, ctime * _NS + ctime_ns, mode)
-        for inode, mode, size, mtime, mtime_ns, ctime, ctime_ns in _layout.iter_unpack(told)
+        for inode, mode, size, mtime, mtime_ns, ctime, ctime_ns in _layout.iter_unpack(packed)
     ]
 
 
@@ -225,7 +225,7 @@ class Inotify:
         return number
 
     def remove(self, number: int) -> None:
-        """A watch that has ended by itself is no error."""
+        """A watch that the kernel has ended is no error."""
         if self._remove(self.fd, number) < 0 and ctypes.get_errno() != errno.EINVAL:
             raise _last_error()
 

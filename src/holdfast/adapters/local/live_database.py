@@ -1,8 +1,8 @@
 """SQLite databases that other programs have open: hold, pause or overwrite one.
 
 **Hold.** A reading transaction of SQLite itself is held. In rollback mode no writer can then touch
-the file; with a write-ahead log writers go on, but the log cannot be begun anew, so a copy of the
-file and then of the log is one state, whatever is moved from one to the other meanwhile.
+the file; with a write-ahead log writers go on, but the log cannot be restarted. So a copy of the
+file and then of the log is one state, whatever is moved between them meanwhile.
 
 Not guaranteed: closing any handle of a file drops the locks that the same process has on it. The
 caller reads the database file first and last of all what has locks of its own (`-shm`).
@@ -16,9 +16,9 @@ Not covered by a pause: a database with a write-ahead log, whose writers have ot
 
 **Overwrite.** In a process of its own. Locks of a file belong to a process, and go with the first
 handle of it that the process closes: a program that uses a database and Holdfast at once would lose
-its locks, and not be kept out by ours. The process ends with the one that started it; what it was
-doing then, SQLite takes back. However long a large database takes, it says that it is alive, with
-blanks before its answer. One that is silent for a minute has been stopped, and is ended.
+its locks, and not be kept out by ours. The process ends with the one that started it; SQLite rolls
+its transaction back. However long a large database takes, it says that it is alive, with blanks
+before its answer. One that is silent for a minute has been stopped, and is ended.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def require_plain_beside(name: bytes, dir_fd: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             beside = os.stat(name + suffix, dir_fd=dir_fd, follow_symlinks=False)
             if not stat.S_ISREG(beside.st_mode):
-                raise OSError(errno.EINVAL, f"{suffix.decode()} beside it is no file")
+                raise OSError(errno.EINVAL, f"{suffix.decode()} file is not a regular file")
 
 
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -146,7 +146,7 @@ def _locked(fd: int) -> bool:
             fcntl.fcntl(fd, _SET_LOCK, wanted)
         except OSError as error:
             if error.errno not in _BUSY:
-                return True  # a file system without locks, on which nobody else has any either
+                return True  # a file system without locks, so no other program has any either
             wait.wait(_BETWEEN_PAUSE_TRIES_S)
         else:
             return True
@@ -185,7 +185,7 @@ def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
     if isinstance(answer, Written):
         return answer
     if not isinstance(answer, OSError):
-        why = "the process that writes into the database has died"
+        why = "the process that writes the database has died"
         raise PerhapsWritten(errno.EIO, why)
     raise answer
 
@@ -204,7 +204,7 @@ def _read_answer(output: IO[bytes]) -> bytes:
         if not piece:
             return said
         said, silent = (said + piece).lstrip(), 0
-    why = "the process that writes into the database was stopped, and has been ended"
+    why = "the process that writes the database hung and was killed"
     raise PerhapsWritten(errno.ETIMEDOUT, why)
 
 
@@ -229,7 +229,7 @@ def failure_of(error: Exception) -> OSError:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     known = apsw.mapping_extended_result_codes | apsw.mapping_result_codes
     what = known.get(getattr(error, "extendedresult", 0), error)
-    return PerhapsWritten(errno.EIO, f"SQLite cannot write the database ({what})")
+    return PerhapsWritten(errno.EIO, f"SQLite cannot write to the database ({what})")
 
 
 def serve() -> None:

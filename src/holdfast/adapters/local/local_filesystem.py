@@ -5,7 +5,7 @@ Moves that never replace anything are made in steps where the system has no sing
     to a free name   link there → unlink here; a directory, which no link can have: rename
     an exchange      the other one aside → this one to its name → what was aside to this one's name
 
-Guarantees: an interrupted move (Ctrl-C) is made or taken back; a name that is taken in between is
+Guarantees: an interrupted move (Ctrl-C) is made or rolled back; a name that was taken meanwhile is
 not touched; a file that then has no place stays aside, beside the one that was to move, with a
 suffix that the port names. Not guaranteed: that a death in between leaves no trace, or that an
 empty directory, made in that moment where a directory is to go, is kept.
@@ -119,8 +119,8 @@ class LocalFilesystem:
 
     @staticmethod
     def is_open_for_writing(fd: int) -> bool | None:
-        """A read lease is granted only while there is no writer. It is given back at once; should
-        somebody open the file in between, the signal that tells us is one that is ignored."""
+        """A read lease is granted only while there is no writer. It is given back at once; if a
+        program opens the file in between, the notification signal is ignored."""
         if not _HAS_LEASES:
             return None
         try:
@@ -136,7 +136,7 @@ class LocalFilesystem:
     @staticmethod
     def expose_mapped_writes(fd: int) -> None:
         """Pages that are written out are write-protected: the next write to one is noticed."""
-        with suppress(OSError):  # a disk that fails says so to whoever writes, and when we read
+        with suppress(OSError):  # a failing disk reports that to writers, and to us when we read
             write_pages_out(fd)
 
     @staticmethod

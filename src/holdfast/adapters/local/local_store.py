@@ -71,7 +71,7 @@ class LocalStore(StorePlace):
         super().__init__(fs, layout, workspace, clock, lock, keys)
         self._ready = False
         self._scratch_index: ScratchIndex | None = None
-        with contextlib.ExitStack() as opened, store_trouble("being opened"):
+        with contextlib.ExitStack() as opened, store_trouble("opening it"):
             self._require_catalog()
             self.catalog = SqliteCatalog(
                 layout.catalog, self._cipher("catalog"), self._sync_failures
@@ -91,11 +91,11 @@ class LocalStore(StorePlace):
                 self._require_same_files()
             if self._lock.is_shared:
                 self._require_acknowledged()
-                yield  # nothing can be put right, and whoever looks need not care
+                yield  # nothing can be repaired, and readers need not care
                 return
             if self._scratch_index is not None:
                 raise Refused(
-                    "the store was read-only when this process opened it",
+                    "this process opened the store while it was read-only",
                     hint="open it again: run the command, or restart the program",
                 )
             if not self._lock.is_nested and self._sync_failures.is_noted():
@@ -161,11 +161,11 @@ class LocalStore(StorePlace):
     def _sync_way_to_store(self) -> None:
         """Before the first row: who made these directories may have been killed before its sync."""
         home = self._layout.home
-        with store_trouble("being made"):
+        with store_trouble("creating it"):
             for path in (self._layout.directory, home / "stores", home / "by-path", home):
                 with contextlib.suppress(FileNotFoundError):
                     sync_directory(self._fs, os.fsencode(path))
-            with contextlib.suppress(PermissionError):  # made by somebody else, long ago
+            with contextlib.suppress(PermissionError):  # made by another process, long ago
                 sync_directory(self._fs, os.fsencode(home.parent))
 
     def _require_catalog(self) -> None:
@@ -182,7 +182,7 @@ class LocalStore(StorePlace):
         """Going on without commits that were acknowledged would write over what is left of them."""
         problem = self.forgotten()
         if is_another_file(self._lock.read_notes(NOTES_BYTES)):
-            problem = "another file is in the place of its lock"
+            problem = "its lock file was replaced"
         if problem:
             raise StoreDamaged(problem, hint="run: holdfast repair")
 
@@ -190,7 +190,7 @@ class LocalStore(StorePlace):
         """What the catalog no longer knows although it was acknowledged, in words."""
         for noted in self._noted():  # read first: the catalog is never behind a note
             if not self.catalog.has(noted):
-                return "the catalog has lost its newest changes, which had been acknowledged"
+                return "the catalog has lost its newest acknowledged changes"
         return None
 
     def _noted(self) -> list[NotedOperation | NotedChanges]:
@@ -210,7 +210,7 @@ class LocalStore(StorePlace):
         if forgotten := self.forgotten():
             yield f"{forgotten} (I3)"
         if notes_are_damaged(self._lock.read_notes(NOTES_BYTES)):
-            yield "the note of what was acknowledged last is damaged (I3)"
+            yield "the record of the last acknowledged change is damaged (I3)"
 
     def _fold_logs(self) -> None:
         self.catalog.fold_log()
@@ -218,8 +218,8 @@ class LocalStore(StorePlace):
         self.stat_cache.fold_log()
 
     def forget_pages(self) -> None:
-        """For somebody who keeps the store open and does nothing with it; while nobody else uses
-        it."""
+        """For a process that keeps the store open and does nothing with it; while no other process
+        uses it."""
         self.catalog.forget_pages()
         self.objects.index.forget_pages()
         self.stat_cache.forget_pages()
@@ -256,7 +256,7 @@ class LocalStore(StorePlace):
 
         with self.hold():
             if self.unlocked is None:
-                raise Refused("the store is not encrypted: it has no keys")
+                raise Refused("the store is not encrypted and has no keys")
             write_key_slots(
                 self._fs, self._layout, change(read_key_slots(self._layout), self.unlocked)
             )
@@ -271,4 +271,4 @@ class LocalStore(StorePlace):
 
 
 def _lost(path: Path) -> StoreDamaged:
-    return StoreDamaged(f"the store has lost its {path.name}", hint="run: holdfast repair")
+    return StoreDamaged(f"the store's {path.name} is missing", hint="run: holdfast repair")

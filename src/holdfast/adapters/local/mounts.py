@@ -75,7 +75,8 @@ class MountTable:
         self._fd = os.open(TABLE, os.O_RDONLY | os.O_CLOEXEC)
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLPRI)
-        # A change is told once for each opening: who waits for one must not take it from `around`.
+        # A change is reported once for each open file: who waits for one must not take it from
+        # `around`.
         self.alarm = os.open(TABLE, os.O_RDONLY | os.O_CLOEXEC)
         self._mounts = self._read()
 

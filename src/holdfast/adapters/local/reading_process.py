@@ -3,9 +3,9 @@
     starter → process: the job, one line of JSON; then `s` for "begin nothing more"; it ends with us
     process → starter: records of content | what it found in a directory | that this was all
 
-Guarantees: the process writes no file, so that it can be ended at any time; nobody waits for it
-for longer than it is silent for a minute; on a machine with one processor, or where Python cannot
-be started again, there is none, and its starter reads everything.
+Guarantees: the process writes no file, so that it can be ended at any time; after a minute of
+silence the caller stops waiting; on a machine with one processor, or where Python cannot be started
+again, there is none, and its starter reads everything.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class ReadingProcess:
     def begin(self, root_fd: int, started_ns: int) -> None:
         if self._process is not None or not _can_be_started():
             return
-        # A program that is ending may start nothing any more: that is no OSError.
+        # A program that is ending may start no process: that is no OSError.
         with contextlib.suppress(OSError, RuntimeError):
             self._process = start_python(_PROGRAM, (root_fd,))
             self._room = bytearray(_PIPE_BYTES)

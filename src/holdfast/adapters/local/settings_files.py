@@ -6,11 +6,11 @@
     the project is read or written            → never taken
     a file or value that makes no sense       → not taken
 
-Guarantee: whatever a cloned project has in its file, saves go on. What is not taken is listed with
-its reason. A yes is for one path and one content: an edited file has to be trusted again.
+Guarantee: whatever a cloned project has in its file, saves go on. Ignored settings are listed with
+the reason. A yes is for one path and one content: an edited file has to be trusted again.
 
-The user's own file is taken in whole. A line that is not TOML is left out, and belongs to the
-setting above it that has not ended, if there is one: `holdfast.domain.settings.fallback`.
+The user's own file is read whole. A line that is not TOML is left out, and belongs to the setting
+above it that has not ended, if there is one: `holdfast.domain.settings.fallback`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class UserSettings:
 
 
 def read_user_settings(path: Path) -> UserSettings:
-    """`InvalidSetting` when the file cannot be read, or no line of it can be told from another."""
+    """`InvalidSetting` when the file cannot be read, or its lines cannot be separated."""
     content = _read(path, 0)
     if content is None:
         return UserSettings()
@@ -122,7 +122,7 @@ def read_project_settings(path: Path, home: Path) -> ProjectSettings:
             held_back[key] = error.message
             continue
         if source is FromProject.NEVER:
-            held_back[key] = f"{key} is not taken from a project"
+            held_back[key] = f"{key} cannot be set by a project"
         elif source is FromProject.TRUSTED and not trusted:
             held_back[key] = _NOT_TRUSTED
         else:
@@ -134,7 +134,7 @@ def trust_project_settings(fs: Filesystem, path: Path, home: Path) -> ProjectSet
     """Note the user's yes to the file as it is now; what it sets from here on."""
     content = _read(path, os.O_NOFOLLOW)
     if content is None:
-        raise InvalidSetting(f"there is no {path}", hint="nothing has to be trusted")
+        raise InvalidSetting(f"no such file: {path}", hint="nothing to trust")
     _parse(path, content)
     note = _note(home, path, content)
     make_private_directory(fs, note.parent)
@@ -155,8 +155,8 @@ def _read(path: Path, link_flags: int) -> bytes | None:
         return None
     except OSError as error:
         raise InvalidSetting(
-            f"{path} cannot be read: {error.strerror}",
-            hint="it has to be a file of its own that you may read, not a link",
+            f"cannot read {path}: {error.strerror}",
+            hint="use a readable regular file, not a link",
         ) from None
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):

@@ -1,7 +1,7 @@
 """How every SQLite file of a store is opened.
 
-Write-ahead logging; automatic log checkpoints are off, so that the log is only ever folded back
-by whoever holds the store's lock (`fold_log`), and never while a connection is closed.
+Write-ahead logging; automatic log checkpoints are off, so the log is only folded back under the
+store's lock (`fold_log`), and never while a connection is closed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
 
 DATABASE_TROUBLE = (apsw.Error, UnicodeDecodeError)
-"""What asking a database may end in: text of which a byte was damaged may be none any more."""
+"""What asking a database may end in: text with a damaged byte may no longer be valid."""
 
 _FOLD_AT_BYTES = 512 << 10
 """A save writes some 30 pages of the index and 10 of the catalog, and folding takes as long as a
-small save: one in four does it. What logs take is part of the store's size, so not much more."""
+small save: one in four does it. Logs count towards the store's size, so not much more."""
 _BUSY_TIMEOUT_MS = 30_000
 _SCRUB_TIMEOUT_MS = 5_000
 _NEXT_TRY_S = 0.01
@@ -95,7 +95,7 @@ def _may_write(path: Path) -> bool:
 
 
 def _log_ahead(connection: apsw.Connection) -> None:
-    """Of several who open a new file at once, some are told without a wait that it is locked:
+    """Of several processes that open a new file at once, some get a lock error without a wait:
     SQLite does not wait where two could be waiting for each other."""
     pause = threading.Event()
     give_up_ns = SystemClock.monotonic_ns() + _BUSY_TIMEOUT_MS * 1_000_000
@@ -142,8 +142,8 @@ def fold_log(
 
 
 def scrub(connection: apsw.Connection, path: Path) -> None:
-    """Build the file anew from its rows and empty its log, so that neither holds anything that
-    was deleted; durable. Only under the store's lock.
+    """Rebuild the file from its rows and empty its log, so that neither holds deleted data;
+    durable. Only under the store's lock.
 
     Rows are copied in memory: a temporary file would hold them outside the store. `BusyError` when
     another process reads: the log cannot be emptied then.
@@ -181,13 +181,13 @@ def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     """SQLite's trouble in the words of the error family."""
     if isinstance(error, UnicodeDecodeError):
         return StoreDamaged(
-            f"a text of the {path.stem} is damaged: {error}", hint="run: holdfast repair"
+            f"text in the store's {path.name} is damaged: {error}", hint="run: holdfast repair"
         )
     if is_sync_failure(error):
         return suspect({path.name})
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
         return StoreDamaged(
-            f"the database {path.name} of the store is damaged: {error}",
+            f"the store's {path.name} is damaged: {error}",
             hint="run: holdfast check",
         )
     if isinstance(error, apsw.FullError):
@@ -199,20 +199,18 @@ def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     if isinstance(error, apsw.CantOpenError) and is_read_only(path):
         # Without the files of its log beside it, SQLite would have to make them first.
         return StoreReadOnly(
-            f"the file system of the store is read-only, and the log of {path.name} is not there",
+            f"the store's file system is read-only, and the log of {path.name} is missing",
             hint="mount it writable, or copy the store to another disk (cp -a) and set "
             "HOLDFAST_HOME to the copy",
         )
     if isinstance(error, apsw.IOError):
         return StoreDamaged(
-            f"reading or writing the store's {path.name} failed: {error}",
+            f"cannot read or write the store's {path.name}: {error}",
             hint="check the disk, then run: holdfast check",
         )
     if isinstance(error, (apsw.ConstraintError, apsw.MisuseError, apsw.ThreadingViolationError)):
-        return error  # a mistake of ours, not of the disk
-    return StoreDamaged(
-        f"the database {path.name} of the store cannot be used: {error}", hint="run: holdfast check"
-    )
+        return error  # a bug in Holdfast, not a disk failure
+    return StoreDamaged(f"the store's {path.name} is unusable: {error}", hint="run: holdfast check")
 
 
 @contextmanager
@@ -237,6 +235,6 @@ def _busy(path: Path) -> Busy:
     if holder is None:
         return Busy(f"the store's {path.name} is in use", hint="try again")
     return Busy(
-        f"process {holder} keeps the store's {path.name} in use",
+        f"process {holder} is using the store's {path.name}",
         hint=f"wait for it, or end it if it hangs: kill {holder}",
     )

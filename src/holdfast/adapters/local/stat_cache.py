@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS directories (path BLOB PRIMARY KEY, entry BLOB NOT NU
 
 
 class SqliteStatCache:
-    """A damaged file is thrown away and begun anew: it only saves time."""
+    """A damaged file is deleted and recreated: it only saves time."""
 
     def __init__(self, path: Path, cipher: Cipher | None = None) -> None:
         self._path = path
@@ -42,7 +42,7 @@ class SqliteStatCache:
         except (apsw.BusyError, apsw.LockedError) as error:
             raise translate(error, path) from error  # in use, and no less sound for that
         except (apsw.Error, StoreDamaged, StoreReadOnly):
-            self._begin_anew()
+            self._recreate()
 
     def load(self, generation: str) -> dict[bytes, bytes]:
         try:
@@ -60,7 +60,7 @@ class SqliteStatCache:
             return {}
         except (apsw.Error, UnicodeDecodeError, TypeError):  # damaged bytes can change their type
             self._db.close()
-            self._begin_anew()
+            self._recreate()
             return {}
 
     def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
@@ -70,7 +70,7 @@ class SqliteStatCache:
             return  # what is not remembered is read again: no reason to fail a finished save
         except (apsw.Error, UnicodeDecodeError):
             self._db.close()
-            self._begin_anew()
+            self._recreate()
 
     def _write(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         with self._db:
@@ -94,7 +94,7 @@ class SqliteStatCache:
             db.execute(_SCHEMA)
         return db
 
-    def _begin_anew(self) -> None:
+    def _recreate(self) -> None:
         try:
             with store_trouble("recreating its stat cache"):
                 discard_derived(self._path, "stat-cache", our_mark=_OUR_TABLE)

@@ -35,12 +35,12 @@ from holdfast.ports.filesystem import FILE_MODE, FULL_ERRORS, Filesystem, write_
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 READ_ONLY_HINT = (
     "mount it writable, or copy the store to another disk (cp -a) and set HOLDFAST_HOME to the "
-    "copy; what only looks, previews included, and export need no writing"
+    "copy; viewing, previews and export still work"
 )
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether the file system takes no writes, whoever asks for them."""
+    """Whether the file system is mounted read-only."""
     try:
         return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:
@@ -49,8 +49,8 @@ def is_read_only(path: Path) -> bool:
 
 @contextmanager
 def store_trouble(doing: str) -> Iterator[None]:
-    """Turn an `OSError` of the store into one of the family, so that nobody takes it for a
-    property of the file that was being saved."""
+    """Turn an `OSError` of the store into one of the family, so it is not mistaken for a property
+    of the file that was being saved."""
     try:
         yield
     except OSError as error:
@@ -60,23 +60,23 @@ def store_trouble(doing: str) -> Iterator[None]:
 def translate_os_error(error: OSError, doing: str) -> HoldfastError:
     if error.errno in FULL_ERRORS:
         return NoSpace(
-            f"no space left on the disk of the store while {doing}", hint="free some disk space"
+            f"no space left on the store's disk while {doing}", hint="free some disk space"
         )
     if error.errno in _FORBIDDEN:
         return StoreUnwritable(
-            f"the store cannot be written while {doing}: {error.strerror}",
+            f"cannot write to the store while {doing}: {error.strerror}",
             hint="check its owner and permissions, or set HOLDFAST_HOME to another directory",
         )
     if error.errno == errno.EROFS:
         return StoreReadOnly(
-            f"the store cannot be written while {doing}: its file system is read-only",
+            f"cannot write to the store while {doing}: its file system is read-only",
             hint=READ_ONLY_HINT,
         )
     if isinstance(error, SyncFailed):
         return StoreSuspect(
             f"fsync failed while {doing}: {error.strerror or error}",
-            hint="check the disk and try again: the next command reads it back, and goes on if it "
-            "is whole",
+            hint="check the disk and try again; the next command verifies the data and "
+            "continues if it is intact",
         )
     return StoreDamaged(
         f"the store failed while {doing}: {error.strerror or error}",
@@ -134,7 +134,7 @@ class SyncFailures:
         return bool(self._noted) or os.path.lexists(self._path)
 
     def subjects(self) -> set[str]:
-        """What was noted here and by others; `.`, if that cannot be read, stands for all."""
+        """What was noted here and by others; `.`, if that cannot be read, means all."""
         try:
             written = json.loads(self._path.read_bytes())
             if not isinstance(written, list) or not all(isinstance(name, str) for name in written):
@@ -160,6 +160,6 @@ def suspect(subjects: set[str]) -> StoreSuspect:
     named = ", ".join(sorted(subjects))
     return StoreSuspect(
         f"fsync of {named} failed; writes are blocked until it is verified",
-        hint="check the disk and try again: the next command reads it back, and goes on if it is "
-        "whole",
+        hint="check the disk and try again; the next command verifies the data and "
+        "continues if it is intact",
     )

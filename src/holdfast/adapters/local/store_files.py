@@ -1,8 +1,8 @@
 """The files of a store: replaced whole, read without trust, in a place of the user's own.
 
-When a small file is replaced, a reader, or a crash, sees the old content or the new one.
-What stands under a name of ours may have been put there by somebody else: a pipe that never
-answers, a link that leads away, a directory. Such a thing is an error, not something to wait for.
+When a small file is replaced, a reader, or a crash, sees the old content or the new one. A file
+with a name of Holdfast may have been put there by another user: a pipe that never answers, a link
+that leads away, a directory. Such a thing is an error, not something to wait for.
 
 **Quarantine.** A damaged file moves out of the way, to store/set-aside/<occasion>/<file>.
 A file that the store cannot use may still be the user's only copy: one that was swapped with
@@ -39,9 +39,10 @@ def read_own_file(path: Path, most_bytes: int = -1) -> bytes:
 
 
 def require_own_place(home: Path) -> None:
-    """Refuse a directory for stores that somebody else owns, or can exchange for another.
+    """Refuse a directory for stores that another user owns, or can replace.
 
-    Root is nobody else. One that is ours and open to others is closed: nothing in it needs them.
+    Root does not count as another user. One that is ours and open to others is closed: nothing in
+    it needs them.
     """
     for path in (home, home / "stores", home / "by-path"):
         try:
@@ -51,7 +52,7 @@ def require_own_place(home: Path) -> None:
             continue
         except OSError as error:
             raise WorkspaceRefused(
-                f"the store's directory {path} cannot be looked at: {error.strerror}",
+                f"cannot access the store's directory {path}: {error.strerror}",
                 hint="set HOLDFAST_HOME to a directory of your own",
             ) from None
         foreign = owners - {os.geteuid(), _ROOT}
@@ -69,7 +70,7 @@ def _close_to_others(path: Path, status: os.stat_result) -> None:
         return
     if status.st_uid != os.geteuid():
         raise WorkspaceRefused(
-            f"the store's directory {path} can be changed by every user of this machine",
+            f"every user of this machine can change the store's directory {path}",
             hint="set HOLDFAST_HOME to a directory of your own",
         )
     path.chmod(mode & ~_WRITABLE_BY_OTHERS)
@@ -143,7 +144,7 @@ SET_ASIDE = "set-aside"
 _SQLITE_SUFFIXES = ("", "-wal", "-shm")
 _BEGINNING_BYTES = 32768
 _TABLES_AT = slice(103, 105)
-"""Where an SQLite file counts what stands on its first page: the tables and indexes it has."""
+"""The change counter on the first page of an SQLite file: the tables and indexes it has."""
 
 
 def quarantine(store: Path, occasion: str, *paths: Path) -> Path:

@@ -5,13 +5,13 @@ also tells who holds it, for the message that others get when waiting takes too 
 short notes of the holder for those who come later.
 
 A holder that works is waited for until the time is up, one that was stopped, as by Ctrl-Z, for a
-moment only. Whoever must not be kept waiting, as the hook of an agent, gives up as soon on any
-holder that does nothing, for example on a disk that does not answer. So does a thread that waits
+moment only. A caller that must not be kept waiting, such as an agent's hook, gives up as soon as
+the holder does nothing, for example on a disk that does not respond. So does a thread that waits
 behind another one of its process, which has more patience and waits for the same holder.
 
-On a file system that takes no writes, as its answer to opening the file says, whoever only looks
-shares the lock. It is a lock all the same: the file system may be writable for somebody else,
-through another mount of it or from another machine, and such a writer is kept out as anywhere.
+On a file system that takes no writes, as its answer to opening the file says, readers share the
+lock. It is a lock anyway: the file system may be writable for another process, through another
+mount or from another machine, and such a writer is kept out as anywhere.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from holdfast.ports.filesystem import FILE_MODE
 if TYPE_CHECKING:
     from holdfast.ports.system import Clock
 
-_DOING = "being locked"
+_DOING = "locking it"
 _TO_WRITE = os.O_RDWR | os.O_CREAT
 _TO_LOOK = os.O_RDONLY | os.O_NONBLOCK
 _FIRST_WAIT_S = 0.001
 _LONGEST_WAIT_S = 0.05
 _DESCRIPTION_BYTES = 256
-_NO_PROGRESS = "holds the store and makes no progress"
+_NO_PROGRESS = "holds the store's lock and makes no progress"
 _PURPOSE_LENGTH = 40
 """Of four bytes at most each, so that the description always fits."""
 
@@ -52,7 +52,7 @@ _STOPPED_S = 2.0
 
 
 class _Holder:
-    """Who holds a lock, watched by somebody who waits for it."""
+    """The holder of a lock, watched by a process that waits for it."""
 
     def __init__(self, clock: Clock, patience_s: float | None) -> None:
         self._clock = clock
@@ -130,7 +130,7 @@ class StoreLock:
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is held by somebody who looks where nothing can be written."""
+        """Whether a reader holds it where nothing can be written."""
         return self._is_shared
 
     def note(self, place: int, data: bytes) -> None:
@@ -151,7 +151,7 @@ class StoreLock:
             return b""
 
     def takes_writes(self) -> bool:
-        """Whether it can be held by somebody who writes."""
+        """Whether a writer can hold it."""
         try:
             os.close(self._open(_TO_WRITE))
         except OSError as error:
@@ -178,7 +178,8 @@ class StoreLock:
         while not self._thread_lock.acquire(timeout=wait_s):
             if self._clock.monotonic_ns() >= deadline_ns:
                 raise Busy(
-                    f"another thread of this process uses the store for longer than {timeout_s:g} s"
+                    "another thread of this process has used the store for more than "
+                    f"{timeout_s:g} s"
                 )
             if not self._is_waiting:
                 holder.worked()
@@ -203,7 +204,7 @@ class StoreLock:
                     self._is_waiting = True
                     description = os.pread(fd, _DESCRIPTION_BYTES, 0)
                     if self._clock.monotonic_ns() >= deadline_ns:
-                        what = f"has held the store for longer than {timeout_s:g} s"
+                        what = f"has held the store's lock for more than {timeout_s:g} s"
                         raise self._busy(description, what) from None
                     if holder.is_stuck(description):
                         raise self._busy(description, _NO_PROGRESS) from None
@@ -241,11 +242,12 @@ class StoreLock:
         from holdfast.adapters.local.system import is_ours  # no save needs it
 
         who = "another process"
-        hint = f"wait for it to finish, or see who it is: fuser {self._path}"
+        hint = f"wait for it to finish, or find it: fuser {self._path}"
         with contextlib.suppress(ValueError, KeyError, TypeError):
             holder = _holder_in(description)
             number = int(holder["pid"])
-            # On a full disk the one before may still stand there, and its number be another's.
+            # On a full disk the previous holder may still be recorded, and its number may be
+            # another's.
             if is_ours(number):
                 who = f"process {number} ({holder['purpose']})"
                 hint = f"wait for it, or end it if it hangs: kill {number}"

@@ -53,8 +53,8 @@ class StoreNotes:
         return os.path.lexists(os.path.join(self._directory, name))
 
     def read(self, name: str) -> bytes | None:
-        """None when there is no such file; empty when its seal does not match, so that whoever
-        decodes it says that it cannot be used."""
+        """None when there is no such file; empty when its seal does not match, so its decoder
+        reports that it is unusable."""
         with store_trouble(f"reading its {name}"):
             try:
                 data = read_own_file(self._directory / name)
@@ -104,7 +104,7 @@ class LocalRestoreJournal:
         self._notes.remove(self._layout.journal.name)
 
     def quarantine(self, occasion: str) -> None:
-        with store_trouble("setting the journal aside"):
+        with store_trouble("quarantining the journal"):
             quarantine(self._layout.directory, occasion, self._layout.journal)
 
     def read_note(self) -> bytes | None:
@@ -144,12 +144,12 @@ class StoredAgentStates:
             states = json.loads(data)
             for agents in states.values():
                 if not all(isinstance(state, dict) for state in agents.values()):
-                    raise ValueError("a state is no object")
+                    raise ValueError("a state is not an object")
         except (ValueError, AttributeError, RecursionError):
             raise StoreDamaged(
-                "what agents gave to the store is unusable",
-                hint="remove the file agent-states from the store, then let each agent give its "
-                "state again or restore a checkpoint",
+                "the agent states in the store are unusable",
+                hint="remove the file agent-states from the store; then set the states again, "
+                "or restore a checkpoint",
             ) from None
         loaded: AgentStatesBySession = states
         return loaded
@@ -175,8 +175,8 @@ class StoredExternalPaths:
                 raise ValueError("a path is not absolute")
         except ValueError:
             raise StoreDamaged(
-                "the names of files outside the workspace are unusable",
-                hint="remove the file external-paths from the store; tools will name them again",
+                "the list of external files is unusable",
+                hint="remove the file external-paths from the store; tools add their files again",
             ) from None
         return paths
 

@@ -263,11 +263,11 @@ class StorePlace:
             yield from (Path(directory, name) for name in sorted(names))
 
     def opened_parts(self, path: Path) -> Iterator[bytes]:
-        """Whoever has no key opens nothing."""
+        """Without a key, nothing can be opened."""
         return iter(())
 
     def quarantine_note(self, occasion: str, name: str, data: bytes) -> None:
-        with store_trouble("setting something aside"):
+        with store_trouble("quarantining damaged files"):
             path = self.quarantine_directory(occasion) / name
             atomic_write(self._fs, os.fsencode(path), self.notes.sealed(name, data))
 

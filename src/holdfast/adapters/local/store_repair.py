@@ -1,4 +1,4 @@
-"""Making a store that cannot be opened one that can: description, catalog and index.
+"""Repair of a store that cannot be opened: description, catalog and index.
 
     look: copies of the databases in a scratch directory, nothing of the store is written
     mend: description rewritten → the rebuilt catalog, announced by a marker, put in the place of
@@ -55,7 +55,7 @@ _LOCK_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A store laid open: readable stand-ins for what may be damaged, and what is wrong."""
+    """A store laid open: readable replacements for damaged parts, and the problems."""
 
     catalog: SqliteCatalog
     objects: LocalObjectStore
@@ -168,7 +168,7 @@ class StoreRepairer:
                 known, said = dict(objects.index.locations()).keys(), set(rebuilt.index.digests())
                 # A record whose base is lost is left out of it by a repair, and stays in its pack.
                 more = any(map(partial(_can_be_read, rebuilt), said - known))
-                return "it does not say what the packs say" if known - said or more else None
+                return "it does not match the packs" if known - said or more else None
         except StoreDamaged as error:
             return error.message
 

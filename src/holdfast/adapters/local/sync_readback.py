@@ -1,4 +1,4 @@
-"""Reading back what a failed sync was about, from the disk and not from memory.
+"""Verification after a failed sync: the data is read from the disk and not from memory.
 
     packs     → sync, drop what the system has cached, read every object again, compare its digest
     databases → fold the log in, sync, drop what is cached, let SQLite check its own structure
@@ -40,7 +40,7 @@ def read_back(
     sync_failures: SyncFailures,
     keys: StoreKeys | None = None,
 ) -> None:
-    """Called with the store's lock held; returns when nothing is suspect any more, else raises."""
+    """Called with the store's lock held; returns when nothing is suspect, else raises."""
     databases = {"catalog": layout.catalog, "index": layout.objects / "index.db"}
     subjects = sync_failures.subjects()
     everything = "." in subjects
@@ -108,6 +108,6 @@ def read_back_database(fs: Filesystem, path: Path, cipher: Cipher | None) -> Non
         raise translate(error, path) from error
     if problems != [("ok",)]:
         raise StoreDamaged(
-            f"the database {path.name} of the store is damaged: {problems[0][0]}",
+            f"the store's {path.name} is damaged: {problems[0][0]}",
             hint="run: holdfast check",
         )

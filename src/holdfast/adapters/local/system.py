@@ -68,7 +68,7 @@ def is_ours(number: int) -> bool:
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
-        return False  # somebody else's, so not the one that used our store
+        return False  # another user's, so not the one that used our store
     return number > 0
 
 
@@ -84,7 +84,8 @@ def is_stopped(pid: int) -> bool:
 
 def progress_of(pid: int) -> tuple[bytes, ...] | None:
     """What changes whenever a process does something: its time on a processor, and what it has read
-    and written. The same twice means that it stood still; None where the system does not tell."""
+    and written. The same twice means that it made no progress; None where the system does not
+    tell."""
     try:
         fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
         worked = (fields[_WORKED_FIELD], fields[_WORKED_FIELD + 1])
@@ -102,9 +103,9 @@ def own_line() -> frozenset[str]:
 
 
 def agent_above(number: int) -> str | None:
-    """The program that had a process started, past the shells between. None if nobody knows, or if
-    it is another user's, like the `su` or `sudo` above an agent that is a shell script: of that,
-    nobody can tell whether it is still there."""
+    """The program that had a process started, past the shells between. None if unknown, or if it is
+    another user's, like the `su` or `sudo` above an agent that is a shell script: whether that is
+    still running cannot be checked."""
     for above in _above(number):
         fields = _process_stat(above)
         if fields is not None and fields.name not in _SHELLS:

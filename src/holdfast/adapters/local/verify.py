@@ -65,13 +65,13 @@ def _check_lengths(store: LocalObjectStore) -> Iterator[ObjectProblem]:
         if number not in present and length != GONE:
             yield ObjectProblem(f"pack {number}", "the file is missing", "I1")
         elif number in present and store.packs.size_of(number) < length:
-            yield ObjectProblem(f"pack {number}", "the file is shorter than it was", "I1")
+            yield ObjectProblem(f"pack {number}", "the file is truncated", "I1")
 
 
 def unreadable_objects(
     store: LocalObjectStore, progress: Progress | None = None
 ) -> Iterator[tuple[Digest, str]]:
-    """Objects that cannot be read any more, each with the reason."""
+    """Unreadable objects, each with the reason."""
     progress = progress or NoProgress()
     count = store.index.count()
     for number, (digest, _) in enumerate(store.index.locations()):
@@ -141,7 +141,7 @@ def _schema_is_ours(
     db: apsw.Connection, migrate: Callable[[apsw.Connection], None]
 ) -> Iterator[str]:
     if db.execute(_SCHEMA).fetchall() != _schema_made_by(migrate):
-        yield "the schema is not the one that Holdfast made"
+        yield "the schema was changed"
 
 
 @cache
@@ -182,7 +182,7 @@ def _logged_checkpoints_exist(db: apsw.Connection) -> Iterator[str]:
         f" AND g.kind IN {_GONE})"
     )
     for (checkpoint_id,) in db.execute(lost):
-        yield f"checkpoint {checkpoint_id} was made and never dropped, but is gone (I3)"
+        yield f"checkpoint {checkpoint_id} was never deleted, but is missing (I3)"
 
 
 def _heads_exist(db: apsw.Connection) -> Iterator[str]:
@@ -198,7 +198,7 @@ def _sessions_exist(db: apsw.Connection) -> Iterator[str]:
     for table in ("checkpoints", "operations"):
         lost = f"SELECT DISTINCT session_id FROM {table} EXCEPT SELECT id FROM sessions"
         for (session_id,) in db.execute(lost):
-            yield f"{table} name the session {session_id!a}, which does not exist (I3)"
+            yield f"{table} refer to the session {session_id!a}, which does not exist (I3)"
 
 
 def _log_is_unbroken(db: apsw.Connection) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _log_is_unbroken(db: apsw.Connection) -> Iterator[str]:
         )
         ((used, given),) = db.execute(query)
         if not int(used) <= int(given) <= _LARGEST_SEQUENCE:  # damage can change their type
-            yield f"the next sequence number of {table} is not known (I7)"
+            yield f"the next sequence number of {table} is unknown (I7)"
 
 
 def _no_message_is_missing(db: apsw.Connection) -> Iterator[str]:

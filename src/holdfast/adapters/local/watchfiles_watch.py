@@ -4,11 +4,10 @@
     `places`   → a doubt, always
 
 Guarantees: those of the port; a change that the library tells of counts as activity until a scan
-that began after it is kept. A path that it cannot tell, or any other failure, counts as activity as
-well, and the watch begins anew.
-Not guaranteed: that it tells of every change. When its queue overflows, and when the system asks it
-to look again, the library says nothing, so that no proof by a cookie is one. Therefore no save
-relies on it, and who waits for changes looks every so often all the same.
+that began after it is kept. An unknown path, or any other failure, counts as activity as well, and
+the watch is restarted. Not guaranteed: that it tells of every change. When its queue overflows, and
+when the system asks it to look again, the library says nothing, so that no proof by a cookie is
+one. Therefore no save relies on it, and callers that wait for changes also scan from time to time.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from typing import Any
 from holdfast.ports.system import Clock
 from holdfast.ports.watcher import Activity, Doubt, WatchStatus
 
-UNPROVEN = "what this system tells of changes cannot be proven complete"
+UNPROVEN = "change notifications of this system are not guaranteed to be complete"
 _STEP_MS = 100
 _GROUPED_MS = 500
 _MOST_TOUCHED = 10_000
 _UNKNOWN_NAME = ""
-"""What was touched when nobody could tell."""
+"""The touched paths when they are unknown."""
 
 _MOST_FAILURES = 20
 """In a row, without a word in between."""
@@ -58,7 +57,7 @@ class WatchfilesWatch:
             return self._now
 
     def watch(self, path: bytes, fd: int) -> None:
-        return None  # the library follows new directories by itself
+        return None  # the library follows new directories automatically
 
     def places(self, device: int, inode: int) -> Doubt:
         return Doubt(self._off or UNPROVEN)
@@ -69,7 +68,7 @@ class WatchfilesWatch:
             self._touched = {name: when for name, when in self._touched.items() if when > mark}
 
     def doubt(self, reason: str) -> None:
-        return None  # there is no trust to be taken back
+        return None  # there is no trust to be revoked
 
     def differed(self, detail: str) -> None:
         with self._lock:

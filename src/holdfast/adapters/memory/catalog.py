@@ -83,11 +83,11 @@ class MemoryTransaction:
         removed = self._state.checkpoints.pop(checkpoint_id)
         for other in list(self._state.checkpoints.values()):
             if other.parent == checkpoint_id:
-                stood_on_it = other.kind is Kind.RESTORE
+                is_restore = other.kind is Kind.RESTORE
                 self._state.checkpoints[other.id] = replace(
                     other,
                     parent=removed.parent,
-                    restores_from=None if stood_on_it else other.restores_from,
+                    restores_from=None if is_restore else other.restores_from,
                 )
 
         for session in list(self._state.sessions.values()):
@@ -233,6 +233,12 @@ class MemoryCatalog:
 
     def newest_operation(self) -> Operation | None:
         return self._state.operations[-1] if self._state.operations else None
+
+    def latest_operation(
+        self, session_id: SessionId, *, other_than: Sequence[OperationKind]
+    ) -> Operation | None:
+        found = [op for op in self.operations(session_id) if op.kind not in other_than]
+        return max(found, key=lambda op: (op.at_ns, op.sequence), default=None)
 
     def operation_with_token(self, token: str) -> Operation | None:
         return next((op for op in self._state.operations if op.token == token), None)

@@ -52,18 +52,18 @@ class MemorySearchIndex:
     def cursors(self) -> Cursors:
         return self._cursors
 
-    def take_in(self, batch: IndexBatch) -> None:
+    def ingest(self, batch: IndexBatch) -> None:
         for gone in batch.gone:
             self._checkpoints.pop(gone, None)
         self._checkpoints |= {text.id: text for text in batch.checkpoints}
         self._messages |= {text.sequence: text for text in batch.messages}
         self._cursors = batch.cursors
 
-    def begin_anew(self) -> None:
+    def recreate(self) -> None:
         self._checkpoints, self._messages, self._cursors = {}, {}, Cursors()
 
     def erase(self) -> None:
-        self.begin_anew()
+        self.recreate()
 
     def close(self) -> None:
         return None
@@ -181,7 +181,7 @@ def _holding(texts: Sequence[CheckpointText | MessageText], term: Term) -> int:
 
 
 def _frequencies(texts: Mapping[Field, Sequence[str]], term: Term) -> dict[Field, float]:
-    """How often a term stands in each field, weighted; a form of it counts less."""
+    """How often a term is in each field, weighted; a form of it counts less."""
     found: dict[Field, float] = {}
     for where, said in texts.items():
         times = sum(_times_in(text, term) for text in said)

@@ -44,7 +44,7 @@ class MemoryEventLog:
     def cursors(self) -> EventCursors:
         return self._cursors
 
-    def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
+    def ingest(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
         for one in new:
             if one.key not in self._keys:
                 self._keys.add(one.key)

@@ -192,7 +192,7 @@ class MemoryStory:
     def diff_of(self, number: int) -> bytes | None:
         return self._diffs.get(number)
 
-    def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
+    def import_rows(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
         added = 0
         for message in messages:
             if message.index == self.message_count(message.session_id):

@@ -1,1 +1,1 @@
-"""What runs unattended: agent events, triggers, watched workspaces, merges."""
+"""Unattended work: agent events, triggers, watched workspaces, merges."""

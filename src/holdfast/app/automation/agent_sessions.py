@@ -36,7 +36,7 @@ _WITHOUT_TEXT = "(the agent did not say what was typed)"
 
 
 def session_name(agent: str, given: str) -> SessionId:
-    """The agent's own id where it can be one of ours; made into one where it cannot."""
+    """The agent's own id where it is a valid session id; made into one where it cannot."""
     text = "".join(c if c.isprintable() and not "\ud800" <= c <= "\udfff" else "-" for c in given)
     text = text.strip()
     if not text:
@@ -83,7 +83,7 @@ def ensure_session(opened: OpenWorkspace, event: AgentEvent) -> Ensured:
             transaction.set_session_status(session.id, SessionStatus.ACTIVE)
             transaction.set_current_session(session.id)
     if session.head is None and vault.catalog.first_checkpoint(session.id) is None:
-        intent = make_intent(f"Session with {event.agent} begins", confidence=1.0)
+        intent = make_intent(f"Start of the session with {event.agent}", confidence=1.0)
         opened.engine.save(session.id, intent, kind=Kind.INITIAL)
     return Ensured(session, resumed)
 
@@ -125,9 +125,9 @@ class AgentProcesses:
             self._known[workspace, session] = (agent, before is not None and before[0] == agent)
 
     def gone(self, workspace: Path) -> list[SessionId]:
-        """The sessions whose agent is not there any more."""
+        """The sessions whose agent is gone."""
         with self._lock:
-            known = [(key, *told) for key, told in self._known.items() if key[0] == workspace]
+            known = [(key, *entry) for key, entry in self._known.items() if key[0] == workspace]
         return [
             key[1]
             for key, agent, is_sure in known
@@ -161,11 +161,11 @@ class ConversationCapture:
         if session is None:
             return
         try:
-            if not _has_transcript(event) and not dedupe.said_before(event):
+            if not _has_transcript(event) and not dedupe.is_repeated_message(event):
                 from holdfast.engine.conversation.conversation import add_message
 
                 add_message(opened.engine.vault, session.id, "user", event.prompt or _WITHOUT_TEXT)
-                dedupe.note_said(event)
+                dedupe.note_message(event)
         except (HoldfastError, ValueError) as error:
             self._note(event, error)
         try:

@@ -34,6 +34,7 @@ FLAG = "check-commands"
 _TAIL_BYTES = 2_000
 _MOST_SHOWN = 200
 _PATIENCE_S = 5.0
+_LOOK_FOR_SIGNALS_S = 0.2
 
 
 def restore_after_failure(
@@ -158,10 +159,10 @@ def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> Chec
     import subprocess  # late: most hooks run no check
     import tempfile
 
-    process: subprocess.Popen[bytes] | None = None
     with tempfile.TemporaryFile() as output, _sign_of_life() as (alive, held):
-        try:
-            with _signals_wait():
+        why = f"did not finish within {timeout_s:g} seconds"
+        with _deferred_signals() as arrived:
+            try:
                 process = subprocess.Popen(
                     list(command),
                     cwd=directory,
@@ -171,19 +172,27 @@ def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> Chec
                     start_new_session=True,
                     pass_fds=(held,),
                 )
-            status = process.wait(timeout_s)
-        except BaseException as error:  # a signal to us too: nothing of it may go on alone
-            if process is not None:
-                _end(process, alive, held)
-            if isinstance(error, subprocess.TimeoutExpired):
-                why = f"did not finish within {timeout_s:g} seconds"
-            elif isinstance(error, (OSError, ValueError)):
-                why = f"cannot be run: {error}"
+            except (OSError, ValueError) as error:
+                status, why = None, f"cannot be run: {error}"
             else:
-                raise
+                status = _wait(process, timeout_s, arrived)
+                if status is None:
+                    _end(process, alive, held)
+        if status is None:
             text = f"the check {shown(command)} {why}; nothing was rolled back"
-            raise CheckNotRun(text) from None
+            raise CheckNotRun(text)
         return CheckResult(status, _tail(output))
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, arrived: Sequence[int]) -> int | None:
+    """The exit status; None when the time is over, or a signal tells this process to end."""
+    from subprocess import TimeoutExpired
+
+    while not arrived and timeout_s > 0:
+        with contextlib.suppress(TimeoutExpired):
+            return process.wait(min(timeout_s, _LOOK_FOR_SIGNALS_S))
+        timeout_s -= _LOOK_FOR_SIGNALS_S
+    return None
 
 
 def _end(process: subprocess.Popen[bytes], alive: int, held: int) -> None:
@@ -210,21 +219,23 @@ def _sign_of_life() -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def _signals_wait() -> Iterator[None]:
-    """One that would unwind between the start of a process and its being known waits until then."""
-    waiting: list[int] = []
-    taken = {}
+def _deferred_signals() -> Iterator[Sequence[int]]:
+    """Signals that arrived, raised again at the end. Python would raise at any instruction: before
+    a process that has started is known, or inside `subprocess` while it holds its lock, where the
+    next wait for that process would never end."""
+    arrived: list[int] = []
+    handlers = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             if callable(signal.getsignal(number)):
-                taken[number] = signal.signal(number, lambda came, _: waiting.append(came))
+                handlers[number] = signal.signal(number, lambda came, _: arrived.append(came))
     try:
-        yield
+        yield arrived
     finally:
-        for number, handler in taken.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        for got in waiting:
-            signal.raise_signal(got)
+        for came in arrived:
+            signal.raise_signal(came)
 
 
 def _tail(output: BinaryIO) -> str:

@@ -63,9 +63,9 @@ class EventDedupe:
         latest = self._notes["before"].get(_digest(event.agent, event.session), 0)
         return bool(event.received_ns < latest <= self._now_ns)
 
-    def said_before(self, event: AgentEvent) -> bool:
+    def is_repeated_message(self, event: AgentEvent) -> bool:
         """Whether this very message was noted already. One without an id is the same as another
-        with the same words when nobody could have typed them twice."""
+        with the same words if a person could not have typed them twice."""
         note = self._notes["said"].get(_said(event))
         if note is None:
             return False
@@ -74,7 +74,7 @@ class EventDedupe:
             return bool(turn == event.turn_id)
         return bool(abs(event.received_ns - at_ns) < _TYPED_AGAIN_NS)
 
-    def note_said(self, event: AgentEvent) -> None:
+    def note_message(self, event: AgentEvent) -> None:
         self._notes["said"].pop(_said(event), None)
         self._notes["said"][_said(event)] = [event.turn_id or "", event.received_ns]
         self._keep()

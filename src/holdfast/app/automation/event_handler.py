@@ -1,4 +1,4 @@
-"""What is done about an agent's event: save before a change, look after it, restore a failure.
+"""Handling an agent's event: save before a change, look after it, restore a failure.
 
     known? → may the agent go on at once? → in the workspace: tool's end → conversation → lock →
     delivered before? → session → save, or restore → notices → check of the user's
@@ -36,17 +36,18 @@ from holdfast.app.automation.problem_log import ProblemLog
 from holdfast.app.automation.tool_checkpoint import (
     ToolCheckpoint,
     command_risk,
+    intent_after_tool,
     note_begin,
     note_end,
     note_unchanged,
     save_before_tool,
 )
-from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, Reply, ToolKind
+from holdfast.domain.agent_events import EDIT_TOOLS, AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import Busy, HoldfastError
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.tool_calls import message_description, tool_description
+from holdfast.domain.tool_calls import message_description
 from holdfast.engine.save.save import was_last_at
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ class EventHandler:
         """For a process that handles this one event."""
         return OpenedForEvent(self._host, event)
 
-    def workspace_of(self, event: AgentEvent, standing_in: str) -> Path:
-        return self._host.workspace_of(event, standing_in)
+    def workspace_of(self, event: AgentEvent, caller_directory: str) -> Path:
+        return self._host.workspace_of(event, caller_directory)
 
     def has_store(self, workspace: Path) -> bool:
         return self._host.has_store(workspace)
@@ -113,7 +114,7 @@ class EventHandler:
         self, event: AgentEvent, workspace: EventWorkspace, *, can_continue: bool = True
     ) -> Handled:
         """All of it, if the agent must wait, or if the caller cannot continue after its answer;
-        else only what the agent has to be told. Errors are the caller's to report: `failed`."""
+        else only the notices for the agent. Errors are the caller's to report: `failed`."""
         if not event.is_known:
             return Handled(Reply())
         if event.must_wait or not can_continue or workspace.waits_for_check(event):
@@ -133,7 +134,7 @@ class EventHandler:
         return reply
 
     def failed(self, event: AgentEvent, error: BaseException) -> Reply:
-        """No checkpoint could be made: it is logged, and the agent is told."""
+        """No checkpoint could be made: it is logged, and the agent is notified."""
         self.problems.note_problem(event.agent, event, error)
         return self.notices.of_failure(event, error)
 
@@ -157,7 +158,7 @@ class EventHandler:
         try:
             purpose = f"holdfast hook {event.agent}"
             with self._host.open_workspace(workspace.path, create=False, purpose=purpose) as opened:
-                settle_claim(opened.engine.vault, claim, told=delivered)
+                settle_claim(opened.engine.vault, claim, delivered=delivered)
         except Exception as error:  # the agent has its answer, and the claim runs out
             self.problems.note_trouble(event, "could not record that the agent was notified", error)
 
@@ -167,7 +168,7 @@ class EventHandler:
         self._conversation.read_transcript(opened, event)
         engine = opened.engine.for_hooks()
         # An event that saves waits for edits now, before others have to wait for the lock.
-        opened = opened.with_engine(engine.having_waited() if event.begins else engine)
+        opened = opened.with_engine(engine.after_waiting() if event.begins else engine)
         with engine.vault.lock.hold():
             first = is_checked(opened, event) and EventDedupe.of(opened).seen(event) is None
             action = self._act(opened, event)
@@ -189,8 +190,8 @@ class EventHandler:
         return check_after_tool(opened, event, reply, before, self.problems)
 
     def notices_in(self, opened: OpenWorkspace, event: AgentEvent) -> Reply:
-        """Only what the agent has to be told, and only if the store is free: otherwise it comes
-        with the next event."""
+        """Only the notices for the agent, and only if the store is free: otherwise it comes with
+        the next event."""
         vault = opened.engine.vault
         try:
             with vault.lock.hold(wait=False):
@@ -276,11 +277,11 @@ class EventHandler:
         if keep_merge(opened, session.id).kept is not None:
             session = find_session(opened, event) or session
         _report_created_ignored(opened, event, dedupe)
-        if event.kind is EventKind.AFTER_TOOL and event.paths and event.failure is None:
-            from holdfast.app.automation.reported_edits import EDIT_TOOLS, record_edit
+        edited = event.kind is EventKind.AFTER_TOOL and event.tool_kind in EDIT_TOOLS
+        if edited and event.paths and event.failure is None:
+            from holdfast.app.automation.reported_edits import record_edit
 
-            if event.tool_kind in EDIT_TOOLS:
-                record_edit(opened, event, session, dedupe)
+            record_edit(opened, event, session, dedupe)
         if not is_trigger_on(opened, event) or dedupe.overtaken(event):
             return Reply()
         head = vault.catalog.checkpoint(session.id, str(session.head))
@@ -291,18 +292,19 @@ class EventHandler:
         ):
             note_unchanged(opened, head)
             return Reply(head.id, deduplicated=True)
+        if edited and was_last_at(vault, opened.engine.scan().tree):
+            return Reply()  # another session has saved it since
         if event.kind in _ENDS:
-            description = _ENDS[event.kind]
+            intent = make_intent(_ENDS[event.kind], confidence=_CONFIDENCE)
         else:
-            description = tool_description("After", event.tool, event.command)
-        intent = make_intent(description, confidence=_CONFIDENCE)
+            intent = intent_after_tool(opened, event)
         position = Position(tool_use_id=event.tool_use_id)
         outcome = opened.engine.save(session.id, intent, kind=Kind.TOOL, position=position)
         dedupe.note(event, outcome.checkpoint.id, before=False)
         return Reply(outcome.checkpoint.id, outcome.deduplicated)
 
     def _with_restores(self, opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
-        """With what the agent has to be told about restores since its last event."""
+        """With the notices for the agent about restores since its last event."""
         asked = event.must_wait or event.kind is EventKind.OTHER
         session = find_session(opened, event) if event.carries and asked else None
         if session is None:
@@ -329,8 +331,11 @@ def is_trigger_on(opened: OpenWorkspace, event: AgentEvent) -> bool:
     if event.kind in _ENDS:
         return settings.auto_turn_end == "on"
     shell = event.tool_kind is ToolKind.SHELL
+    if event.kind is EventKind.AFTER_TOOL and shell:
+        return settings.auto_after_shell == "on"
     if event.kind is EventKind.AFTER_TOOL:
-        return shell and settings.auto_after_shell == "on"
+        # An edit that failed has changed nothing, as a rule, and the agent waits for this answer.
+        return event.failure is None and settings.auto_after_edit == "on"
     if event.kind is EventKind.BEFORE_TOOL:
         return (settings.auto_shell if shell else settings.auto_edit) == "on"
     return True

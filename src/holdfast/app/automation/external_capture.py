@@ -69,11 +69,11 @@ class ExternalCapture:
             if self._found:
                 vault.parts.external_paths.add(list(self._found))
                 self.captured = [to_text(path) for path in self._found]
-        except HoldfastError as error:  # the files of the workspace are saved all the same
+        except HoldfastError as error:  # the files of the workspace are saved anyway
             self.not_captured |= dict.fromkeys(self.named, error.message)
 
     def messages(self, outcome: SaveOutcome) -> tuple[str, ...]:
-        """What the agent is told: that something it is about to change will not come back."""
+        """The notice for the agent: that something it is about to change will not come back."""
         lost = [
             text.removeprefix(OUTSIDE_NOT_KEPT)
             for text in outcome.degraded
@@ -84,11 +84,11 @@ class ExternalCapture:
         if not lost:
             return ()
         more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
-        told = (
+        notice = (
             "Holdfast could not save every file outside the workspace that this call names. A "
             f"restore cannot bring these back: {'; '.join(lost[:_SHOWN])}{more}"
         )
-        return (told,)
+        return (notice,)
 
     def _leads_outside(self, name: str, place: str) -> bool:
         """Whether it does; what it leads to is noted."""
@@ -131,7 +131,7 @@ def _by_links(place: str) -> str:
 
 
 def _real_places(place: str, home: str | None) -> list[str]:
-    """Where a path leads; `NotFollowed` when nobody can tell, or when it is the system's."""
+    """Where a path leads; `NotFollowed` when that is unknown, or when it is the system's."""
     from holdfast.domain.external_paths import at_home, followed, require_kept
 
     path = followed(place, home)
@@ -147,7 +147,7 @@ def _real_places(place: str, home: str | None) -> list[str]:
     elif place.rstrip("/").endswith(f"/{last}"):
         places = [real, os.path.realpath(real)]
     else:
-        places = [os.path.realpath(real)]  # a pattern stands below it: the link itself stays
+        places = [os.path.realpath(real)]  # a pattern is below it: the link itself stays
     for one in places:
         require_kept(one)
     return places

@@ -1,4 +1,4 @@
-"""What automation needs from outside, handed in: the machine, and the workspace of an event."""
+"""The services that automation needs from outside: the machine, and the workspace of an event."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Host(Protocol):
     def working_directory(self) -> str:
         """Where this process runs; empty if that directory is gone."""
 
-    def workspace_of(self, event: AgentEvent, standing_in: str) -> Path:
-        """The workspace that an event is about. `standing_in` is the directory of the hook's
+    def workspace_of(self, event: AgentEvent, caller_directory: str) -> Path:
+        """The workspace that an event is about. `caller_directory` is the directory of the hook's
         process, which relative paths begin at."""
 
     def own_project(self, workspace: Path, directory: Path) -> Path | None:
-        """The worktree, repository or workspace between the two that is saved by itself."""
+        """The worktree, repository or workspace between the two that is saved separately."""
 
     def has_store(self, workspace: Path) -> bool: ...
 

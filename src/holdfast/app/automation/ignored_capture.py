@@ -12,31 +12,34 @@ Files that a command deletes without naming them (`rm -rf *`, `git clean -fdx`) 
     directories that the command empties → paths in them that git's rules leave out → their files
 
 Files that built-in rules or the user's own rules for Holdfast leave out do not count. Bounded: the
-smallest files come first, and the agent is told about those that do not fit.
+smallest files come first, and the agent is notified of those that do not fit, of caches that the
+command names, and of git data of repositories below the workspace, which is never captured.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.agent_events import AgentEvent
+from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.ignore.defaults import (
     cache_marker,
     is_made_by_tools,
 )
+from holdfast.domain.ignore.includes import IncludePatterns, include_command
 from holdfast.domain.ignore.rules import precedence_of
-from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY, is_within, join
+from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY, is_within, join, parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.checkpoints import Checkpoint, Skipped
     from holdfast.domain.shell.emptied_trees import EmptiedTree
     from holdfast.domain.shell.risk import Assessment
 
@@ -74,18 +77,18 @@ class IgnoredCapture:
             self._emptied = emptied_files(self._opened, self._risk)
             meant = dict.fromkeys(self._emptied.fitting, True)
             self._deleted = name_ignored_paths(vault, meant)
-        except HoldfastError as error:  # the files of the workspace are saved all the same
+        except HoldfastError as error:  # the files of the workspace are saved anyway
             trouble = (
                 f"Holdfast does not capture every ignored file that was named: {error.message}."
             )
             self._trouble = (trouble,)
 
     def messages(self, saved: Checkpoint) -> tuple[str, ...]:
-        """What the agent is told: which of them the checkpoint holds that was made now, and which
+        """The notice for the agent: which of them the checkpoint holds that was made now, and which
         files the tool is going to make."""
         written = _candidates(self._opened, self._event, None) if self._new else ()
         top = os.fsencode(self._opened.engine.vault.workspace)
-        told = {
+        captured = {
             path: rule
             for path, rule in self._new.items()
             if _holds(self._opened, saved, path)
@@ -96,16 +99,27 @@ class IgnoredCapture:
         }
         return (
             *self._trouble,
-            *([_told(told, "a tool named {}")] if told else ()),
-            *([_told(deleted, "this command may delete {}")] if deleted else ()),
+            *([_notice(captured, "a tool named {}")] if captured else ()),
+            *([_notice(deleted, "this command may delete {}")] if deleted else ()),
             *([_not_captured(self._emptied)] if self._emptied.others or self._emptied.more else ()),
+            *([self._caches_words()] if self._emptied.caches else ()),
+            *([_git_data_words(self._emptied.repositories)] if self._emptied.repositories else ()),
+        )
+
+    def _caches_words(self) -> str:
+        caches = self._emptied.caches
+        command = include_command(caches[:_SHOWN])
+        return (
+            f"Holdfast does not save {_list(caches)}, because tools can recreate such directories. "
+            f"This command may delete {'it' if len(caches) == 1 else 'them'}, and undo cannot "
+            f"restore {'it' if len(caches) == 1 else 'them'}. To save such directories: {command}"
         )
 
 
 def created_ignored(
     opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None, before: Checkpoint
 ) -> tuple[str, ...]:
-    """What is told after a command: which named files it made. `before` was saved before it."""
+    """The notice after a command: which named files it made. `before` was saved before it."""
     vault = opened.engine.vault
     named = frozenset(vault.files.named_paths())
     if not named or vault.settings.capture_named_ignored != "on":
@@ -113,12 +127,12 @@ def created_ignored(
     from holdfast.engine.compare.tree_diff import IgnoredContent
 
     ignored = IgnoredContent(vault)
-    told: dict[bytes, str] = {}
+    captured: dict[bytes, str] = {}
     for path in _candidates(opened, event, risk):
         if path in named and not _holds(opened, before, path) and _is_captured(opened, path):
             rule = ignored.rule(path)
-            told |= {path: rule} if rule is not None else {}
-    return (_told(told, "a tool named {}"),) if told else ()
+            captured |= {path: rule} if rule is not None else {}
+    return (_notice(captured, "a tool named {}"),) if captured else ()
 
 
 def _holds(opened: OpenWorkspace, saved: Checkpoint, path: bytes) -> bool:
@@ -163,7 +177,7 @@ def _candidates(
 
 
 def _files(place: str, workspace: str, *, changes: bool) -> Iterable[bytes]:
-    """The files that a place stands for; a link leads to another."""
+    """The files at a place; a link leads to another."""
     try:
         os.fsencode(place)
     except ValueError:  # a text that no path can be
@@ -187,7 +201,7 @@ def _files(place: str, workspace: str, *, changes: bool) -> Iterable[bytes]:
             yield os.fsencode(end[len(workspace.rstrip("/")) + 1 :])
 
 
-def _told(new: dict[bytes, str], why: str) -> str:
+def _notice(new: dict[bytes, str], why: str) -> str:
     rule = next(iter(new.values()))
     one = len(new) == 1
     return (
@@ -204,7 +218,16 @@ def _not_captured(emptied: EmptiedFiles) -> str:
     return (
         f"Holdfast does not capture {others}{unseen}. They are ignored, and this command may "
         f"delete them. The limit for such files is {MOST_FILES:,} files and {MOST_BYTES >> 20} "
-        "MB. To capture them: holdfast config set include PATTERN"
+        "MB. To capture them: holdfast config add include PATTERN"
+    )
+
+
+def _git_data_words(repositories: tuple[bytes, ...]) -> str:
+    git_data = _list(join(top, GIT_DIRECTORY) for top in repositories)
+    return (
+        f"Holdfast saves the files of nested repositories, but not {git_data}. This command may "
+        "delete it, and undo cannot restore its commits and branches. Push them first, or copy "
+        "the directory."
     )
 
 
@@ -218,19 +241,25 @@ def _list(paths: Iterable[bytes]) -> str:
 
 class EmptiedFiles(NamedTuple):
     """`fitting` are to be captured; `others` did not fit, and there are `more` if not all of the
-    ignored files were looked at."""
+    ignored files were looked at. `caches` are directories that built-in rules leave out, and
+    `repositories` those below the workspace whose git data goes too."""
 
     fitting: tuple[bytes, ...] = ()
     others: tuple[bytes, ...] = ()
     more: bool = False
+    caches: tuple[bytes, ...] = ()
+    repositories: tuple[bytes, ...] = ()
 
 
 def emptied_files(opened: OpenWorkspace, risk: Assessment | None) -> EmptiedFiles:
     """Called with the lock held."""
     workspace = str(opened.engine.vault.workspace)
-    trees = [] if risk is None else list(_trees_inside(opened, risk.emptied))
+    named = [] if risk is None else list(_trees_inside(opened, risk.emptied))
+    caches = {top for top, _ in named if top and is_made_by_tools(top, is_directory=True)}
+    unsaved = tuple(_not_included(opened, sorted(caches))) if caches else ()
+    trees = [(top, tree) for top, tree in named if top not in caches]
     if not trees:
-        return EmptiedFiles()
+        return EmptiedFiles(caches=unsaved)
 
     def takes(path: bytes) -> bool:
         return any(is_within(path, top) and tree.takes(_below(path, top)) for top, tree in trees)
@@ -239,11 +268,31 @@ def emptied_files(opened: OpenWorkspace, risk: Assessment | None) -> EmptiedFile
         return any(is_within(path, top) or is_within(top, path) for top, _ in trees)
 
     top = os.fsencode(workspace)
+    left_out = [skip for skip in opened.engine.left_out() if concerns(skip.path)]
     ignored = chain.from_iterable(
-        _ignored_files(top, path) for path in _left_out_by_git(opened, concerns)
+        _ignored_files(top, skip.path) for skip in left_out if _is_left_out_by_git(skip)
     )
     sizes = [(size, path) for size, path in islice(ignored, _MOST_LOOKED_AT) if takes(path)]
-    return _fitting(sorted(sizes), more=next(ignored, None) is not None)
+    fitting = _fitting(sorted(sizes), more=next(ignored, None) is not None)
+    return fitting._replace(caches=unsaved, repositories=tuple(_repositories(left_out, trees)))
+
+
+def _not_included(opened: OpenWorkspace, directories: list[bytes]) -> Iterator[bytes]:
+    included = IncludePatterns.parse(opened.engine.vault.settings.include)
+    yield from (path for path in directories if not included.matches(path, is_dir=True))
+
+
+def _repositories(
+    left_out: list[Skipped], trees: list[tuple[bytes, EmptiedTree]]
+) -> Iterator[bytes]:
+    """Those below the workspace that a command deletes by naming them, or a directory above them.
+    Others stay: `git clean` passes over repositories."""
+    named = [place for place, tree in trees if place and not tree.patterns]
+    for skip in left_out:
+        top = parent(skip.path)
+        is_git_data = skip.reason is SkipReason.GIT_DATA and bool(top)
+        if is_git_data and any(is_within(top, place) for place in named):
+            yield top
 
 
 def _fitting(sizes: list[tuple[int, bytes]], *, more: bool) -> EmptiedFiles:
@@ -280,18 +329,11 @@ def _trees_inside(
         if is_directory and is_within(os.fsencode(workspace), os.fsencode(place.rstrip("/"))):
             yield b"", tree
         elif is_directory and place.startswith(workspace.rstrip("/") + "/"):
-            top = os.fsencode(place[len(workspace.rstrip("/")) + 1 :])
-            if not is_made_by_tools(top, is_directory=True):
-                yield top, tree
+            yield os.fsencode(place[len(workspace.rstrip("/")) + 1 :]), tree
 
 
-def _left_out_by_git(opened: OpenWorkspace, concerns: Callable[[bytes], bool]) -> Iterator[bytes]:
-    from holdfast.domain.checkpoints import SkipReason
-
-    for skip in opened.engine.left_out():
-        by_git = skip.reason is SkipReason.IGNORED and precedence_of(skip.detail) is None
-        if by_git and concerns(skip.path):
-            yield skip.path
+def _is_left_out_by_git(skip: Skipped) -> bool:
+    return skip.reason is SkipReason.IGNORED and precedence_of(skip.detail) is None
 
 
 def _ignored_files(workspace: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
@@ -314,7 +356,7 @@ def _ignored_files(workspace: bytes, path: bytes) -> Iterator[tuple[int, bytes]]
                 yield status.st_size, one
             elif stat.S_ISLNK(status.st_mode):
                 yield 0, one
-        except OSError:  # gone, or closed to us: nobody captures it
+        except OSError:  # gone, or closed to us: it is not captured
             continue
 
 

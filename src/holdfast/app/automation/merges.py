@@ -4,7 +4,7 @@
 
 The note is in the store, so the next process to look compares with it. It is written after the
 checkpoint is durable, so that a merge is kept at least once. A lost note costs one merge that is
-not told apart from other work.
+not distinguished from other work.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def keep_merge(opened: OpenWorkspace, session: SessionId) -> MergeLook:
         return MergeLook(under_way=found.under_way)
     with vault.lock.hold():
         if _read(path).get(branch) == found.tips[branch]:
-            return MergeLook(under_way=found.under_way)  # somebody else was first
+            return MergeLook(under_way=found.under_way)  # another process was first
         kept = None
         tip = found.tips[branch]
         words = repository.merged_into(vault.workspace, branch, since=known, tip=tip)

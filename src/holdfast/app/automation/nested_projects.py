@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.shell.risk import Assessment
 
 _LONGEST_NS = 20 * 1_000_000_000
-"""An agent gives up on its hook in the end: what is not saved by then is told."""
+"""An agent gives up on its hook in the end: projects not saved by then are reported."""
 _SHOWN = 5
 _GIT_FILE_BYTES = 4096
 
@@ -92,7 +92,7 @@ def save_projects(
 def _save(host: Host, project: Path, event: AgentEvent, intent: SnapshotIntent, kind: Kind) -> None:
     purpose = f"holdfast hook {event.agent}"
     with host.open_workspace(project, create=True, purpose=purpose) as found:
-        opened = found.with_engine(found.engine.for_hooks().having_waited())
+        opened = found.with_engine(found.engine.for_hooks().after_waiting())
         with opened.engine.vault.lock.hold():
             session = ensure_session(opened, event).session
             position = Position(tool_use_id=event.tool_use_id)

@@ -42,7 +42,7 @@ _BACK = "back"
 State: TypeAlias = dict[str, dict[str, Any]]
 """By session: whether protection is off, the codes given, the notices that wait, and since when."""
 _WORDS = {"edit": "edits", "shell": "commands"}
-# Each reason is told once in a session, so a file that follows would be missed in silence.
+# Each reason is reported once in a session, so a later file would be missed in silence.
 _MORE = " Later files like this are not reported here. To list them: holdfast status --skipped"
 
 
@@ -193,8 +193,8 @@ def setting_notice(problem: SettingProblem) -> Notice:
 
 
 def skip_notices(outcome: SaveOutcome) -> tuple[Notice, ...]:
-    """One for each reason: paths that could not be saved, and parts that were not taken in. Files
-    outside are told with the call that names them."""
+    """One for each reason: paths and components that could not be saved. Files outside are reported
+    with the call that names them."""
     found: dict[str, tuple[int, str]] = {}
     for skip in outcome.skipped:
         if skip.reason.is_failure and not skip.reason.content_is_captured:
@@ -251,7 +251,7 @@ def _too_large_at_first(vault: Vault, session: Session) -> frozenset[bytes]:
         return frozenset()
     try:
         report = read_report(vault, first)
-    except HoldfastError:  # then one that is older is told as well
+    except HoldfastError:  # then an older one is reported as well
         return frozenset()
     return frozenset(skip.path for skip in report if skip.reason is SkipReason.TOO_LARGE)
 

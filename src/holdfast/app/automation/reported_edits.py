@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from holdfast.domain.agent_events import ToolKind
 from holdfast.domain.errors import HoldfastError, UsageError
 from holdfast.domain.paths import to_text
 from holdfast.domain.story import ActivityKind, NewActivity
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from holdfast.domain.sessions import Session
     from holdfast.engine.vault import Vault
 
-EDIT_TOOLS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
 _LONGEST_REASON = 200
 
 

@@ -22,7 +22,7 @@ from holdfast.app.automation.external_capture import ExternalCapture
 from holdfast.app.automation.ignored_capture import IgnoredCapture
 from holdfast.app.automation.nested_projects import reached_projects, save_projects
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, ToolKind
+from holdfast.domain.agent_events import EDIT_TOOLS, AgentEvent, EventKind, Notice, ToolKind
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.intent import make_intent
 from holdfast.domain.tool_calls import masked, tool_description
@@ -30,6 +30,7 @@ from holdfast.ports.agent_tools import RunningTools, session_digest
 
 if TYPE_CHECKING:
     from holdfast.app.automation.host import Host
+    from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.outcomes import SaveOutcome
     from holdfast.domain.sessions import Session
     from holdfast.domain.shell.risk import Assessment, Disk
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 _MOST_COMMAND = 2_000
 _MOST_MATCHES = 500
 _MOST_PARTS = 2
-_EDITS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
 _ENDS_ALL = (EventKind.MESSAGE, EventKind.TURN_END, EventKind.SESSION_END)
 
 
@@ -79,6 +79,12 @@ def save_before_tool(
     return ToolCheckpoint(outcome, messages, save_nested)
 
 
+def intent_after_tool(opened: OpenWorkspace, event: AgentEvent) -> SnapshotIntent:
+    """With the call: the checkpoint that it began at may have been made for an earlier one."""
+    description = tool_description("After", event.tool, _subject(opened, event, None))
+    return make_intent(description, tool_calls=[_call(event, event.paths)], confidence=1.0)
+
+
 def command_risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
     """What a shell command may destroy; None for other tools."""
     if event.tool_kind is not ToolKind.SHELL:
@@ -105,12 +111,7 @@ def _subject(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) 
 def _tool_call(
     event: AgentEvent, risk: Assessment | None, external: ExternalCapture
 ) -> dict[str, Any]:
-    paths = [*event.paths, *(risk.paths if risk is not None else ())]
-    call: dict[str, Any] = {"tool": event.tool, "kind": event.tool_kind.value}
-    if event.command:
-        call["command"] = masked(event.command)[:_MOST_COMMAND]
-    if paths:
-        call["paths"] = list(dict.fromkeys(paths))
+    call = _call(event, (*event.paths, *(risk.paths if risk is not None else ())))
     if external.named:
         call["outside"] = list(external.named)
     if external.captured:
@@ -120,6 +121,15 @@ def _tool_call(
     if risk is not None and risk.grade:
         call["risk"] = risk.grade.word
         call["reasons"] = [masked(reason) for reason in risk.reasons]
+    return call
+
+
+def _call(event: AgentEvent, paths: Sequence[str]) -> dict[str, Any]:
+    call: dict[str, Any] = {"tool": event.tool, "kind": event.tool_kind.value}
+    if event.command:
+        call["command"] = masked(event.command)[:_MOST_COMMAND]
+    if paths:
+        call["paths"] = list(dict.fromkeys(paths))
     return call
 
 
@@ -135,9 +145,9 @@ def _shown(opened: OpenWorkspace, path: str) -> str:
 
 
 def _shell_disk(home: str | None) -> Disk:
-    """The disk as the risk rules for shell commands ask about it; `~` stands for the directory
-    `home`. Bounded: a pattern with many parts, or with more matches than a command can have words,
-    is not looked up. Neither is `DIRECTORY/*`: the directory stands for it."""
+    """The disk as the risk rules for shell commands ask about it; `~` means the directory `home`.
+    Bounded: a pattern with many parts, or with more matches than a command can have words, is not
+    looked up. Neither is `DIRECTORY/*`: the directory is used for it."""
     from holdfast.domain.external_paths import at_home
     from holdfast.domain.shell.risk import Disk
 
@@ -175,7 +185,7 @@ def _matches(path: str) -> Sequence[str]:
 def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> None:
     """The tool runs once this event is answered; `saved` holds what there was before it."""
     if event.kind is EventKind.BEFORE_TOOL:
-        edits = event.tool_kind in _EDITS and event.paths
+        edits = event.tool_kind in EDIT_TOOLS and event.paths
         opened.engine.vault.tool_log.begin(
             _key(event),
             _session(event),

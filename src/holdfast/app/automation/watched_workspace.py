@@ -92,10 +92,7 @@ class WatchedWorkspace:
         """Whether opening it again would give the same workspace, store and settings."""
         if _identity(self.workspace) != self._identity:
             return False
-        if not self.opened.is_current():
-            return False
-        self.opened.restore_marker()
-        return True
+        return self.opened.is_current()
 
     def save(
         self,
@@ -118,7 +115,9 @@ class WatchedWorkspace:
     @contextmanager
     def worked_on(self, environment: Mapping[str, str]) -> Iterator[OpenWorkspace]:
         """For a hook event of a program with this environment; it counts as a save. Automatic
-        checkpoints see the environment of the last caller, too."""
+        checkpoints see the environment of the last caller, too. They write no marker: nothing says
+        then that the workspace is not being deleted."""
+        self.opened.restore_marker()
         with self._lock:
             store, settings = self.opened.store, self.opened.engine.vault.settings
             self._for_caller = self.opened.for_caller(environment)
@@ -172,7 +171,7 @@ class WatchedWorkspace:
         if wait is None:
             return None
         wait = max(wait, self._tool_until_ns - now.now_ns)
-        # The clock by which anybody waits stands still while a computer sleeps; the day does not.
+        # The monotonic clock stops while a computer sleeps; the day does not.
         return wait if self.rules.end_of_day is None else min(wait, _LONGEST_WAIT_NS)
 
     def consider(self, local: datetime) -> SaveOutcome | None:
@@ -203,7 +202,7 @@ class WatchedWorkspace:
             self.session = session
             self._for_caller.engine.recover(required=False)  # refused where no save is possible
             if self._last(session, Kind.INITIAL) is None:
-                made = self.save(session, make_intent("Watching begins"), kind=Kind.INITIAL)
+                made = self.save(session, make_intent("Start of the watch"), kind=Kind.INITIAL)
                 return self.keep_merge(session) or made
             return self.keep_merge(session) or self._save_if_changed(session, Kind.INTERVAL)
 
@@ -228,7 +227,7 @@ class WatchedWorkspace:
             return self._save_if_changed(self.session, Kind.INTERVAL)
 
     def keep_merge(self, session: SessionId) -> SaveOutcome | None:
-        """Make a checkpoint if a branch was merged into the main one; note where that stands."""
+        """Make a checkpoint if a branch was merged into the main one; note its position."""
         with self._lock:
             now_ns = self._branch_looked_ns = self._clock.monotonic_ns()
             look = merges.keep_merge(self._for_caller, session)
@@ -267,7 +266,7 @@ class WatchedWorkspace:
         looked_at = self._looked_at
         silent = status.off or (touched == 0 if status.unproven else status.overflows > 0)
         if status.doubt is not None and silent:
-            # Nothing is told, or not everything: every so often something may have happened.
+            # No changes are reported, or not all: every so often something may have happened.
             touched = max(touched, self.rules.files, 1)
             looked_at = 0
             first_ns = last_ns = self._looked_ns + _LOOK_UNWATCHED_EVERY_NS - SECOND_NS

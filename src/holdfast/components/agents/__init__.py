@@ -1,1 +1,1 @@
-"""What agents remember: files named by patterns, and memory passed in through the Python API."""
+"""Agent state: files named by patterns, and memory passed in through the Python API."""

@@ -1,10 +1,10 @@
-"""Taking the state of agents: unchanged by what the file system says, or read once more.
+"""Capture of agent state: unchanged according to the file system, or read again.
 
-    walk → everything as the checkpoint before saw it, and old enough to be told apart → unchanged
-    → else every entry, and an index of them
+    walk → everything as in the checkpoint before, and old enough for its times to be reliable
+    → unchanged → else every entry, and an index of them
 
-A file is read until two looks at it agree; one that is being written all the time is taken as it
-was last read, and said.
+A file is read until two looks at it agree; one that is written all the time is saved as it was
+last read, and reported.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def capture(
     given: Given,
 ) -> Captured | None:
     found = walk(roots, patterns)
-    told = encode_given(given) if given else b""
-    signature = _signature(found, told, request.now_ns)
+    encoded = encode_given(given) if given else b""
+    signature = _signature(found, encoded, request.now_ns)
     previous = request.previous
     if previous is not None and signature and previous.notes.get("signature") == signature:
         return None
@@ -61,8 +61,8 @@ def capture(
             total_bytes += size
     if taken:
         sink.add(INDEX, [encode_index(taken)])
-    if told:
-        sink.add(GIVEN, [told])
+    if encoded:
+        sink.add(GIVEN, [encoded])
     facts = {
         "files": sum(kind_of(entry) is not Kind.DIRECTORY for entry in taken),
         "bytes": total_bytes,
@@ -75,7 +75,7 @@ def capture(
 
 
 def _signature(found: Walk, given: bytes, now_ns: int) -> str | None:
-    """Equal only when nothing has changed; None when that could not be told."""
+    """Equal only when nothing has changed; None when that is unknown."""
     digest = blake3(given)
     for text in (*found.left_out, *found.problems):
         digest.update(b"\0" + text.encode("utf-8", "surrogateescape"))
@@ -101,7 +101,7 @@ def _take(entry: Entry, roots: Roots, sink: ContentSink, problems: list[str]) ->
     except FileNotFoundError:
         return None
     except OSError as error:
-        problems.append(f"{shown(*entry.place)}: {error.strerror or 'it cannot be read'}")
+        problems.append(f"{shown(*entry.place)}: {error.strerror or 'cannot be read'}")
         return None
 
 
@@ -124,7 +124,9 @@ def _take_file(
     finally:
         os.close(fd)
     if not settled:
-        problems.append(f"{shown(*entry.place)} was being written; it is as it was read last")
+        problems.append(
+            f"{shown(*entry.place)} was being written; the last version that was read is saved"
+        )
     return size
 
 

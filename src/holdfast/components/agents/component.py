@@ -1,6 +1,7 @@
 """The state of agents as a part of a checkpoint: files by pattern, and what the library was given.
 
-What a save does not need is imported by what does: most workspaces have no agent state at all.
+Modules that a save does not need are imported on first use: most workspaces have no agent state at
+all.
 """
 
 from __future__ import annotations
@@ -98,14 +99,14 @@ class AgentsComponent:
         if facts["given"]:
             named = ", ".join(_clean(f"{agent} ({session})") for session, agent in facts["given"])
             lines.append(f"{count_words(len(facts['given']), 'agent')}: {named}")
-        return [*(lines or ["nothing that agents remember"]), *facts["left_out"]]
+        return [*(lines or ["no agent state"]), *facts["left_out"]]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
         from holdfast.components.agents.pattern_walk import shown
 
         steps = self._files_restore(request, everything_known=True).steps()
         actions = [f"write {shown(*kept.place)}" for kept, _ in steps.write]
-        actions += [f"make {shown(*kept.place)}/" for kept in steps.make]
+        actions += [f"create {shown(*kept.place)}/" for kept in steps.make]
         actions += [f"remove {shown(*entry.place)}" for entry in steps.remove]
         actions += [f"change the mode of {shown(*kept.place)}" for kept in steps.change_mode]
         actions += self._given_actions(request)
@@ -113,8 +114,8 @@ class AgentsComponent:
         if steps.beyond:
             some = ", ".join(shown(*place) for place in steps.beyond[:_SHOWN])
             warnings.append(
-                f"{count_words(len(steps.beyond), 'path')} left alone, because agent_state does "
-                f"no longer name them: {some}"
+                f"{count_words(len(steps.beyond), 'path')} not restored (no longer listed in "
+                f"agent_state): {some}"
             )
         if actions:
             warnings += self._active(request.workspace)
@@ -126,7 +127,7 @@ class AgentsComponent:
         """Agents that are at work, also where nothing of theirs is kept: what they know of these
         files no longer holds."""
         running = [
-            Remark(f"{agent} is at work here (process {process}) and may not have seen the change")
+            Remark(f"{agent} is running here (process {process}) and may not notice the change")
             for agent, process in running_agents(workspace, self._agents().values())
         ]
         return [*running, *_still_open(self._of_agents())]
@@ -136,9 +137,7 @@ class AgentsComponent:
             self._files_restore(request).run()
         except OSError as error:
             named = "" if error.filename is None else f" ({error.filename!r:.200})"
-            raise ComponentProblem(
-                f"the files of agents could not be written: {error.strerror}{named}"
-            ) from error
+            raise ComponentProblem(f"cannot write agent files: {error.strerror}{named}") from error
         self._restore_given(request)
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
@@ -146,7 +145,7 @@ class AgentsComponent:
 
         found = list(self._files_restore(request).differences())
         if encode_given(self._said()) != encode_given(_target_given(request)):
-            found.append("what agents gave is not as it was")
+            found.append("the agent state differs from the checkpoint")
         return found
 
     def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
@@ -162,7 +161,7 @@ class AgentsComponent:
         return without(state, contents, paths, self._own_roots())
 
     def forget(self, paths: Sequence[bytes]) -> None:
-        """What is followed is the user's setting, and stays."""
+        """The setting is the user's, and stays."""
 
     def follows(self, path: bytes) -> bool:
         if self._workspace is None:
@@ -181,7 +180,7 @@ class AgentsComponent:
 
     def _own_roots(self) -> Roots:
         if self._workspace is None:
-            raise ComponentProblem("it does not know its workspace")
+            raise ComponentProblem("no workspace is known")
         return self._roots(self._workspace)
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
@@ -197,7 +196,7 @@ class AgentsComponent:
         known = None if request.present is None else request.present.content(GIVEN)
         if said and (known is None or known.digest != digest_of(encode_given(said))):
             raise ComponentProblem(
-                "an agent gave a new state meanwhile, which was left alone; restore again"
+                "an agent set a new state in the meantime, which was kept; restore again"
             )
         self._given.replace(target)
 
@@ -212,7 +211,7 @@ class AgentsComponent:
             }
         )
         return [
-            f"set back what the agent {_clean(agent)} gave in {_clean(session)}"
+            f"restore the state of agent {_clean(agent)} in session {_clean(session)}"
             for session, agent in places
             if target.get(session, {}).get(agent) != said.get(session, {}).get(agent)
         ]
@@ -226,7 +225,7 @@ class AgentsComponent:
     def _active(self, workspace: Path) -> list[str]:
 
         running = [
-            f"{agent} is at work here (process {process}): what it remembers now may overwrite this"
+            f"{agent} is running here (process {process}) and may overwrite restored files"
             for agent, process in running_agents(workspace, self._agents().values())
         ]
         return [*running, *map(_not_ended, self._sessions())]
@@ -264,7 +263,7 @@ def _target_given(request: RestoreOf) -> Given:
     except KeyError:
         return {}
     except (ValueError, RecursionError) as error:
-        raise ComponentProblem(f"what agents had given is unusable: {error}") from None
+        raise ComponentProblem(f"the agent state in the checkpoint is unusable: {error}") from None
 
 
 def _clean(text: str) -> str:
@@ -276,13 +275,15 @@ def _still_open(sessions: Sequence[str]) -> list[str]:
     if len(sessions) <= _MOST_OPEN:
         return list(map(_not_ended, sessions))
     newest = ", ".join(_clean(session) for session in reversed(sessions[-_MOST_OPEN:]))
-    hear = "their agents hear of the restore at their next step"
-    return [Remark(f"{count_words(len(sessions), 'session')} are still open ({newest}, …): {hear}")]
+    notified = "their agents are notified of a restore at their next step"
+    return [
+        Remark(f"{count_words(len(sessions), 'session')} are still open ({newest}, …); {notified}")
+    ]
 
 
 def _not_ended(session: str) -> str:
-    hears = "its agent hears of the restore at its next step"
-    return Remark(f"session {_clean(session)} is still open: {hears}")
+    notified = "its agent is notified of a restore at its next step"
+    return Remark(f"session {_clean(session)} is still open; {notified}")
 
 
 if TYPE_CHECKING:
@@ -291,7 +292,7 @@ if TYPE_CHECKING:
 _PROCESSES = Path("/proc")
 _ARGUMENT_BYTES = 4096
 _LOOKED_AT = 2
-"""The program, or the script that an interpreter was told to run."""
+"""The program, or the script that an interpreter runs."""
 
 
 def running_agents(workspace: Path, agents: Iterable[KnownAgent]) -> Iterator[tuple[str, int]]:

@@ -3,8 +3,8 @@
     from each root, name by name: directories that a pattern can still go through are entered by
     handle → what a pattern names, and everything below it, is reported with its status
 
-Nothing is listed where a pattern names the next step. What cannot be looked at is a problem with a
-reason, never an omission in silence. Git's own directories and Holdfast's stores are passed over
+Nothing is listed where a pattern names the next step. An unreadable path is a problem with a
+reason, never a silent omission. Git's own directories and Holdfast's stores are passed over
 whatever a pattern says: each has keepers of its own.
 """
 
@@ -102,7 +102,7 @@ class Roots:
     def _open(self, root: Root) -> int:
         path = self._paths[root]
         if path is None:
-            raise FileNotFoundError("no home directory is known")
+            raise FileNotFoundError("the home directory is unknown")
         # The root itself may be reached through links: the user chose it, or the system did.
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
@@ -139,7 +139,7 @@ def shown(root: Root, path: Path) -> str:
 
 
 def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
-    """What patterns reach from two roots is found once, from the first."""
+    """A file that patterns reach from two roots is found once, from the first."""
     found = Walk()
     for root in Root:
         chosen = [pattern for pattern in patterns if pattern.root is root]
@@ -158,7 +158,7 @@ def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
     return found
 
 
-_Standing = list[tuple[Pattern, frozenset[int]]]
+_OpenPatterns = list[tuple[Pattern, frozenset[int]]]
 
 
 class _Walker:
@@ -170,11 +170,11 @@ class _Walker:
         self._forbidden = forbidden
         self._full = False
 
-    def enter(self, fd: int, path: Path, standing: _Standing) -> None:
-        for name in _names(fd, standing):
+    def enter(self, fd: int, path: Path, open_patterns: _OpenPatterns) -> None:
+        for name in _names(fd, open_patterns):
             if name == GIT_DIRECTORY or name.startswith(STAGING_PREFIX):
                 continue
-            further = [(p, reached) for p, at in standing if (reached := p.step(at, name))]
+            further = [(p, reached) for p, at in open_patterns if (reached := p.step(at, name))]
             if not further or self._is_full():
                 continue
             here = (*path, name)
@@ -191,8 +191,8 @@ class _Walker:
         if not self._full:
             self._full = True
             self._found.problems.append(
-                f"more than {MOST_ENTRIES:,} files belong to agents: the rest was left out; "
-                "name fewer in agent_state"
+                f"agent_state matches more than {MOST_ENTRIES:,} files; the rest is not saved: use "
+                "narrower patterns"
             )
         return True
 
@@ -202,48 +202,47 @@ class _Walker:
     def _leave_out(self, path: Path, text: str) -> None:
         self._found.left_out.append(shown(self._root, path) + text)
 
-    def _look(self, dir_fd: int, path: Path, standing: _Standing) -> None:
+    def _look(self, dir_fd: int, path: Path, open_patterns: _OpenPatterns) -> None:
         status = os.stat(path[-1], dir_fd=dir_fd, follow_symlinks=False)
-        belongs = any(pattern.is_full(positions) for pattern, positions in standing)
+        belongs = any(pattern.is_full(positions) for pattern, positions in open_patterns)
         if stat.S_ISDIR(status.st_mode):
             if belongs:
                 self._found.entries.append(Entry(self._root, path, status))
-            self._enter_directory(dir_fd, path, status, standing)
+            self._enter_directory(dir_fd, path, status, open_patterns)
         elif stat.S_ISLNK(status.st_mode):
             if belongs:
                 target = os.readlink(path[-1], dir_fd=dir_fd)
                 self._found.entries.append(Entry(self._root, path, status, target))
-            elif any(p.next_names(at) is not None for p, at in standing):
+            elif any(p.next_names(at) is not None for p, at in open_patterns):
                 self._leave_out(
                     path,
-                    " is a link, and links are not followed; "
-                    "name the directory that it leads to in agent_state",
+                    " is a link, and links are not followed; list its target in agent_state",
                 )
         elif belongs and stat.S_ISREG(status.st_mode):
             self._found.entries.append(Entry(self._root, path, status))
         elif belongs:
-            self._leave_out(path, " is no file and was left out")
+            self._leave_out(path, " is not a regular file and is not saved")
 
     def _enter_directory(
-        self, dir_fd: int, path: Path, status: os.stat_result, standing: _Standing
+        self, dir_fd: int, path: Path, status: os.stat_result, open_patterns: _OpenPatterns
     ) -> None:
         if (status.st_dev, status.st_ino) == self._forbidden:
-            self._leave_out(path, " holds Holdfast's own stores and was left out")
+            self._leave_out(path, " contains Holdfast's own stores and is not saved")
             return
         if len(path) > _DEEPEST:
-            self._problem(path, ": directories are nested too deeply")
+            self._problem(path, ": too many nested directories")
             return
         below = os.open(path[-1], DIRECTORY_FLAGS, dir_fd=dir_fd)
         try:
-            self.enter(below, path, standing)
+            self.enter(below, path, open_patterns)
         finally:
             os.close(below)
 
 
-def _names(fd: int, standing: _Standing) -> list[bytes]:
+def _names(fd: int, open_patterns: _OpenPatterns) -> list[bytes]:
     """Those worth looking at: only the ones that patterns name, where they do."""
     wanted: set[bytes] = set()
-    for pattern, positions in standing:
+    for pattern, positions in open_patterns:
         names = pattern.next_names(positions)
         if names is None:
             return sorted(os.fsencode(name) for name in os.listdir(fd))

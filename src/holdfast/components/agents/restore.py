@@ -1,14 +1,13 @@
-"""Bringing the state of agents back: planned as data, checked, then done file by file.
+"""Restore of agent state: planned as data, checked, then done file by file.
 
     what is there now × what was there then → steps → nothing would be lost → remove, make, write
 
 Guarantees: nothing outside of what `agent_state` names is touched; no link is followed; each file
 is the old one or the new one whatever happens; a file is only replaced or removed while its bytes
-are those that the state before the restore holds. Doing it twice is the same as once.
-Not guaranteed: an agent that keeps a file open and writes to it at the very moment of its exchange
-writes into the old one.
-Files of the workspace itself that somebody changed meanwhile are left as they are: they come back
-with the files.
+are those that the state before the restore holds. Doing it twice is the same as once. Not
+guaranteed: an agent that keeps a file open and writes to it at the very moment of its exchange
+writes into the old one. Files of the workspace itself that changed meanwhile are kept: they come
+back with the files.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _LONGEST_TARGET = 4096
 
 @dataclass(slots=True)
 class RestoreSteps:
-    """What has to be done, in this order, and what stands in the way."""
+    """The steps, in this order, and the paths that block them."""
 
     remove: list[Entry] = field(default_factory=list)
     make: list[Kept] = field(default_factory=list)
@@ -145,7 +144,9 @@ class AgentFilesRestore:
     def _wanted_digest(self, kept: Kept) -> Digest:
         content = self._request.target.content(kept.content)
         if content is None:
-            raise ComponentProblem(f"the checkpoint has lost {shown(*kept.place)}")
+            raise ComponentProblem(
+                f"the content of {shown(*kept.place)} is missing from the checkpoint"
+            )
         return content.digest
 
     def _digest(self, entry: Entry) -> Digest | None:
@@ -188,7 +189,7 @@ class AgentFilesRestore:
         name = entry.path[-1]
         with self._roots.directory(entry.root, entry.path[:-1]) as dir_fd:
             if entry.is_directory:
-                with contextlib.suppress(OSError):  # not empty: it holds what nobody captured
+                with contextlib.suppress(OSError):  # not empty: it has uncaptured content
                     os.rmdir(name, dir_fd=dir_fd)
             else:
                 _require_unchanged(dir_fd, entry)
@@ -215,7 +216,7 @@ class AgentFilesRestore:
         for piece in self._request.contents.read(kept.content):
             target += piece
             if len(target) > _LONGEST_TARGET:
-                raise ComponentProblem(f"{shown(*kept.place)} leads to more than a path")
+                raise ComponentProblem(f"the target of the link {shown(*kept.place)} is too long")
         return target
 
     def _write_file(self, kept: Kept, dir_fd: int, temporary: bytes) -> None:
@@ -233,11 +234,11 @@ class AgentFilesRestore:
         """What is not as it was, after `run`."""
         steps = self.steps()
         for kept, _ in steps.write:
-            yield f"{shown(*kept.place)} is not as it was"
+            yield f"{shown(*kept.place)} differs from the checkpoint"
         for kept in (*steps.make, *steps.change_mode):
-            yield f"{shown(*kept.place)} is not as it was"
+            yield f"{shown(*kept.place)} differs from the checkpoint"
         for place in steps.conflicts:
-            yield f"{shown(*place)} is being changed by another program"
+            yield f"another program is changing {shown(*place)}"
         for entry in steps.remove:
             if not entry.is_directory:
                 yield f"{shown(*entry.place)} is still there"
@@ -247,13 +248,13 @@ def changed_meanwhile(places: Sequence[Place]) -> ComponentProblem:
     more = f" and {len(places) - 3} more" if len(places) > 3 else ""
     named = ", ".join(shown(*place) for place in places[:3])
     return ComponentProblem(
-        f"{named}{more} changed meanwhile and was left alone: an agent is at work; "
-        "let it finish, then restore again"
+        f"{named}{more} changed in the meantime and was kept: an agent is running; let it "
+        "finish, then restore again"
     )
 
 
 def _touches(place: Place, removed: Place) -> bool:
-    """Whether nothing is known of a place any more, or of something below it."""
+    """Whether a place, or something below it, is no longer known."""
     (root, path), (other_root, other) = place, removed
     length = min(len(path), len(other))
     return root is other_root and path[:length] == other[:length]

@@ -1,5 +1,4 @@
-"""What a checkpoint says about the state of agents, as values; removing single files from it for
-good.
+"""Agent state in a checkpoint, as values; and purging single files from it.
 
     index            [[root, path, kind, mode, mtime_ns], …]   kind is file, link, directory, or
                      removed: what was there, and below, was purged
@@ -105,18 +104,18 @@ def read_index(contents: ContentSource) -> dict[Place, Kept]:
     for piece in pieces:
         data += piece
         if len(data) > LARGEST_INDEX_BYTES:
-            raise ComponentProblem("the list of what agents remembered is unusable: it is too long")
+            raise ComponentProblem("the list of agent files is unusable: it is too long")
     try:
         kept = [_kept(*row) for row in json.loads(data)]
     except (ValueError, TypeError, RecursionError) as error:
-        raise ComponentProblem(f"the list of what agents remembered is unusable: {error}") from None
+        raise ComponentProblem(f"the list of agent files is unusable: {error}") from None
     return {entry.place: entry for entry in kept}
 
 
 def _kept(root: Any, path: Any, kind: Any, mode: Any, mtime_ns: Any) -> Kept:
     names = tuple(from_text(path).split(b"/"))
     if not all(is_safe_name(name) and not name.startswith(STAGING_PREFIX) for name in names):
-        raise ValueError(f"{path!r:.80} is not a place that may be written")
+        raise ValueError(f"{path!r:.80} is not a path that may be written")
     if type(mode) is not int or mode & ~0o1777:
         raise ValueError(f"{path!r:.80} has no usable mode")
     if type(mtime_ns) is not int or not 0 <= mtime_ns < 1 << 63:
@@ -135,10 +134,10 @@ def decode_given(data: bytes) -> dict[str, dict[str, Any]]:
     """`ValueError` when this is not what `encode_given` makes."""
     given = json.loads(data)
     if not isinstance(given, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     for agents in given.values():
         if not isinstance(agents, dict) or not all(isinstance(s, dict) for s in agents.values()):
-            raise ValueError("a state is no object")
+            raise ValueError("a state is not an object")
     return given
 
 
@@ -178,7 +177,7 @@ def without(
     )
     facts["left_out"] = [
         *facts["left_out"],
-        *(f"{shown(*place)}: removed for good" for place in marks if _reached(place, gone)),
+        *(f"{shown(*place)}: purged" for place in marks if _reached(place, gone)),
     ]
     named = set(files(state, contents, roots).values())
     twice = {k.content: b"" for k in gone if k.kind in _WITH_BYTES and k.content not in named}

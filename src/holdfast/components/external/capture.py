@@ -1,4 +1,4 @@
-"""Taking external files: unchanged by what the file system says, or read once more.
+"""Capture of external files: unchanged by what the file system says, or read once more.
 
 A file is read until two looks at it agree. What cannot be read, or is too much, is left out and
 listed with its reason. The first checkpoint that is without it is partial: it may be the last one
@@ -69,14 +69,14 @@ def capture(request: CaptureRequest, sink: ContentSink, look: WalkResult) -> Cap
 
 
 def _problems(look: WalkResult, previous: ComponentState | None) -> Iterator[str]:
-    """What a restore will not bring back, told by the first checkpoint that is without it."""
-    told = () if previous is None else previous.facts.get("left_out", ())
+    """What a restore cannot restore, reported by the first checkpoint without it."""
+    known = () if previous is None else previous.facts.get("left_out", ())
     lost = [
         f"{shown(path)}: {reason}"
         for path, reason in look.left_out.items()
         if not reason.startswith(BUILT_IN)
     ]
-    new = [text for text in lost if text not in told]
+    new = [text for text in lost if text not in known]
     yield from (f"not captured: {text}" for text in new[:_MOST_PROBLEMS])
     if len(new) > _MOST_PROBLEMS:
         more = count_words(len(new) - _MOST_PROBLEMS, "path")
@@ -84,7 +84,7 @@ def _problems(look: WalkResult, previous: ComponentState | None) -> Iterator[str
 
 
 def _signature(look: WalkResult, now_ns: int) -> str | None:
-    """Equal only when nothing has changed; None when that could not be told."""
+    """Equal only when nothing has changed; None when that is unknown."""
     digest = blake3()
     digest.update(repr(look.left_out).encode())
     for path in sorted(look.entries):
@@ -104,15 +104,16 @@ def _content(entry: Entry, room_bytes: int) -> bytes | None:
     if entry.status is None or entry.is_directory:
         return None
     if entry.status.st_size > room_bytes:
-        raise LeftOut("all of them together are too large")
+        raise LeftOut("the files together are too large")
     data = read_file(entry.path)
     if data is None:
-        raise LeftOut("it cannot be read, or is being written")
+        raise LeftOut("it cannot be read, or a program is writing it")
     return data
 
 
 def read_file(path: bytes) -> bytes | None:
-    """The bytes of a regular file that stood still meanwhile, and is not too large; else None."""
+    """The bytes of a regular file that did not change meanwhile, and is not too large; else
+    None."""
     try:
         with opened_directory(path.rpartition(b"/")[0]) as dir_fd:
             fd = os.open(path.rpartition(b"/")[2], READ_FLAGS, dir_fd=dir_fd)
@@ -134,6 +135,6 @@ def read_file(path: bytes) -> bytes | None:
 
 
 def digest_at(entry: Entry) -> Digest | None:
-    """Of what is there now; None when it cannot be told."""
+    """Of what is there now; None when it is unknown."""
     data = entry.target if entry.target is not None else read_file(entry.path)
     return None if data is None else Digest(blake3(data).digest())

@@ -1,6 +1,7 @@
 """Files outside the workspace that tools named, as a part of a checkpoint.
 
-They come back only when that is asked for. What a save does not need is imported by what does.
+They come back only when that is asked for. Modules that a save does not need are imported on first
+use.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ExternalComponent:
 
     def describe(self, state: ComponentState) -> Sequence[str]:
         paths, left_out = state.facts["paths"], state.facts["left_out"]
-        lines = [str(path) for path in paths[:_SHOWN]] or ["nothing that could be kept"]
+        lines = [str(path) for path in paths[:_SHOWN]] or ["no files"]
         more = len(paths) - len(paths[:_SHOWN]) + state.facts.get("more", 0)
         if more:
             lines.append(f"… and {more:,} more")
@@ -85,7 +86,7 @@ class ExternalComponent:
         except OSError as error:
             named = "" if error.filename is None else f" ({error.filename!r:.200})"
             raise ComponentProblem(
-                f"external files could not be written: {error.strerror}{named}"
+                f"cannot write external files: {error.strerror}{named}"
             ) from error
 
     def verify(self, request: RestoreOf) -> Sequence[str]:

@@ -28,16 +28,16 @@ MOST_LOOKS = 10_000
 LARGEST_FILE_BYTES = 100_000_000
 MOST_BYTES = 512_000_000
 """In all, for one capture: a few seconds of reading, once."""
-BUILT_IN = "it can be made again"
+BUILT_IN = "it can be regenerated"
 _BUILT_IN = RuleStack.of(DEFAULT_RULES)
-_NO_WAY = "what leads to it is a link, or no directory"
+_NO_WAY = "its parent is a link or not a directory"
 _LINKED = (errno.ELOOP, errno.ENOTDIR)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is at a path: nothing, when there is no status. `directory_owner` is the owner of the
-    directory that it lies in, None when that is not there either."""
+    """What is at a path: nothing, when there is no status. `directory_owner` is the owner of its
+    directory, None when that is missing too."""
 
     path: bytes
     status: os.stat_result | None
@@ -147,7 +147,7 @@ class PathWalk:
         """Everything in a directory, whose own entry is the caller's to note."""
         assert directory.status is not None
         if (directory.status.st_dev, directory.status.st_ino) in self._forbidden:
-            raise LeftOut(f"{shown(directory.path)} is kept already, or Holdfast's own")
+            raise LeftOut(f"{shown(directory.path)} is already saved, or is Holdfast's own")
         try:
             with opened_directory(directory.path) as fd:
                 owner = os.fstat(fd).st_uid
@@ -176,7 +176,7 @@ class PathWalk:
                 self._count()
             except LeftOut as reason:
                 directory = path.rpartition(b"/")[0]
-                look.left_out[directory] = f"not all of it is kept: {reason}"
+                look.left_out[directory] = f"only part of it is saved: {reason}"
                 look.cut.add(directory)
                 return None
         try:
@@ -190,7 +190,7 @@ class PathWalk:
         assert entry.status is not None
         assert directory.status is not None
         if entry.status.st_dev != directory.status.st_dev:
-            raise LeftOut("it is another file system")
+            raise LeftOut("it is on another file system")
         rule = _BUILT_IN.decide(entry.path[len(name) + 1 :], entry.is_directory)
         if rule is not None:
             raise LeftOut(f"{BUILT_IN} ({rule.describe()})")
@@ -199,7 +199,7 @@ class PathWalk:
 
     def _count(self) -> None:
         if self._looks >= MOST_LOOKS:
-            raise LeftOut(f"more than {MOST_LOOKS:,} files and directories were named")
+            raise LeftOut(f"more than {MOST_LOOKS:,} files and directories were listed")
         self._looks += 1
 
 
@@ -215,7 +215,7 @@ def _is_no_directory(entry: Entry | None) -> bool:
 def _require_file(entry: Entry) -> None:
     assert entry.status is not None
     if entry.target is None and not stat.S_ISREG(entry.status.st_mode):
-        raise LeftOut("it is no file")
+        raise LeftOut("it is not a regular file")
     if entry.status.st_size > LARGEST_FILE_BYTES:
         raise LeftOut(f"it has {entry.status.st_size:,} bytes")
 

@@ -1,12 +1,11 @@
-"""Bringing external files back: planned as data, checked, then done path by path.
+"""Restore of external files: planned as data, checked, then done path by path.
 
     what is there now × what was there then → steps, and what is refused → remove, make, write
 
 Guarantees: only paths that tools of this workspace have named are touched; no link is followed; a
-path that became a link, or anything else than it was, that lies in a directory of another owner, or
-belongs to another user than it did, is refused; each file is the old one or the new one whatever
-happens; nothing is replaced or removed whose bytes the state before the restore does not hold.
-Doing it twice is the same as once.
+path is refused if it became a link or changed its kind, if its owner changed, or if its directory
+has another owner; each file is the old one or the new one whatever happens; nothing is replaced or
+removed whose bytes the state before the restore does not hold. Doing it twice is the same as once.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Steps:
         for entry in self.remove:
             yield entry.path, f"remove {shown(entry.path)}"
         for kept in self.make:
-            yield kept.path, f"make {shown(kept.path)}/"
+            yield kept.path, f"create {shown(kept.path)}/"
         for kept, entry in self.write:
             word = "create" if entry.status is None else "write"
             yield kept.path, f"{word} {shown(kept.path)}"
@@ -124,7 +123,7 @@ class ExternalRestore:
 
     def _plan_one(self, steps: Steps, kept: Kept, wanted: Mapping[bytes, Kept]) -> None:
         if kept.path not in self._names and not any(a in self._names for a in above_of(kept.path)):
-            steps.refused.append((kept.path, "no tool has named it in this workspace"))
+            steps.refused.append((kept.path, "no tool has used it in this workspace"))
             return
         try:
             gone = kept.kind is not Kind.ABSENT and self._is_below_exchanged(kept.path)
@@ -163,8 +162,8 @@ class ExternalRestore:
         return any(above in self._exchanged for above in above_of(path))
 
     def _exchange(self, steps: Steps, kept: Kept, entry: Entry) -> bool:
-        """Whether something else takes the place of what is there, which was agreed to by itself:
-        a link of a file, a file of a directory, and the other way round."""
+        """Whether the entry there is replaced, which the user confirms separately: a link of a
+        file, a file of a directory, and the other way round."""
         if self._chosen is None or entry.status is None or kept.is_kind_of(entry):
             return False
         if not kept.is_directory and not entry.is_directory:
@@ -192,13 +191,13 @@ class ExternalRestore:
         if entry.status is not None and not kept.is_kind_of(entry) and self._chosen is None:
             return f"it was a {kept.kind} and is a {kind_of(entry)} now"
         if entry.status is not None and entry.status.st_uid != kept.user:
-            return "it belongs to another user than it did"
+            return "its owner has changed"
         if entry.directory_owner is not None and entry.directory_owner != kept.directory_owner:
-            return "its directory belongs to another user than it did"
+            return "the owner of its directory has changed"
         if os.geteuid() not in (0, kept.user):
-            return "it belonged to another user, and would be yours"
+            return "it belonged to another user and would become yours"
         if entry.status is not None and not self._is_known(entry):
-            return "what is there now could not be saved"
+            return "the current version could not be saved"
         return None
 
     def _plan_removal(self, steps: Steps, entry: Entry) -> None:
@@ -206,7 +205,7 @@ class ExternalRestore:
         if os.geteuid() not in (0, entry.status.st_uid):
             steps.refused.append((entry.path, "it belongs to another user"))
         elif not entry.is_directory and not self._is_known(entry):
-            steps.refused.append((entry.path, "what is there now could not be saved"))
+            steps.refused.append((entry.path, "the current version could not be saved"))
         else:
             steps.remove.append(entry)
 
@@ -230,7 +229,9 @@ class ExternalRestore:
     def _wanted_digest(self, kept: Kept) -> Digest:
         content = self._target.get(kept.content)
         if content is None:
-            raise ComponentProblem(f"the checkpoint has lost {shown(kept.path)}")
+            raise ComponentProblem(
+                f"the content of {shown(kept.path)} is missing from the checkpoint"
+            )
         return content.digest
 
     def run(self) -> None:
@@ -266,7 +267,7 @@ class ExternalRestore:
         """What is not as it was, after `run`."""
         steps = self.steps()
         for path, _ in steps.lines():
-            yield f"{shown(path)} is not as it was"
+            yield f"{shown(path)} differs from the checkpoint"
         for path, reason in steps.refused:
             yield f"{shown(path)}: {reason}"
 
@@ -311,8 +312,8 @@ def _give(fd: int, kept: Kept) -> None:
             os.fchown(fd, user, kept.group)
         except PermissionError:
             raise ComponentProblem(
-                f"{shown(kept.path)} belonged to the group {kept.group}, to which you cannot "
-                "give it back; restore it as a user of that group"
+                f"{shown(kept.path)} belonged to the group {kept.group}, which you are not in; "
+                "restore it as a member of that group"
             ) from None
 
 
@@ -320,7 +321,7 @@ def _remove(entry: Entry) -> None:
     directory, _, name = entry.path.rpartition(b"/")
     with opened_directory(directory) as dir_fd:
         if entry.is_directory:
-            with contextlib.suppress(OSError):  # not empty: it holds what nobody captured
+            with contextlib.suppress(OSError):  # not empty: it has uncaptured content
                 os.rmdir(name, dir_fd=dir_fd)
         else:
             _require_unchanged(dir_fd, entry)
@@ -332,7 +333,7 @@ def _make(kept: Kept) -> None:
     try:
         with opened_directory(directory) as dir_fd:
             if kept.directory_owner is not None and os.fstat(dir_fd).st_uid != kept.directory_owner:
-                raise ComponentProblem(f"the directory of {shown(kept.path)} has another owner now")
+                raise ComponentProblem(f"the directory of {shown(kept.path)} now has another owner")
             os.mkdir(name, 0o700, dir_fd=dir_fd)
     except FileExistsError:
         return
@@ -365,5 +366,5 @@ def _require_unchanged(dir_fd: int, entry: Entry) -> None:
 def _require_same(entry: Entry, status: os.stat_result | None) -> None:
     if Entry(entry.path, status, None).identity != entry.identity:
         raise ComponentProblem(
-            f"{shown(entry.path)} changed meanwhile and was left alone; restore again"
+            f"{shown(entry.path)} changed in the meantime and was kept; restore again"
         )

@@ -1,4 +1,4 @@
-"""What a checkpoint says about external files, as values.
+"""External files in a checkpoint, as values.
 
     index            [[path, kind, mode, user, group, mtime_ns, owner of its directory], …]
     entry/<digest>   a file's bytes, or a link's target; the digest is of its path
@@ -142,7 +142,7 @@ def _kept(
     names = from_text(path).split(b"/")
     safe = all(n not in (b"", b".", b"..") and b"\0" not in n for n in names[1:])
     if names[0] or len(names) < 2 or not safe or names[-1].startswith(STAGING_PREFIX):
-        raise ValueError(f"{path!r:.80} is not a place that may be written")
+        raise ValueError(f"{path!r:.80} is not a path that may be written")
     require_kept(path)
     numbers = (mode, user, group, mtime_ns, 0 if owner is None else owner)
     if any(type(number) is not int or not 0 <= number < 1 << 63 for number in numbers):
@@ -179,7 +179,7 @@ def without(state: ComponentState, contents: ContentSource, paths: Sequence[byte
     listed = [shown(k.path) for k in rest if not k.kind.is_unknown]
     facts["paths"], facts["more"] = listed[:MOST_LISTED], max(0, len(listed) - MOST_LISTED)
     facts["bytes"] = sum(sizes.get(k.content, 0) for k in rest)
-    facts["left_out"] = [*facts["left_out"], *(f"{shown(p)}: removed for good" for p in paths)]
+    facts["left_out"] = [*facts["left_out"], *(f"{shown(p)}: purged" for p in paths)]
     marks = [Kept(path, Kind.REMOVED, 0, 0, 0, 0, None) for path in paths]
     rows = sorted([*rest, *marks], key=lambda k: k.path)
     return Remainder(facts, {INDEX: _encoded(rows)})

@@ -1,4 +1,4 @@
-"""Making work of a checkpoint range one commit on the present branch.
+"""Squashing a range of checkpoints into one commit on the current branch.
 
     lock the index → HEAD and a scratch index → changed paths into it, by git's own rules
     → compare with what is staged and with what was committed since → `git commit` with that index
@@ -86,25 +86,25 @@ class Acceptance:
             if wish.checked and wish.expected_head != plan.head:
                 raise Refused(
                     "the branch has moved since the preview; nothing was changed",
-                    hint="look again: holdfast accept --dry-run",
+                    hint="preview it again: holdfast accept --dry-run",
                 )
             message_file = place.index + b".message"
             ended = run_commit(self._git, self._environment, place.index, message_file, wish)
             made = read_head(self._repository)
             if ended and made.commit == staged.head.commit:
                 raise Refused(
-                    f"a hook of git did not end within {wish.timeout_s:g} seconds and was ended; "
-                    "there is no commit, and nothing was changed",
-                    hint="let it be quicker, or give it more time: "
+                    f"a git hook did not finish within {wish.timeout_s:g} seconds and was stopped; "
+                    "no commit was made and nothing was changed",
+                    hint="make the hook faster, or allow more time: "
                     "holdfast config set accept_timeout SECONDS",
                 )
             if made.commit is None or made.commit == staged.head.commit:
-                raise Refused("git ended well and made no commit", hint="see: git log")
+                raise Refused("git succeeded but made no commit", hint="see: git log")
             warnings = self._follow(lock, staged.head.commit, made.commit)
             if ended:
                 warnings.append(
-                    f"the commit is made, but a hook that runs after it did not end within "
-                    f"{wish.timeout_s:g} seconds and was ended"
+                    "the commit was made, but its post-commit hook did not finish within "
+                    f"{wish.timeout_s:g} seconds and was stopped"
                 )
             message = self._git.run("log", "-1", "--format=%B", made.commit)
             text = message.decode("utf-8", "replace").strip("\n") + "\n"
@@ -117,7 +117,7 @@ class Acceptance:
         """Everything by git's own rules; the ownership of the repository is checked first."""
         seen = self._git.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
         if not os.path.samefile(seen, self._repository.git_dir):
-            raise GitFailed(f"git works on {os.fsdecode(seen)} instead", "see: git fsck")
+            raise GitFailed(f"git uses {os.fsdecode(seen)} instead", "see: git fsck")
         head = read_head(self._repository)
         place.begin(head.commit)
         changes = [(self._prefix + change.path, change) for change in self._work.changes]
@@ -160,31 +160,38 @@ class Acceptance:
         repository = self._repository
         operation = operation_name(list(present_paths(repository, os.listdir(repository.git_dir))))
         if operation is not None:
-            yield Obstacle(f"a {operation} is under way", "finish it or abort it, then accept")
+            yield Obstacle(
+                f"a {operation} is in progress", "finish or abort it, then run accept again"
+            )
         if staged.head.ref is None:
-            yield Obstacle("HEAD is detached", "make one: git switch -c NAME, then accept")
+            yield Obstacle(
+                "HEAD is detached", "create a branch, then run accept again: git switch -c NAME"
+            )
         there = staged_rows(self._git, tree_of(self._git, staged.head.commit))
         if unmerged := sorted({row.path for row in there if row.status == "U"}):
-            yield Obstacle(f"{_some(unmerged)} in conflict", "resolve that with git, then accept")
+            yield Obstacle(
+                f"{_some(unmerged)} in conflict",
+                "resolve the conflict with git, then run accept again",
+            )
         elif clash := _clashes(staged.rows, there):
             yield Obstacle(
-                f"{_some(clash)} staged with other content than the checkpoint has",
-                "commit that, or unstage it with git restore --staged PATH, then accept",
+                f"{_some(clash)} staged with content that differs from the checkpoint",
+                "commit it, or unstage it (git restore --staged PATH), then run accept again",
             )
         if since := self._committed_since(staged):
             yield Obstacle(
-                f"{_some(since)} committed with other content since the checkpoint",
-                "make a checkpoint of what is there now, and accept that",
+                f"{_some(since)} committed with different content since the checkpoint",
+                'save the current state: holdfast checkpoint "why"; then accept that checkpoint',
             )
         if not staged.rows:
             yield Obstacle(
-                "nothing to accept: the branch already holds all of it",
-                "see: git log; or name another range: holdfast accept A..B",
+                "nothing to accept: the branch already has these changes",
+                "see: git log; or use another range: holdfast accept A..B",
             )
 
     def _committed_since(self, staged: _Staged) -> list[bytes]:
-        """Paths whose commits would be taken back by the content of the checkpoint: changed since
-        it was taken, other than by accepting what it grew from."""
+        """Paths whose commits the content of the checkpoint would revert: changed since it was
+        taken, other than by accepting what it grew from."""
         seen, head = self._work.seen_commit, staged.head.commit
         if seen is None or head is None or seen == head:
             return []
@@ -195,13 +202,13 @@ class Acceptance:
             for commit in later.intersection(self._work.accepted):
                 own.update(tree_rows(self._git, f"{commit}^", commit))
         except GitFailed:
-            return []  # that commit is not there any more, so nothing can be said
+            return []  # that commit no longer exists, so nothing can be said
         held = {(row.path, row.mode, row.oid) for row in own}
         taken_back = [moved[row.path] for row in staged.rows if row.path in moved]
         return [row.path for row in taken_back if (row.path, row.mode, row.oid) not in held]
 
     def _follow(self, lock: IndexLock, old: str | None, new: str) -> list[str]:
-        """Let the user's index agree with the commit, in what nobody has staged otherwise."""
+        """Update the user's index to the commit, except for paths that the user has staged."""
         try:
             rows = tree_rows(self._git, tree_of(self._git, old), tree_of(self._git, new))
             there = staged_rows(self._git, tree_of(self._git, old))
@@ -212,12 +219,14 @@ class Acceptance:
                 place.refresh()
                 lock.place(place.index)
         except (GitFailed, OSError) as error:
-            return [f"the commit is made, but the index was not renewed ({error}): run git reset"]
+            return [
+                f"the commit was made, but the index was not refreshed ({error}): run git reset"
+            ]
         return []
 
 
 class _Nested:
-    """What belongs to another repository below this one, whether or not git was told of it."""
+    """Paths of another repository below this one, whether or not git knows it."""
 
     def __init__(self, top: bytes, known: Iterable[bytes]) -> None:
         self._top = top
@@ -258,7 +267,8 @@ def require_repository(workspace: Path) -> Repository:
     repository = find_repository(workspace)
     if repository is None:
         raise Refused(
-            f"{workspace} is in no git repository", hint="make one: git init, then accept"
+            f"{workspace} is not in a git repository",
+            hint="create one, then run accept again: git init",
         )
     with named_trouble():
         require_file_references(repository)

@@ -1,4 +1,4 @@
-"""Taking the state of a repository into a checkpoint.
+"""Capture of a repository's state for a checkpoint.
 
     read_status (files only; one that finds nothing new has ended before this)
     → staged paths (1 process) → read_status again: unless nothing moved meanwhile, begin again
@@ -110,7 +110,7 @@ class _Group(NamedTuple):
 
 
 def _unsettled() -> ComponentProblem:
-    return ComponentProblem("git kept changing the repository; save again when it has finished")
+    return ComponentProblem("git was changing the repository; save again when it has finished")
 
 
 class RepositoryCapture:
@@ -149,7 +149,7 @@ class RepositoryCapture:
         raise _unsettled()
 
     def _begin_sync(self) -> BackgroundCall[None] | None:
-        """What the state needs was there when it was looked at; it gets to the disk meanwhile."""
+        """The objects of the state existed when it was read; it gets to the disk meanwhile."""
         if self._request.checkpoint is None:
             return None
         known = self._request.previous
@@ -182,7 +182,7 @@ class RepositoryCapture:
         if found.has_lock and self._is_old(self._repository.own(b"index.lock")):
             lock = os.fsdecode(self._repository.own(b"index.lock"))
             taken.problems.append(
-                f"a git that crashed has left its lock behind; if none runs, remove {lock}"
+                f"a crashed git process left its lock; if no git is running, remove {lock}"
             )
         staged = taken.staged
         taken.facts = {
@@ -235,7 +235,9 @@ class RepositoryCapture:
             commit = found.head.commit
             return [] if index_fd is None else read_submodules(self._repository, commit, index_fd)
         except UnknownIndex as error:
-            taken.problems.append(f"submodules are unknown, because of the index: {error}")
+            taken.problems.append(
+                f"cannot list submodules, because the index is unreadable: {error}"
+            )
             return []
 
     def _store(
@@ -258,7 +260,7 @@ class RepositoryCapture:
         try:
             self._add_contents(found, taken, index_fd, sink)
         except BaseException:
-            self._let_go(keeping_alive)
+            self._release(keeping_alive)
             raise
         notes: dict[str, Any] = {}
         try:
@@ -350,7 +352,7 @@ class RepositoryCapture:
         return {"ref": to_text(ref), "commit": oid, "needs": needs, "groups": noted}
 
     def _branches(self, found: RepositoryStatus, taken: _Snapshot, certain: set[str]) -> _Group:
-        """Every branch but the one that HEAD stands on, which moves with every commit."""
+        """Every branch but HEAD's, which moves with every commit."""
         branches = taken.references.branches
         others = {ref: oid for ref, oid in branches.items() if ref != found.head.holder}
         key = _key(others)
@@ -388,8 +390,9 @@ class RepositoryCapture:
     def _own_ref(self) -> bytes:
         return KEPT_PREFIX + f"{self._request.owner}/{self._request.checkpoint}".encode()
 
-    def _let_go(self, keeping_alive: BackgroundCall[dict[str, Any]]) -> None:
-        """What was kept for a state that is not captured after all, perhaps to be tried again."""
+    def _release(self, keeping_alive: BackgroundCall[dict[str, Any]]) -> None:
+        """The references kept for a state that is not captured after all, perhaps to be tried
+        again."""
         with contextlib.suppress(Exception):
             if keeping_alive.result().get("ref") == to_text(self._own_ref()):
                 keeping.drop(self._git, [self._own_ref()])

@@ -39,23 +39,32 @@ _IDENTITY = tuple(
 )
 
 _WAYS_OUT = (
-    ("dubious ownership", "git does not trust it: git config --global --add safe.directory {top}"),
+    (
+        "dubious ownership",
+        "git does not trust this directory: git config --global --add safe.directory {top}",
+    ),
     ("index file", "its index is damaged: remove {index} and run: git reset"),
     ("bad signature", "its index is damaged: remove {index} and run: git reset"),
-    ("index.lock", "another git is at work or has crashed: if none runs, remove {index}.lock"),
-    ("cannot lock ref", "another git is at work, or a name is in the way"),
-    ("object file", "objects are damaged or missing: git fsck --full says which"),
-    ("bad object", "objects are damaged or missing: git fsck --full says which"),
-    ("bad tree", "objects are damaged or missing: git fsck --full says which"),
-    ("unable to read", "objects are damaged or missing: git fsck --full says which"),
-    ("inflate:", "objects are damaged or missing: git fsck --full says which"),
-    ("loose object", "objects are damaged or missing: git fsck --full says which"),
-    ("nonexistent object", "objects are damaged or missing: git fsck --full says which"),
-    ("packfile", "objects are damaged or missing: git fsck --full says which"),
-    ("invalid object", "objects are damaged or missing: git fsck --full says which"),
-    ("Not a valid", "objects are damaged or missing: git fsck --full says which"),
-    ("not a git repository", "it is damaged: git fsck --full says how"),
-    ("transport", "objects are with the remote, which is never asked: git fetch brings them"),
+    (
+        "index.lock",
+        "another git process is running or has crashed: if none is running, remove {index}.lock",
+    ),
+    ("cannot lock ref", "another git process is running, or a branch name conflicts"),
+    ("object file", "objects are damaged or missing; to list them: git fsck --full"),
+    ("bad object", "objects are damaged or missing; to list them: git fsck --full"),
+    ("bad tree", "objects are damaged or missing; to list them: git fsck --full"),
+    ("unable to read", "objects are damaged or missing; to list them: git fsck --full"),
+    ("inflate:", "objects are damaged or missing; to list them: git fsck --full"),
+    ("loose object", "objects are damaged or missing; to list them: git fsck --full"),
+    ("nonexistent object", "objects are damaged or missing; to list them: git fsck --full"),
+    ("packfile", "objects are damaged or missing; to list them: git fsck --full"),
+    ("invalid object", "objects are damaged or missing; to list them: git fsck --full"),
+    ("Not a valid", "objects are damaged or missing; to list them: git fsck --full"),
+    ("not a git repository", "the repository is damaged; for details: git fsck --full"),
+    (
+        "transport",
+        "objects are only on the remote, which Holdfast never contacts; to get them: git fetch",
+    ),
 )
 
 
@@ -109,7 +118,7 @@ class Git:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise GitFailed(f"git {_shown(arguments)} took too long and was ended") from None
+            raise GitFailed(f"git {_shown(arguments)} took too long and was stopped") from None
         except OSError as error:
             raise GitFailed(f"git cannot be run: {error.strerror}") from None
         if done.returncode != 0:
@@ -157,7 +166,9 @@ def find_git(environment: Mapping[str, str]) -> str:
         program = os.path.join(directory, "git")
         if os.path.isabs(directory) and os.access(program, os.X_OK) and os.path.isfile(program):
             return program
-    raise GitFailed("git is not installed", f"install git, or leave it out: {LEAVE_GIT_OUT}")
+    raise GitFailed(
+        "git is not installed", f"install git, or turn its component off: {LEAVE_GIT_OUT}"
+    )
 
 
 def _clean(environment: Mapping[str, str], repository: Repository) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The git component: what a checkpoint knows of the repository, and how it comes back.
 
-What a save does not need is imported by what does: hardly any save finds that git has changed.
+Modules that a save does not need are imported on first use: hardly any save finds that git has
+changed.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class GitComponent:
         try:
             return uncommitted(git, os.fsencode(workspace), paths)
         except (BrokenReference, ComponentProblem, UnknownIndex):
-            return ()  # a broken repository is told about where it matters
+            return ()  # a broken repository is reported where it matters
 
     def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
         from holdfast.components.git.commands import Git
@@ -152,7 +153,7 @@ class GitComponent:
         try:
             return drift(git, os.fsencode(workspace), state, after)
         except BrokenReference:
-            return None  # a broken repository is told about where it matters
+            return None  # a broken repository is reported where it matters
 
     def place(self, request: CaptureRequest) -> PresentGit | None:
         from holdfast.components.git.drift import present, present_as_before
@@ -165,7 +166,7 @@ class GitComponent:
             known = present_as_before(repository, request)
             return known or present(repository, self._environment, request)
         except BrokenReference:
-            return None  # a broken repository is told about where it matters
+            return None  # a broken repository is reported where it matters
 
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.git.references import BrokenReference
@@ -177,7 +178,7 @@ class GitComponent:
             if NESTED in request.target.facts:
                 self._nested(request).restore()
         except (BrokenReference, OSError, ValueError) as error:
-            raise ComponentProblem(f"the repository could not be changed: {error}") from error
+            raise ComponentProblem(f"cannot change the repository: {error}") from error
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
         from holdfast.components.git.restore import verify

@@ -1,8 +1,8 @@
-"""What a repository still holds of purged content. Nothing is changed.
+"""The places in a repository that still have purged content. Nothing is changed.
 
 That is commits, stash entries, the index, blobs and the directories of its other worktrees; also
 commits of a mirror elsewhere: on a branch that was the mirror before, one that was pushed and
-fetched, or a branch or tag that somebody made of it.
+fetched, or a branch or tag made from it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def holders_in(git: Git, workspace: bytes, purged: Purged) -> list[Holder]:
     blobs = _blobs(git, purged)
     if blobs and not found:
         versions = "it" if len(purged.git_ids) == 2 else f"{count_words(blobs, 'version')} of it"
-        found.append(Holder("git", f"the repository has {versions} as an object", _CLEAN))
+        found.append(Holder("git", f"the git repository has {versions} as an object", _CLEAN))
     if purged.paths[_MOST_PATHS:] or not purged.is_whole:
-        found.append(Holder("git", "not all of it was searched for in git", is_held=False))
+        found.append(Holder("git", "git was only partly searched", is_held=False))
     return found
 
 

@@ -4,9 +4,9 @@
     else             → every path of the index, but for files that the scan found as git saw them
     a look: size and times as the index has them → clean; else the file is hashed as git would
 
-Files that git does not know are not among them, as in `git describe --dirty`.
-Guarantee: what is told is true. Where it would take a filter of the user's, a conversion, or more
-reading than a checkpoint is worth, nothing is told. No process is started.
+Files that git does not know are not among them, as in `git describe --dirty`. Guarantee: the answer
+is always true. Where it would take a filter of the user's, a conversion, or more reading than a
+checkpoint is worth, there is no answer. No process is started.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _hashed: dict[Any, _Hashed] = {}
 
 
 class _Unknown(Exception):
-    """It cannot be told at a price that a checkpoint is worth."""
+    """The answer would cost more than a checkpoint is worth."""
 
 
 def all_dirty(
@@ -95,7 +95,7 @@ def all_dirty(
     seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen,
     now_ns: int = 0,
 ) -> dict[str, Any] | None:
-    """For a state that is being captured; None when nobody can tell."""
+    """For a state that is being captured; None when unknown."""
     try:
         tree = _WorkingTree(repository, workspace, _read(index_fd, commit), seen, now_ns)
         return tree.report(tree.unproven_paths(), staged, submodules)

@@ -1,8 +1,9 @@
-"""How HEAD and the working tree differ from a checkpoint, the index or a commit, for previews and
-screens.
+"""Differences of HEAD and the working tree from a checkpoint, the index or a commit, for previews
+and screens.
 
     drift         HEAD moved since a checkpoint → files that differ from the index, staged paths
-                  (1 process), unknown files that no rule ignores (1 process)
+                  (1 process), unknown files that no rule ignores (1 process); HEAD is where it was
+                  → paths that were staged and are not now (1 process, if any were)
     present       where HEAD is, and how many files are dirty (1 process unless git is unchanged)
     uncommitted   paths with changed, staged or unknown content that no commit has (2 processes)
 
@@ -29,7 +30,7 @@ from holdfast.components.git.status import is_as_before
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git.drift import GitDrift, GitPlace, PresentGit
 from holdfast.domain.git.index import UnknownIndex
-from holdfast.domain.paths import to_text
+from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.wording import Remark, printable
 from holdfast.ports.component import CaptureRequest
 
@@ -41,12 +42,25 @@ for what is not known."""
 def drift(git: Git, workspace: bytes, state: ComponentState, after: After) -> GitDrift | None:
     then, now = decode_state(state).head, read_head(git.repository)
     if (then.ref, then.commit) == (now.ref, now.commit):
-        return None
+        unstaged = _unstaged(git, state, now)
+        return GitDrift(_place(then), _place(now), unstaged_files=unstaged) if unstaged else None
     try:
         changed, new = _changed(git, workspace, now, after)
     except (GitFailed, UnknownIndex, OSError):
         return GitDrift(_place(then), _place(now))
     return GitDrift(_place(then), _place(now), len(changed | new), len(new - changed))
+
+
+def _unstaged(git: Git, state: ComponentState, head: Head) -> int:
+    """How many of the paths that were staged are not any longer; those beyond the recorded names
+    count as if they were."""
+    then = {(str(status), from_text(str(path))) for status, path in state.facts["staged"]}
+    if not then:
+        return 0
+    try:
+        return len(then - set(read_staged(git, head.commit).rows))
+    except GitFailed:
+        return 0
 
 
 def _place(head: Head) -> GitPlace:
@@ -157,7 +171,7 @@ def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]
 
 
 def ignored_paths(git: Git, paths: set[bytes]) -> set[bytes]:
-    """Those of some files that git does not know, and is told to ignore."""
+    """The files among these that git ignores."""
     if not paths:
         return set()
     try:

@@ -1,9 +1,9 @@
-"""Giving commits to `git fast-import`, one after the other, while they are read from the store.
+"""Streaming commits to `git fast-import` while they are read from the store.
 
     commit REF, mark, who and when, message, parent → D path … → M mode inline path, bytes …
 
-Guarantee: the branch moves when the stream has ended well, to the last commit of it, and only ahead
-of where it stands then; otherwise nothing is seen of it. Not more than one block is in memory.
+Guarantee: the branch moves when the stream has ended well, to its last commit, and only as a
+fast-forward; otherwise nothing is seen of it. Not more than one block is in memory.
 
 A path that some system would take for its own data is left out (`git_takes`). The rule is the same
 everywhere, so that a mirror built on another machine is equal and `git fsck --strict` accepts it.
@@ -104,7 +104,7 @@ class ImportStream:
             size -= len(piece)
             self._write(piece)
         if size != 0:
-            raise ValueError("a file has another size than its entry says")
+            raise ValueError("a file's size does not match its entry")
         self._write(b"\n")
 
     def finish(self, marks: Iterable[int]) -> dict[int, bytes]:
@@ -113,11 +113,11 @@ class ImportStream:
         self._write(b"".join(b"get-mark :%d\n" % mark for mark in asked) + b"done\n")
         with self._speaking():
             self._in.close()
-            told = self._out.read().split()
+            answered = self._out.read().split()
             status = self._process.wait(_END_S)
-        if status != 0 or len(told) != len(asked):
+        if status != 0 or len(answered) != len(asked):
             raise self._failed()
-        return dict(zip(asked, told, strict=True))
+        return dict(zip(asked, answered, strict=True))
 
     def _write(self, data: bytes) -> None:
         with self._speaking():
@@ -131,7 +131,7 @@ class ImportStream:
             self._process.wait()
             raise self._failed() from None
         except subprocess.TimeoutExpired:
-            raise GitFailed("git fast-import took too long and was ended") from None
+            raise GitFailed("git fast-import took too long and was stopped") from None
 
     def _failed(self) -> GitFailed:
         self._errors.seek(0)

@@ -4,8 +4,8 @@ with which content, and what it remembers of the file it saw.
     header → entries (62 or 64 bytes, then the name) → extensions, which are not needed
 
 Versions 2 to 4 are read. A split or sparse index does not list every path; `is_whole` says so.
-Finding the names takes a fifth of the time that making an object of each entry does, so whoever
-asks for a few paths has `IndexEntries`.
+Finding the names takes a fifth of the time that making an object of each entry does, so callers
+that need a few paths use `IndexEntries`.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class IndexChecksum:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """`stage` is 0 unless the path is in conflict. `unwatched`: git was told not to look at the
-    file, or to leave it out of the working tree."""
+    """`stage` is 0 unless the path is in conflict. `unwatched`: git does not look at the file, or
+    leaves it out of the working tree."""
 
     path: bytes
     mode: int
@@ -122,14 +122,14 @@ class IndexEntries(Mapping[bytes, IndexEntry]):
         at = self._starts[path]
         if self._data[at + _OID_AT + self._oid_bytes] & _STAGE_MASK:
             return False
-        told = _STAT.unpack_from(self._data, at)
+        recorded = _STAT.unpack_from(self._data, at)
         size, mtime_ns, ctime_ns, mode = seen
         return (
-            told[2] * 1_000_000_000 + told[3] == mtime_ns
+            recorded[2] * 1_000_000_000 + recorded[3] == mtime_ns
             and mtime_ns < before_ns
-            and told[0] * 1_000_000_000 + told[1] == ctime_ns
-            and told[9] == size & 0xFFFFFFFF
-            and (told[6] ^ mode) & _COMPARED_MODE == 0
+            and recorded[0] * 1_000_000_000 + recorded[1] == ctime_ns
+            and recorded[9] == size & 0xFFFFFFFF
+            and (recorded[6] ^ mode) & _COMPARED_MODE == 0
         )
 
 
@@ -162,10 +162,10 @@ def _oid_bytes(like: str | None) -> int:
 def _starts(data: bytes, oid_bytes: int) -> Iterator[tuple[bytes, int]]:
     """Each path, and where its entry begins."""
     if len(data) < _HEADER.size:
-        raise UnknownIndex("it is cut short")
+        raise UnknownIndex("it is truncated")
     magic, version, count = _HEADER.unpack_from(data)
     if magic != b"DIRC" or version not in (2, 3, 4):
-        raise UnknownIndex(f"it has version {version}")
+        raise UnknownIndex(f"its version {version} is not supported")
     at, path, fixed = _HEADER.size, b"", _OID_AT + oid_bytes
     try:
         for _ in range(count):
@@ -184,7 +184,7 @@ def _starts(data: bytes, oid_bytes: int) -> Iterator[tuple[bytes, int]]:
                 after = at + (end - at + 8 & ~7)
             if data[end] or b"\0" in path:
                 # Object names of another length, as a rule.
-                raise ValueError("a name does not end where it should")
+                raise ValueError("a path is not terminated")
             yield path, at
             at = after
     except (IndexError, ValueError):

@@ -4,11 +4,11 @@
     anything else as well → a commit of our own, whose parents are all commits (HEAD, the stash,
                             those an operation names) and whose tree holds staged content
     other branches, tags  → a commit of our own for each of the two, which is one more parent: it
-                            is made anew only when one of them changes
+                            is recreated only when one of them changes
 
-Such references are shown by no `git branch`, `git log` or `git stash`, and go over the wire only
-when somebody names them. Their name is `refs/holdfast/OWNER/CHECKPOINT`: the store, and the
-checkpoint that saw the state first; later ones of the same state share it.
+Such references are shown by no `git branch`, `git log` or `git stash`, and are transferred only
+when named explicitly. Their name is `refs/holdfast/OWNER/CHECKPOINT`: the store, and the checkpoint
+that saw the state first; later ones of the same state share it.
 
 A new reference is written as git writes one, for less than the start of a process:
 
@@ -16,8 +16,8 @@ A new reference is written as git writes one, for less than the start of a proce
 
 Guarantees: while the lock is there no git touches the reference. It is in force only when its
 content is on disk, and what the caller has put there first; `place` returns when its name is on
-disk as well. No link is followed on the way. What a crash leaves is the lock alone. Only for
-repositories that keep references as files, and for names that nobody can have used.
+disk as well. No link is followed on the way. A crash leaves only the lock. Only for repositories
+that keep references as files, and for names that cannot be in use.
 """
 
 from __future__ import annotations
@@ -62,14 +62,15 @@ class NewReference:
         sync_all([*self._changed, at])
 
     def give_up(self) -> None:
-        """Nothing when it is in force: a lock of that name is somebody else's then."""
+        """Nothing when it is in force: a lock of that name belongs to another process then."""
         if self._locked:
             os.unlink(self._name + b".lock", dir_fd=self._directory)
 
 
 @contextmanager
 def new_reference(repository: Repository, ref: bytes, commit: str) -> Iterator[NewReference]:
-    """`OSError` when somebody has the lock, or the reference, or something else is in the way."""
+    """`OSError` when another process has the lock, the reference exists, or something else is in
+    the way."""
     names = ref.split(b"/")
     with contextlib.ExitStack() as opened:
         at, changed = os.open(repository.shared(names[0]), DIRECTORY_FLAGS), list[int]()
@@ -228,8 +229,8 @@ def owned_references(repository: Repository, owner: str) -> list[bytes]:
 
 
 def remove_own_locks(repository: Repository, owner: str) -> None:
-    """Take away what a git of ours left that was killed; called by the holder of the store only,
-    beside whom nobody else writes references of this store. No link is followed on the way."""
+    """Remove leftovers of a git process of Holdfast that was killed; called only with the store's
+    lock, so no other process writes references of this store. No link is followed on the way."""
     with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
         fd: int | None = None
         at = repository.shared(b"refs")

@@ -45,7 +45,8 @@ def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> 
         except OSError:
             continue
         recent.append(directory)
-        # Git packs by itself, in the background: a file that is gone is in a pack, which is synced.
+        # Git packs automatically, in the background: a file that is gone is in a pack, which is
+        # synced.
         with suppress(FileNotFoundError), os.scandir(directory) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):
@@ -81,8 +82,8 @@ class BackgroundCall(Generic[T]):
 
 
 def sync_all(paths: Sequence[bytes | int]) -> None:
-    """Several at a time: a file system makes one commit of what waits for it together. What is open
-    already is given by its handle."""
+    """Several at a time: a file system makes one commit of what waits for it together. An open file
+    is given by its handle."""
     waiting, errors = list(paths), list[BaseException]()
 
     def work() -> None:

@@ -52,7 +52,7 @@ _REGULAR, _EXECUTABLE, _LINK = b"100644", b"100755", b"120000"
 
 @dataclass(frozen=True, slots=True)
 class _Ref:
-    """A ref that is there: its commit, and the checkpoint that commit stands for if it is ours."""
+    """A ref that is there: its commit, and that commit's checkpoint if the mirror made it."""
 
     commit: bytes
     point: MirrorPoint | None
@@ -93,7 +93,7 @@ class Mirror:
                 self._add_commits(run)
                 self._set_names(run, refs)
             except GitFailed:
-                # Somebody else may have been quicker; then there is less to do, or nothing.
+                # Another process may have been quicker; then there is less to do, or nothing.
                 if attempt == _TRIES - 1 or self._refs() == refs:
                     raise
                 continue
@@ -129,8 +129,8 @@ class Mirror:
         branch = to_text(self._place.branch.removeprefix(b"refs/heads/"))
         if tip is not None and tip.point is None:
             raise GitFailed(
-                f"the branch {branch} is not a mirror of this store, or has other commits in it",
-                "rename it, or choose another: holdfast config set mirror '\"NAME\"'",
+                f"the branch {branch} is not a mirror of this store, or has other commits",
+                "rename the branch, or choose another: holdfast config set mirror '\"NAME\"'",
             )
         if self._place.branch in checked_out(self._git.repository):
             raise GitFailed(
@@ -153,7 +153,9 @@ class Mirror:
                     try:
                         changes = self._changes(checkpoint, base)
                     except StoreDamaged as error:
-                        run.warnings.append(f"{checkpoint.id} is damaged and left out: {error}")
+                        run.warnings.append(
+                            f"checkpoint {checkpoint.id} is damaged and skipped: {error}"
+                        )
                         continue
                     run.warnings += self._add(stream, checkpoint, changes, parent)
                     run.marks[checkpoint.id] = checkpoint.sequence
@@ -165,7 +167,7 @@ class Mirror:
         run.known = {checkpoint: made[mark] for checkpoint, mark in run.marks.items()}
 
     def _changes(self, checkpoint: Checkpoint, base: Digest | None) -> _Changes:
-        """What differs from the commit before; everything, when its tree is not there any more."""
+        """What differs from the commit before; everything, when its tree no longer exists."""
         if base is not None:
             with contextlib.suppress(StoreDamaged):
                 return self._difference(checkpoint, base)
@@ -193,7 +195,7 @@ class Mirror:
         changes: _Changes,
         parent: bytes | None,
     ) -> Iterator[str]:
-        """What could not be read is left out, and said."""
+        """Unreadable files are skipped and reported."""
         message = mirror_message(checkpoint, self._history.owner, changes.left_out)
         time_s = checkpoint.created_at_ns // 1_000_000_000
         stream.commit(checkpoint.sequence, time_s, message, parent)
@@ -209,13 +211,13 @@ class Mirror:
             try:
                 pieces = self._sound(entry)
             except StoreDamaged as error:
-                yield f"{to_text(path)} of {checkpoint.id} is damaged and left out: {error}"
+                yield f"{to_text(path)} of {checkpoint.id} is damaged and skipped: {error}"
                 continue
             stream.put(path, mode, entry.size, pieces)
 
     def _sound(self, entry: FileEntry) -> Iterable[bytes]:
         """The bytes of a file, proven before the first of them is given out: a stream cannot be
-        taken back. What is stored in pieces is read twice instead of being held."""
+        rolled back. A chunked file is read twice instead of being held in memory."""
         if entry.chunks is None:
             return list(self._history.content(entry))
         for _ in self._history.content(entry):
@@ -228,7 +230,7 @@ class Mirror:
         for ref, checkpoint in wanted.items():
             there = refs.get(ref)
             if there is not None and there.point is None:
-                run.warnings.append(f"{to_text(ref)} is not of this mirror and is left alone")
+                run.warnings.append(f"{to_text(ref)} does not belong to this mirror and is kept")
                 continue
             stands_for = there.point.checkpoint if there is not None and there.point else None
             is_approval = ref.endswith(b"/approved")
@@ -343,7 +345,7 @@ def write_bundle(
         )
         variables = {"GIT_DIR": repository.git_dir}
         git = GitWith(repository, environment, _TIMEOUT_S, variables)
-        # Nobody stands on the branch before it is made: a mirror is never made under anybody.
+        # No worktree can be on the branch before it exists: a mirror is never made under anybody.
         git.run("symbolic-ref", "HEAD", "refs/heads/nobody")
         outcome = Mirror(git, place, history).catch_up()
         git.run("symbolic-ref", "HEAD", place.branch)
@@ -351,7 +353,7 @@ def write_bundle(
         git.run("bundle", "create", "--quiet", file, "HEAD", "--all")
         with opened(file) as made:
             if made is None:
-                raise GitFailed("git made no bundle")
+                raise GitFailed("git did not create a bundle")
             for block in blocks_of(made):
                 write_all(fd, block)
         return outcome

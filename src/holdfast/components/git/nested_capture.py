@@ -1,11 +1,11 @@
-"""Taking the workspace's own repository and those inside it into one state.
+"""Capture of the workspace's own repository and the nested ones as one state.
 
     places that the scan met, and those that a restore is about to change → nothing changed in any
-    of them: nothing to do → else each is captured like a repository by itself; one that is as it
+    of them: nothing to do → else each is captured like a separate repository; one that is as it
     was gives what it gave, without starting git
 
-Guarantees: one that cannot be captured is told, and costs no other. Before anything is kept alive
-in a repository, the store has noted where that is, so that it can be let go.
+Guarantees: a failure is reported and does not affect the others. Before anything is kept alive in a
+repository, the store has noted where that is, so it can be released.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from holdfast.components.git.nested_repositories import (
     Nested,
     NestedRow,
     NestedSink,
-    NotTaken,
+    NotCaptured,
     Places,
     facts_of,
     has_nested,
@@ -116,10 +116,10 @@ class NestedCapture:
                 if nested is not None:
                     self._places.take(nested)
                     found.nested.append(nested)
-            except NotTaken as error:
+            except NotCaptured as error:
                 found.left_out.append([to_text(path), str(error)])
         if len(paths) > MOST_ROWS:
-            found.left_out.append(["", f"{len(paths) - MOST_ROWS:,} more than are saved"])
+            found.left_out.append(["", f"{len(paths) - MOST_ROWS:,} more are not saved"])
         return found
 
     def _rows_intended(self) -> dict[bytes, NestedRow]:

@@ -3,7 +3,7 @@
     a `.git` directory in place               → that one
     a `.git` file that leads to a directory   → that one, if it is below the workspace or in the
                                                 repository around it (a submodule)
-    no `.git` any more, but a submodule's was → the directory it led to, if that names this place
+    no `.git` left, but a submodule's was → the directory it led to, if that names this place
 
 Anyone may write a `.git` file: one that leads elsewhere, or through a link, is never followed.
 
@@ -65,7 +65,7 @@ def rows_of(state: ComponentState) -> list[NestedRow]:
     try:
         return list(_rows(state))
     except (LookupError, TypeError, ValueError, AttributeError, HoldfastError) as error:
-        text = f"what the checkpoint says about nested repositories is unusable: {error}"
+        text = f"the checkpoint's data about nested repositories is unusable: {error}"
         raise ComponentProblem(text) from None
 
 
@@ -76,7 +76,7 @@ def _rows(state: ComponentState) -> Iterator[NestedRow]:
         path = require_safe_path(from_text(row["path"]))
         link = None if row["link"] is None else from_text(row["link"])
         if link is not None and (not link or set(link) & set(b"\0\n")):
-            raise ValueError(f"{row['link']!r:.80} leads nowhere")
+            raise ValueError(f"{row['link']!r:.80} points to a missing directory")
         one = None
         if facts is not None:
             prefix = content_prefix(number)
@@ -108,7 +108,7 @@ def new_row(path: bytes, link: bytes | None, *, linked: bool) -> dict[str, Any]:
 
 
 def facts_of(captured: Captured) -> dict[str, Any]:
-    """What is told of a nested one: the index has all that is staged."""
+    """The recorded facts of a nested one: the index has all that is staged."""
     return captured.facts | {"staged": captured.facts["staged"][:_MOST_STAGED]}
 
 
@@ -141,7 +141,7 @@ _LINK_BYTES = 4096
 _LINK = b"gitdir: "
 
 
-class NotTaken(Exception):
+class NotCaptured(Exception):
     """A repository whose git state is left alone, and why."""
 
 
@@ -178,10 +178,10 @@ class Places:
 
     def locate(self, path: bytes, link: bytes | None = None) -> Nested | None:
         """None when there is none. With `link`, which a checkpoint remembers, one whose `.git` file
-        is gone is found as well. `NotTaken` for one that does not belong here."""
+        is gone is found as well. `NotCaptured` for one that does not belong here."""
         top = self.top(path)
         if os.path.realpath(top) != os.path.join(os.path.realpath(self._workspace), path):
-            raise NotTaken("a link leads there")
+            raise NotCaptured("it is reached through a link")
         if os.path.lexists(os.path.join(top, b".git")):
             found = repository_at(top)
             if found is None:
@@ -193,7 +193,7 @@ class Places:
         """Each repository once: two places may share what they keep alive."""
         common = os.path.realpath(nested.repository.common_dir)
         if common in self._taken:
-            raise NotTaken("it is another worktree of a repository that is saved already")
+            raise NotCaptured("it is another worktree of a repository that is already saved")
         self._taken.add(common)
 
     def git(self, nested: Nested) -> Git:
@@ -204,9 +204,9 @@ class Places:
     def _required(self, nested: Nested) -> Nested:
         for place in (nested.repository.git_dir, nested.repository.common_dir):
             if not self.is_inside(place):
-                raise NotTaken(f"its repository is elsewhere, at {os.fsdecode(place)}")
+                raise NotCaptured(f"its repository is elsewhere, at {os.fsdecode(place)}")
         if not os.path.isdir(nested.repository.shared(b"objects")):
-            raise NotTaken("its .git leads nowhere")
+            raise NotCaptured("its .git points to a missing directory")
         return nested
 
     def is_inside(self, place: bytes) -> bool:

@@ -1,11 +1,12 @@
-"""Bringing back repositories inside the workspace: each as if it were the only one.
+"""Restore of repositories inside the workspace: each as if it were the only one.
 
     exact   HEAD, branch, index and operation of each as they were; a submodule whose `.git` file is
             gone gets it again
     others  they are left alone, and that is said where they are not as they were
 
-Guarantees: one whose repository is gone with its commits is told and left out; one that cannot be
-restored fails the whole. A repository that was not there then is left alone. All can be repeated.
+Guarantees: one whose repository is gone with its commits is reported and skipped; one that cannot
+be restored fails the whole. A repository that was not there then is left alone. All can be
+repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from holdfast.components.git.nested_repositories import (
     Nested,
     NestedRow,
     NestedSource,
-    NotTaken,
+    NotCaptured,
     Places,
     link_text,
     read_link,
@@ -74,7 +75,9 @@ class NestedRestore:
             return ComponentPreview(tuple(actions), tuple(left), tuple(blocked))
         if actions or blocked:
             names = ", ".join(sorted({step.shown for step in steps if self._differs(step)}))
-            warnings.append(f"git of {names} is left as it is now: only --git exact brings it back")
+            warnings.append(
+                f"the git state of {names} is kept as it is; to restore it: --git exact"
+            )
         return ComponentPreview((), tuple(warnings))
 
     def _differs(self, step: _Step) -> bool:
@@ -116,7 +119,7 @@ class NestedRestore:
         for row in self._rows:
             shown = to_text(row.path)
             if row.state is None:
-                left.append(f"git of {shown} was not captured then: {row.failure}")
+                left.append(f"the git state of {shown} was not captured: {row.failure}")
                 continue
             try:
                 nested = self._places.locate(row.path, row.link)
@@ -125,29 +128,29 @@ class NestedRestore:
                     steps.append(_Step(row, nested))
                 else:
                     left.append(self._why_not(row))
-            except NotTaken as error:
-                left.append(f"git of {shown} is left alone: {error}")
+            except NotCaptured as error:
+                left.append(f"the git state of {shown} is kept as it is: {error}")
         return steps, left
 
     def _why_not(self, row: NestedRow) -> str:
         shown = to_text(row.path)
         if row.link is not None and self._places.is_kept(row.path, row.link):
             return (
-                f"{shown} is unregistered, while its repository is still there: its files come "
-                f"back, its git state after git submodule update --init and one more restore"
+                f"{shown} is not registered as a submodule: its files are restored, its git state "
+                "is not; run git submodule update --init, then restore again"
             )
         return (
-            f"{shown} is no longer a repository, and its commits are gone: its "
-            "files come back, its git state does not"
+            f"{shown} is no longer a repository and its commits are gone: its files are "
+            "restored, its git state is not"
         )
 
     def _preview(self, step: _Step) -> ComponentPreview:
         seen = preview(self._places.git(step.nested), self._of(step))
         actions = list(seen.actions)
         if step.row.linked and not step.nested.linked:
-            actions.append("its .git file, which is gone, is put back")
+            actions.append("its .git file, now missing, is restored")
         elif not step.row.linked and step.nested.linked:
-            actions.append("its .git file, which was not there, is removed")
+            actions.append("its .git file, added since, is removed")
         return replace(seen, actions=tuple(actions))
 
     def _of(self, step: _Step) -> RestoreOf:

@@ -1,6 +1,6 @@
 """The files by which git knows that a merge, rebase, cherry-pick, revert or bisect is under way.
 
-They lie in the worktree's own git directory: single files, and directories of small files. All of
+They are in the worktree's own git directory: single files, and directories of small files. All of
 them together are one content of a checkpoint, because only together do they mean anything.
 """
 
@@ -46,7 +46,7 @@ Files: TypeAlias = dict[bytes, tuple[int, bytes]]
 
 
 class TooMuch(Exception):
-    """More than any operation of git leaves; it is not taken in."""
+    """More than any operation of git leaves; it is not captured."""
 
 
 def present_paths(repository: Repository, names: Iterable[bytes]) -> Iterator[bytes]:
@@ -121,7 +121,7 @@ def decode_files(data: bytes) -> Files:
     for text, mode, content in json.loads(data):
         path = from_text(text)
         if not _is_ours(path) or type(mode) is not int or mode & ~0o777:
-            raise ValueError(f"{text!r:.80} is no file of an operation of git")
+            raise ValueError(f"{text!r:.80} is not a file of a git operation")
         files[path] = (mode, content.encode("latin-1"))
     return files
 

@@ -2,10 +2,10 @@
 
     exact   HEAD, the branches that the checkpoint knows, the index and the files of an operation
             become what they were
-    branch  a new branch stands where HEAD stood, HEAD goes to it; index as it was; no other branch
-            moves
-    revert  one new commit on top of what HEAD stands on now, with the content of the commit it
-            stood on then; index as it was; no commit leaves any branch
+    branch  a new branch is made at HEAD's old commit, HEAD goes to it; index as it was; no other
+            branch moves
+    revert  one new commit on top of HEAD's current commit, with the content of its commit then;
+            index as it was; no commit leaves any branch
     refs    HEAD and index stay
 
 Each with the other branches, tags and stash entries that were chosen (`reference_choice`). Nothing
@@ -62,8 +62,8 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class GitPlan:
-    """`head` is where HEAD shall stand. With `revert_to` a commit with the content of that one is
-    made first, and `head` is where it stands now."""
+    """`head` is the new HEAD. With `revert_to` a commit with the content of that one is made first,
+    and `head` is the current HEAD."""
 
     head: Head
     moves: tuple[Move, ...]
@@ -109,7 +109,7 @@ def _plan_of(
     if way == REFS:
         head = Head(present.head.ref, present.head.commit, present.head.holder)
         return GitPlan(head, (), put_operation=False, moves_head=False)
-    raise GitFailed(f"git cannot be restored as {way!r}", "modes: exact, branch, revert, refs")
+    raise GitFailed(f"unknown git mode: {way!r}", "modes: exact, branch, revert, refs")
 
 
 def _with_choice(git: Git, plan: GitPlan, choice: ReferenceChoice, request: RestoreOf) -> GitPlan:
@@ -130,10 +130,9 @@ def _with_choice(git: Git, plan: GitPlan, choice: ReferenceChoice, request: Rest
         try:
             objects = decode_tags(b"".join(request.contents.read(TAG_OBJECTS)))
         except ValueError as error:
-            raise GitFailed(f"what the checkpoint says about git is unusable: {error}") from None
+            raise GitFailed(f"the checkpoint's git data is unusable: {error}") from None
     blocked = [
-        f"no branch, tag or stash entry of that checkpoint is named {name}"
-        for name in choice.unknown
+        f"that checkpoint has no branch, tag or stash entry named {name}" for name in choice.unknown
     ]
     blocked += _name_clashes(now, more)
     return replace(
@@ -156,8 +155,8 @@ def _name_clashes(now: Mapping[bytes, str], moves: Sequence[Move]) -> list[str]:
         in_way = move.ref in above or any(move.ref[:at] in staying for at in _slashes(move.ref))
         if in_way:
             found.append(
-                f"{kind_of(move.ref)} {short_name(move.ref)} cannot come back beside one whose "
-                f"name begins the same way; rename that one first"
+                f"{kind_of(move.ref)} {short_name(move.ref)} conflicts with an existing name "
+                "(git cannot keep both a and a/b); rename that one first"
             )
     return found
 
@@ -200,16 +199,17 @@ def _obstacles(git: Git, present: RepositoryStatus, target: GitState, plan: GitP
     found = []
     if present.has_lock:
         lock = os.fsdecode(git.repository.own(b"index.lock"))
-        found.append(f"{lock} is there: another git is at work, or has crashed; remove it then")
+        found.append(
+            f"{lock} exists: another git process is running, or has crashed; if none is running, "
+            "remove the file"
+        )
     wanted = {move.new for move in plan.moves if move.new and not move.new.startswith(LINK)}
     wanted |= {target.head.commit} if target.head.commit and plan.moves_head else set()
     needed = {end_of(oid, plan.tag_objects) for oid in wanted}
     needed |= {entry.oid for entry in plan.stash or ()}
     there = keeping.object_types(git, needed)
     for oid in sorted(needed - there.keys()):
-        found.append(
-            f"commit {oid[:10]} is no longer in the repository; git fetch may bring it back"
-        )
+        found.append(f"commit {oid[:10]} is no longer in the repository; git fetch may retrieve it")
     moved = {move.ref for move in plan.moves}
     switched = plan.head.ref if plan.head.ref != present.head.ref else None
     for worktree in read_worktrees(git.repository):
@@ -254,15 +254,15 @@ def describe(git: Git, present: RepositoryStatus, target: GitState, plan: GitPla
     if (plan.head.ref, plan.head.commit) != (present.head.ref, present.head.commit):
         moved = any(move.ref == plan.head.ref == present.head.ref for move in plan.moves)
         if not moved:
-            lines.append(f"HEAD goes from {_where(present.head)} to {_where(plan.head)}")
+            lines.append(f"HEAD moves from {_where(present.head)} to {_where(plan.head)}")
     if not plan.moves_head:
         return lines
     now = operation_name(present.operation_paths)
     then = target.operation if plan.put_operation else None
     if now != then and now is not None:
-        lines.append(f"the {now} that is under way ends")
+        lines.append(f"the {now} in progress is discarded")
     if now != then and then is not None:
-        lines.append(f"the {then} that was under way goes on")
+        lines.append(f"the {then} that was in progress is resumed")
     return lines
 
 
@@ -276,27 +276,27 @@ def other_differences(
     wanted = request.target.content(INDEX)
     index = read_whole(present.repository.own(b"index")) if present.has_index else None
     if (wanted.digest if wanted else None) != (None if index is None else digest_of(index)):
-        lines.append("the index is put back" if wanted else "the index is removed")
+        lines.append("the index is restored" if wanted else "the index is removed")
     files = request.target.content(OPERATION) if plan.put_operation else None
     there = present.operation()
     found = digest_of(encode_files(there)) if there else None
     if not known and (files.digest if files else None) != found:
-        lines.append("what git notes down about an operation is put back")
+        lines.append("git's merge/rebase state is restored")
     return lines
 
 
 def _describe_move(git: Git, move: Move) -> list[str]:
     name, kind = short_name(move.ref), kind_of(move.ref)
     if move.new is None:
-        first = f"{kind} {name}, which did not exist, is removed"
+        first = f"{kind} {name}, created since, is removed"
     elif move.old is None:
-        return [f"{kind} {name} is made, at {_stands_for(move.new)}"]
+        return [f"{kind} {name} is recreated at {_target_words(move.new)}"]
     else:
-        old, new = _stands_for(move.old), _stands_for(move.new)
+        old, new = _target_words(move.old), _target_words(move.new)
         first = f"{kind} {name} moves from {old} to {new}"
     if kind != "branch" or LINK in f"{move.old} {move.new}":
         return [first]
-    leaving = _leaving(git, move)
+    leaving = _leaving_commits(git, move)
     if not leaving:
         return [first]
     noun = "commit leaves" if len(leaving) == 1 else "commits leave"
@@ -313,28 +313,28 @@ def _describe_stash(git: Git, plan: GitPlan) -> list[str]:
     back = [entry.shown for entry in reversed(plan.stash) if entry.oid not in now]
     lines = []
     if back:
-        entries = "1 stash entry comes" if len(back) == 1 else f"{len(back)} stash entries come"
+        entries = "1 stash entry is" if len(back) == 1 else f"{len(back)} stash entries are"
         more = f"; and {len(back) - _SHOWN} more" if len(back) > _SHOWN else ""
-        lines.append(f"{entries} back: {'; '.join(back[:_SHOWN])}{more}")
+        lines.append(f"{entries} restored: {'; '.join(back[:_SHOWN])}{more}")
     if now - then:
         count = len(now - then)
-        entries = "1 stash entry, which was not there, is" if count == 1 else f"{count} are"
-        lines.append(f"{entries} removed from the stash (kept for undo)")
-    return lines or ["the stash is put back in its order"]
+        entries = "1 new stash entry is" if count == 1 else f"{count} new stash entries are"
+        lines.append(f"{entries} removed (kept for undo)")
+    return lines or ["the order of the stash is restored"]
 
 
-def _stands_for(value: str) -> str:
+def _target_words(value: str) -> str:
     """A commit, or the branch that another one is a link to."""
     return short_name(value.removeprefix(LINK).encode()) if value.startswith(LINK) else value[:10]
 
 
-def _leaving(git: Git, move: Move) -> list[str]:
+def _leaving_commits(git: Git, move: Move) -> list[str]:
     """Commits that the branch has now and will not have, newest first."""
     if move.old is None:
         return []
     exclude = [] if move.new is None else [f"^{move.new}"]
     if move.new is None:
-        # All references but the one that goes, and those of ours; `--all` would count HEAD too.
+        # All references but the one that goes, and Holdfast's own; `--all` would count HEAD too.
         unwanted = [f"--exclude={to_text(ref)}" for ref in (move.ref, KEPT_PREFIX + b"*")]
         exclude = ["--not", *unwanted, "--glob=refs/*"]
     raw = git.run(

@@ -6,8 +6,8 @@ Chosen by name (`idea`, `heads/idea`, `tags/v1`, `refs/heads/idea`), by pattern 
 Nor is, for `all` and patterns, one that is checked out in another worktree. References that are
 newer than the checkpoint stay.
 
-What a restore replaces is noted in the state that is saved first, so that its undo puts back just
-that, and removes what was not there.
+The replaced references are noted in the state that is saved first. Undo restores exactly these, and
+removes the added ones.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class ChangedReferences:
     """References that are not as they were, with what they were; `now` has every one there is.
     `stash` are entries that are gone, of those there were `then`, oldest first."""
 
@@ -69,8 +69,8 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceChoice:
-    """What references shall stand for, None for one that shall not exist; what the stash shall
-    hold, None when it stays; and names that nothing has."""
+    """The wanted values of references, None for one that must not exist; what the stash shall hold,
+    None when it stays; and names that nothing has."""
 
     wanted: dict[bytes, str | None] = field(default_factory=dict)
     stash: list[StashEntry] | None = None
@@ -79,13 +79,13 @@ class ReferenceChoice:
 
 def differing(
     repository: Repository, head: Head, mode: str, state: ComponentState, contents: ContentSource
-) -> Differing:
+) -> ChangedReferences:
     """`ComponentProblem` for lists that no capture would have made."""
     try:
         then = _list(state, contents, BRANCHES) | _list(state, contents, TAGS_CONTENT)
         log = b"".join(contents.read(STASH)) if state.content(STASH) is not None else b""
     except ValueError as error:
-        raise ComponentProblem(f"what the checkpoint says about git is unusable: {error}") from None
+        raise ComponentProblem(f"the checkpoint's git data is unusable: {error}") from None
     every = read_all(repository)
     now = {**every.branches, **every.tags}
     with_head = _with_head(head, way_of(mode)[0], state)
@@ -97,7 +97,7 @@ def differing(
     stash_then, stash_now = parse_log(log), parse_log(read_stash_log(repository))
     there = {entry.oid for entry in stash_now}
     gone = [entry for entry in stash_then if entry.oid not in there]
-    return Differing(changed, then, now, _occupied(repository), gone, stash_then, stash_now)
+    return ChangedReferences(changed, then, now, _occupied(repository), gone, stash_then, stash_now)
 
 
 def _list(state: ComponentState, contents: ContentSource, name: str) -> dict[bytes, str | None]:
@@ -147,7 +147,7 @@ def _replaced(state: ComponentState, contents: ContentSource) -> ReferenceChoice
     try:
         rows = _list(state, contents, REPLACED)
     except ValueError as error:
-        raise ComponentProblem(f"what the checkpoint says about git is unusable: {error}") from None
+        raise ComponentProblem(f"the checkpoint's git data is unusable: {error}") from None
     stash = None
     if STASH_REF in rows:
         log = b"".join(contents.read(STASH)) if state.content(STASH) is not None else b""
@@ -155,7 +155,7 @@ def _replaced(state: ComponentState, contents: ContentSource) -> ReferenceChoice
     return ReferenceChoice({ref: oid for ref, oid in rows.items() if ref != STASH_REF}, stash)
 
 
-def _named(name: str, found: Differing) -> Iterator[bytes]:
+def _named(name: str, found: ChangedReferences) -> Iterator[bytes]:
     for ref in found.references:
         if name != ALL and not _fits(name, ref):
             continue
@@ -164,7 +164,7 @@ def _named(name: str, found: Differing) -> Iterator[bytes]:
         yield ref
 
 
-def _entries(name: str, found: Differing) -> Iterator[str]:
+def _entries(name: str, found: ChangedReferences) -> Iterator[str]:
     if name in (ALL, STASH_NAME):
         yield from (entry.oid for entry in found.stash)
     elif (number := _ENTRY.match(name)) is not None:
@@ -172,7 +172,7 @@ def _entries(name: str, found: Differing) -> Iterator[str]:
         yield from (entry.oid for entry in newest_first[int(number[1]) :][:1])
 
 
-def _is_known(name: str, found: Differing) -> bool:
+def _is_known(name: str, found: ChangedReferences) -> bool:
     """Whether it names something that is as it was."""
     return name in (ALL, STASH_NAME) or any(_fits(name, ref) for ref in found.known)
 

@@ -4,10 +4,10 @@ Packed references are searched, not parsed: a repository may have a hundred thou
 that keeps them in another way than as files is recognised, and never taken for one without any.
 
 All of them are read in one go: packed references by one search through the file, then loose ones,
-which count instead. A list of them has a line for each: what the reference stands for, a blank,
-its name. That is a commit, the tag object of an annotated tag, `ref:NAME` for a branch that is a
-link to another, or `-` for one that does not exist. A reference that git would not have written is
-left out, as git ignores it.
+which count instead. A list of them has a line for each: the value of the reference, a blank, its
+name. That is a commit, the tag object of an annotated tag, `ref:NAME` for a branch that is a link
+to another, or `-` for one that does not exist. A reference that git would not have written is left
+out, as git ignores it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class OtherReferences(ComponentProblem):
 
     def __init__(self, how: str) -> None:
         super().__init__(
-            f"the repository keeps its references as {how}, which is not supported: files are "
-            "saved, git state is not; git refs migrate --ref-format=files changes that, or leave "
-            f"git out: {LEAVE_GIT_OUT}"
+            f"the repository's ref format {how} is not supported: files are saved, git state is "
+            "not; convert it (git refs migrate --ref-format=files) or turn the git component off: "
+            f"{LEAVE_GIT_OUT}"
         )
 
 
@@ -49,8 +49,8 @@ class BrokenReference(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where HEAD stands. `ref` is None when it is detached, `commit` when the branch is unborn;
-    `holder` is the reference that holds the commit, when a branch is a link to another."""
+    """HEAD: its branch and commit. `ref` is None when it is detached, `commit` when the branch is
+    unborn; `holder` is the reference that holds the commit, when a branch is a link to another."""
 
     ref: bytes | None
     commit: str | None
@@ -58,7 +58,7 @@ class Head:
 
 
 def is_branch_name(ref: bytes) -> bool:
-    """Whether this may stand for a branch of the user's: the rules of `git check-ref-format`."""
+    """Whether this is a valid branch of the user: the rules of `git check-ref-format`."""
     return _is_name(ref, b"refs/heads/")
 
 
@@ -83,7 +83,7 @@ def require_file_references(repository: Repository) -> None:
     try:
         config = read_small(repository.shared(b"config"), _CONFIG_BYTES) or b""
     except TooLarge:
-        raise BrokenReference("its config is far too large") from None
+        raise BrokenReference("its config file is too large") from None
     for kind in _STORAGE.findall(config):
         if kind.lower() != b"files":
             raise OtherReferences("tables" if kind.lower() == b"reftable" else _quoted(kind))
@@ -107,7 +107,7 @@ def read_head(repository: Repository) -> Head:
 
 
 def read_reference(repository: Repository, ref: bytes) -> str | None:
-    """What a reference stands for; None when there is none."""
+    """The value of a reference; None when there is none."""
     return _resolve(repository, ref)[1]
 
 
@@ -121,7 +121,7 @@ def _resolve(repository: Repository, ref: bytes) -> tuple[bytes, str | None]:
         ref = text[4:].strip()
         if _FORBIDDEN.search(ref):
             break
-    raise BrokenReference(f"{_quoted(ref)} leads nowhere")
+    raise BrokenReference(f"{_quoted(ref)} points to nothing")
 
 
 def _place(repository: Repository, ref: bytes) -> bytes:
@@ -148,14 +148,14 @@ def _read(path: bytes) -> bytes | None:
     try:
         text = read_small(path, _REF_BYTES)
     except TooLarge:
-        raise BrokenReference(f"{os.fsdecode(path)} is far too large") from None
+        raise BrokenReference(f"{os.fsdecode(path)} is too large") from None
     return None if text is None else text.rstrip(b"\n")
 
 
 def _oid(text: bytes, ref: bytes) -> str:
     text = text.strip()
     if not OID.match(text):
-        raise BrokenReference(f"{_quoted(ref)} holds no commit: {_quoted(text)}")
+        raise BrokenReference(f"{_quoted(ref)} contains no commit id: {_quoted(text)}")
     return text.decode()
 
 
@@ -172,7 +172,7 @@ _MOST_LISTED = 1_000_000
 
 
 class AllReferences(NamedTuple):
-    """Full name to what it stands for."""
+    """Full name to value."""
 
     branches: dict[bytes, str]
     tags: dict[bytes, str]
@@ -248,7 +248,7 @@ def decode_list(data: bytes) -> dict[bytes, str | None]:
     """`ValueError` for anything that a capture would not have made."""
     lines = data.split(b"\n")
     if lines.pop() or len(lines) > _MOST_LISTED:
-        raise ValueError("a list of references is cut short")
+        raise ValueError("a list of references is truncated")
     return dict(map(_row, lines))
 
 
@@ -260,5 +260,5 @@ def _row(line: bytes) -> tuple[bytes, str | None]:
         return ref, None
     link = value.removeprefix(LINK.encode())
     if not OID.match(value) and not (link != value and is_branch_name(link)):
-        raise ValueError(f"{value!r:.80} is no object")
+        raise ValueError(f"{value!r:.80} is not an object id")
     return ref, value.decode("ascii")

@@ -193,7 +193,8 @@ def own_copy(repository: Repository, owner: str) -> bytes:
 
 
 def take_lock(repository: Repository, owner: str, pieces: Iterator[bytes], mode: int) -> None:
-    """Let `index.lock` hold these bytes, durable; `ComponentProblem` when somebody has it."""
+    """Let `index.lock` hold these bytes, durable; `ComponentProblem` when another process has
+    it."""
     take_lock_at(repository.own(b"index.lock"), own_copy(repository, owner), pieces, mode)
 
 
@@ -207,7 +208,7 @@ def take_lock_at(lock: bytes, copy: bytes, pieces: Iterable[bytes], mode: int) -
     except FileExistsError:
         os.unlink(copy)
         raise ComponentProblem(
-            f"{os.fsdecode(lock)} is there: another git is at work, or has crashed"
+            f"{os.fsdecode(lock)} exists: another git process is running, or has crashed"
         ) from None
     except BaseException:
         with contextlib.suppress(OSError):

@@ -1,11 +1,12 @@
-"""Bringing back the state of a repository, by git's own rules for changing it.
+"""Restore of a repository's state, by git's own rules for changing it.
 
     lock the index → write the new one → tag objects that are gone → move references in one
-    transaction (each only if it stands where the plan saw it) → HEAD → remove references
+    transaction (each only if it is still where the plan saw it) → HEAD → remove references
     → index in place → files of an operation → the stash
 
 Guarantees: every step can be repeated, so that a crash is followed by doing it again. While the
-index is locked no other git changes it. What goes was captured before: undo brings it back.
+index is locked no other git changes it. Removed references were captured before: undo restores
+them.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _restore_head(
     git: Git, present: RepositoryStatus, target: GitState, plan: GitPlan, request: RestoreOf
 ) -> None:
     if target.has_index and request.target.content(INDEX) is None:
-        raise ComponentProblem("the checkpoint has no index of the repository")
+        raise ComponentProblem("the checkpoint has no git index")
     message = _message(request)
     write_missing(git, plan.tag_objects, [move.new for move in plan.moves if move.new])
     with _locked_index(git, target, request) as place_index:
@@ -123,7 +124,7 @@ def _require_own_repository(git: Git) -> None:
     """That git works on the repository that was looked at, and on no other."""
     seen = git.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
     if not os.path.samefile(seen, git.repository.git_dir):
-        raise GitFailed(f"git works on {os.fsdecode(seen)} instead", "see: git fsck")
+        raise GitFailed(f"git uses {os.fsdecode(seen)} instead", "see: git fsck")
 
 
 @contextmanager
@@ -155,7 +156,7 @@ def _locked_index(git: Git, target: GitState, request: RestoreOf) -> Iterator[Ca
 
 
 def _with_commit(git: Git, plan: GitPlan, request: RestoreOf) -> GitPlan:
-    """The plan with the commit that takes the content back, made now."""
+    """The plan with the commit that reverts the content, made now."""
     tree = tree_of(git, plan.revert_to, write=True)
     parents = [] if plan.head.commit is None else ["-p", plan.head.commit]
     text = f"Restore {request.title}\n\nHoldfast-Id: {request.label}\n".encode()
@@ -174,8 +175,8 @@ def _with_commit(git: Git, plan: GitPlan, request: RestoreOf) -> GitPlan:
 
 
 def _move(git: Git, moves: list[Move], message: str) -> None:
-    """All references or none; each only when it still stands where it was seen. One that is a link
-    to another has no commit of its own, and comes after the others."""
+    """All references or none; each only if it is still where it was seen. One that is a link to
+    another has no commit of its own, and comes after the others."""
     links = [move for move in moves if LINK in f"{move.old} {move.new}"]
     plain = [move for move in moves if move not in links]
     if plain:
@@ -230,13 +231,13 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
     elif read_head(git.repository).ref is None and way == BRANCH:
         wrong.append("HEAD is detached")
     if present.has_index != target.has_index:
-        wrong.append("the index is missing" if target.has_index else "there is an index")
+        wrong.append("the index is missing" if target.has_index else "the index should not exist")
     elif target.has_index and not is_same_index(
         read_whole(git.repository.own(b"index")), b"".join(request.contents.read(INDEX))
     ):
-        wrong.append("the index is another")
+        wrong.append("the index differs from the checkpoint")
     elif not is_placed(git, request):
-        wrong.append("the file that the index shares is missing")
+        wrong.append("the shared index file is missing")
     return wrong
 
 
@@ -245,7 +246,7 @@ def _wrong_references(git: Git, present: RepositoryStatus, request: RestoreOf) -
     every = read_all(git.repository)
     now = {**every.branches, **every.tags}
     wrong = [
-        f"{kind_of(ref)} {short_name(ref)} is not at the commit of the checkpoint"
+        f"{kind_of(ref)} {short_name(ref)} is not at the checkpoint's commit"
         for ref, value in choice.wanted.items()
         if now.get(ref) != value
     ]
@@ -270,20 +271,19 @@ def preview(git: Git, request: RestoreOf) -> ComponentPreview:
         return ComponentPreview(blocked=(f"the repository is damaged: {error}",))
     warnings = []
     if target.operation is not None and not plan.put_operation:
-        warnings.append(
-            f"a {target.operation} was under way then; only --git exact takes it up again"
-        )
+        warnings.append(f"a {target.operation} was in progress; to resume it: --git exact")
     choices = tuple(_offered(git, present, request))
     if choices:
         shown = ", ".join(line for _, line in choices[:_SHOWN])
         more = f" and {len(choices) - _SHOWN} more" if len(choices) > _SHOWN else ""
-        warnings.append(f"{shown}{more} since that checkpoint; to bring them back: --refs all")
+        back = "it" if len(choices) == 1 else "them"
+        warnings.append(f"{shown}{more} since that checkpoint; to restore {back}: --refs all")
     return ComponentPreview(tuple(actions), tuple(warnings), choices=choices)
 
 
 def _offered(git: Git, present: RepositoryStatus, request: RestoreOf) -> Iterator[tuple[str, str]]:
-    """Other references that are not as they were and that nobody has asked for: the name to ask
-    with, and a line."""
+    """Other references that have changed and that the user has not asked for: the name to ask with,
+    and a line."""
     found = differing(git.repository, present.head, request.mode, request.target, request.contents)
     choice = choose(git.repository, present.head, request.mode, request.target, request.contents)
     for ref in found.references:

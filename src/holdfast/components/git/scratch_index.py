@@ -117,7 +117,7 @@ class Scratch:
                 write_new(target, blocks_of(fd), _FILE_MODE)
 
     def ignored(self) -> set[bytes]:
-        """Files of the scratch tree that git would not track by itself, by the rules there."""
+        """Files of the scratch tree that git ignores by the rules there."""
         options = ("--others", "--ignored", "--exclude-standard", "-z")
         return set(self._on_tree.run("ls-files", *options).split(b"\0")) - {b""}
 
@@ -197,8 +197,8 @@ class IndexLock:
             self._fd: int | None = os.open(self._lock, NEW_FLAGS, mode)
         except FileExistsError:
             raise Refused(
-                f"{os.fsdecode(self._lock)} is there: another git is at work, or has crashed",
-                hint="try again; if no git runs, remove that file",
+                f"{os.fsdecode(self._lock)} exists: another git process is running, or has crashed",
+                hint="try again; if no git is running, remove that file",
             ) from None
 
     def place(self, index: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What is staged: paths of the index that differ from a commit, and the file that a split index
+"""Staged content: paths of the index that differ from a commit, and the file that a split index
 shares.
 
 A split index is two files: a small one, and one that it shares with earlier indexes and names. The
@@ -110,13 +110,13 @@ _MODE = 0o644
 
 
 def shared_name(git: Git) -> str | None:
-    """The file that the index of the repository shares; None when it is whole by itself."""
+    """The file that the index of the repository shares; None when it shares no other file."""
     shown = os.fsdecode(git.run("rev-parse", "--shared-index-path").rstrip(b"\n"))
     if not shown:
         return None
     name = os.path.basename(shown)
     if not _NAME.match(name) or not os.path.isfile(git.repository.own(os.fsencode(name))):
-        raise GitFailed(f"the file {name} that the index shares is not there", "run: git reset")
+        raise GitFailed(f"the shared index file {name} is missing", "run: git reset")
     return name
 
 
@@ -142,5 +142,5 @@ def named(facts: Any) -> str | None:
     """What a checkpoint says; it may come from anywhere."""
     name = facts.get("shared_index")
     if name is not None and not (isinstance(name, str) and _NAME.match(name)):
-        raise ComponentProblem("what the checkpoint says about git is unusable: its shared index")
+        raise ComponentProblem("the checkpoint's git data is unusable: its shared index")
     return name

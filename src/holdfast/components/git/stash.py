@@ -1,9 +1,9 @@
-"""The stash: entries are lines of a log beside one reference, which stands for the newest.
+"""The stash: entries are lines of a log beside one reference, which is the newest.
 
     lock the reference, as git does → the log in one piece → the reference in its place
 
 Guarantee: entries keep their order, message, author and time. Called again after a crash, it does
-the rest. Nothing waits for another git: a lock that is there is told.
+the rest. Nothing waits for another git: an existing lock is reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a checkpoint says about a repository, as a value: from facts that nobody has to trust.
+"""A repository's state in a checkpoint, as a value: from facts that are not trusted.
 
 Facts may come from an imported bundle. Every name and every object is checked here, before any of
 them comes near a repository.
@@ -27,8 +27,8 @@ INDEX, SHARED_INDEX, OPERATION = "index", "shared-index", "operation"
 split one, and the files of an operation under way."""
 
 BRANCHES, TAGS, TAG_OBJECTS, STASH = "branches", "tags", "tag-objects", "stash"
-"""Every branch and tag with what it stands for, the tag objects of those that have one, and the log
-of the stash."""
+"""Every branch and tag with its value, the tag objects of those that have one, and the log of the
+stash."""
 
 REPLACED = "replaced"
 """What branches, tags and stash were that a restore was about to bring back: its undo puts just
@@ -44,8 +44,8 @@ def way_of(mode: str) -> tuple[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """`refs` are branches with what they stand for: that of HEAD, and others that a restore was
-    about to move; None for one that does not exist."""
+    """`refs` are branches with their values: that of HEAD, and others that a restore was about to
+    move; None for one that does not exist."""
 
     head: Head
     refs: Mapping[bytes, str | None]
@@ -59,14 +59,14 @@ def decode_state(state: ComponentState) -> GitState:
     try:
         return _decode(state.facts, state.notes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ComponentProblem(f"what the checkpoint says about git is unusable: {error}") from None
+        raise ComponentProblem(f"the checkpoint's git data is unusable: {error}") from None
 
 
 def _decode(facts: Mapping[str, Any], notes: Mapping[str, Any]) -> GitState:
     ref, commit = facts["head"]["ref"], facts["head"]["commit"]
     refs = {checked_branch(name): _oid(oid) for name, oid in facts["refs"].items()}
     if type(facts["index"]) is not bool:
-        raise ValueError("it does not say whether there was an index")
+        raise ValueError("it does not record whether there was an index")
     head = Head(None if ref is None else checked_branch(ref), _oid(commit))
     if head.ref is None and head.commit is None:
         raise ValueError("HEAD has no target")
@@ -77,14 +77,14 @@ def checked_branch(text: str) -> bytes:
     """`ValueError` unless this is the full name of a branch."""
     ref = from_text(text)
     if not is_branch_name(ref):
-        raise ValueError(f"{text!r:.80} is no branch")
+        raise ValueError(f"{text!r:.80} is not a branch")
     return ref
 
 
 def checked_oid(text: str) -> str:
     """`ValueError` unless this is the name of an object."""
     if not OID.match(text.encode()):
-        raise ValueError(f"{text!r:.80} is no object")
+        raise ValueError(f"{text!r:.80} is not an object id")
     return text
 
 
@@ -93,8 +93,8 @@ def _oid(text: str | None) -> str | None:
 
 
 def new_branch(repository: Repository, label: str, commit: str | None) -> bytes:
-    """The branch that a restore beside the others makes: one that is there already serves when it
-    stands where the new one would."""
+    """The branch that a restore beside the others makes: an existing one is used if it is at the
+    same commit."""
     stem = b"restore/" + short(label).encode()
     if read_reference(repository, HEADS + b"restore") is not None:
         stem = b"restore-" + short(label).encode()
@@ -103,7 +103,7 @@ def new_branch(repository: Repository, label: str, commit: str | None) -> bytes:
         there = read_reference(repository, ref)
         if there is None or there == commit:
             return ref
-    raise ComponentProblem(f"there are a thousand branches named {to_text(stem)}")
+    raise ComponentProblem(f"there are already a thousand branches named {to_text(stem)}…")
 
 
 def intended_refs(repository: Repository, intended: Intended | None) -> tuple[bytes, ...]:
@@ -150,7 +150,7 @@ def _own(facts: Mapping[str, Any], dirty: Any = None) -> Iterator[str]:
         more = f" and {count - _SHOWN:,} more" if count > _SHOWN else ""
         yield f"dirty: {', '.join(printable(name) for name in files[:_SHOWN])}{more}"
     if facts["operation"]:
-        yield f"a {facts['operation']} is under way"
+        yield f"a {facts['operation']} is in progress"
     if facts["staged_count"]:
         yield f"{count_words(facts['staged_count'], 'path')} staged: {_some(facts['staged'])}"
     if facts["stash"]:
@@ -162,7 +162,7 @@ def _own(facts: Mapping[str, Any], dirty: Any = None) -> Iterator[str]:
         )
     moved = [row for row in facts["submodules"] if row[1] != row[2]]
     if facts["submodules"]:
-        off = f", {len(moved)} at another commit than the index says" if moved else ""
+        off = f", {len(moved)} not at the commit in the index" if moved else ""
         yield f"{count_words(len(facts['submodules']), 'submodule')}{off}"
     if facts["shallow"]:
         yield "a shallow clone"

@@ -1,4 +1,4 @@
-"""One read_status at a repository by reading its files: where HEAD stands, what is under way, and a
+"""One read_status at a repository by reading its files: HEAD, the operation in progress, and a
 signature that changes whenever any of it does.
 
     names of the git directory → stat of what matters, content of what is tiny → digest
@@ -48,8 +48,8 @@ _TRAILER_BYTES = 20
 
 @dataclass(slots=True)
 class RepositoryStatus:
-    """What was seen; `refs` are references besides the branch of HEAD: those that somebody asked
-    for, and the branch that is being rebased."""
+    """What was seen; `refs` are references besides the branch of HEAD: the requested ones, and the
+    branch that is being rebased."""
 
     repository: Repository
     head: Head
@@ -116,12 +116,12 @@ def read_status(
 
 def _rebased(repository: Repository, paths: Iterable[bytes]) -> dict[bytes, str]:
     """The branch that a rebase has taken HEAD from: it belongs to the rebase, which ends by moving
-    it, and only from where it stood."""
+    it, and only from its old commit."""
     for path in sorted(_REBASED & set(paths)):
         try:
             ref = (read_small(repository.own(path), _LINK_BYTES) or b"").rstrip(b"\n")
         except TooLarge as error:
-            raise BrokenReference(f"{error} is far too large") from None
+            raise BrokenReference(f"{error} is too large") from None
         commit = read_reference(repository, ref) if is_branch_name(ref) else None
         if commit is not None:
             return {ref: commit}
@@ -141,7 +141,7 @@ def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: in
             return False
         found = read_status(repository, now_ns=now_ns)
         if found.has_lock:
-            return False  # if a git that crashed has left it, that has to be told every time
+            return False  # if a crashed git process left it, that must be reported every time
         return bool(stamp(found, submodules, kept) == previous.notes["signature"])
     except (LookupError, TypeError, ValueError, AttributeError, OSError):
         return False
@@ -150,7 +150,8 @@ def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: in
 
 
 def stamp(found: RepositoryStatus, submodules: Iterable[bytes], kept: bytes | None) -> str:
-    """The signature with where submodules stand, and that what we keep alive is still kept."""
+    """The signature with the commits of submodules, and with the references that Holdfast keeps
+    alive."""
     repository = found.repository
     rows = [(path, submodule_commit(repository, path)) for path in submodules]
     there = kept is None or read_reference(repository, kept) is not None
@@ -166,7 +167,7 @@ def _names(repository: Repository) -> frozenset[bytes]:
         return frozenset(os.listdir(repository.git_dir))
     except OSError as error:
         raise BrokenReference(
-            f"{os.fsdecode(repository.git_dir)} cannot be read: {error.strerror}"
+            f"cannot read {os.fsdecode(repository.git_dir)}: {error.strerror}"
         ) from None
 
 
@@ -204,7 +205,7 @@ def _trailer(index: bytes) -> bytes:
 
 
 def read_worktrees(repository: Repository) -> list[dict[str, Any]]:
-    """Every linked worktree: where it is, and where its HEAD stands."""
+    """Every linked worktree: its place, and its HEAD."""
     found = []
     try:
         names = sorted(os.listdir(repository.shared(b"worktrees")))
@@ -241,7 +242,7 @@ def checked_out(repository: Repository) -> set[bytes]:
 
 
 def submodule_commit(repository: Repository, path: bytes) -> str | None:
-    """The commit that a submodule stands on; None when it is not there."""
+    """The commit of a submodule; None when it is not there."""
     top = os.path.join(repository.top, path)
     git_dir = linked_directory(top) or os.path.join(top, b".git")
     try:

@@ -1,4 +1,4 @@
-"""What tags stand for: commits, mostly by way of a tag object.
+"""The objects behind tags: commits, mostly by way of a tag object.
 
     each object: its file, else git says what it is → what tag objects name, until nothing is new
 
@@ -31,8 +31,8 @@ class Tagged(NamedTuple):
 
 
 def read_tagged(git: Git, oids: Collection[str]) -> Tagged:
-    """What is missing in the repository is left out. Two processes at most for plain tags, unless
-    all objects are files of their own."""
+    """Missing objects are skipped. Two processes at most for plain tags, unless all objects are
+    files of their own."""
     tagged, pending = Tagged({}, {}), set(oids)
     for _ in range(_DEEPEST):
         if not pending:
@@ -113,7 +113,7 @@ def write_missing(git: Git, objects: Mapping[str, bytes], wanted: Iterable[str])
 
 
 def end_of(oid: str, objects: Mapping[str, bytes]) -> str:
-    """What a tag stands for at last: an object that has to be in the repository."""
+    """The object that a tag finally points to: an object that has to be in the repository."""
     for _ in range(_DEEPEST):
         named = _TARGET.match(objects.get(oid, b""))
         if named is None:

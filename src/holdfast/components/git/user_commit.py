@@ -70,7 +70,7 @@ def _handle(pid: int) -> int | None:
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
-        return None  # no such process any more, or no such system
+        return None  # the process has ended, or the system has no such call
 
 
 def _send(pid: int, number: signal.Signals) -> None:
@@ -132,7 +132,7 @@ def run_commit(
     variables["GIT_INDEX_FILE"] = os.fsdecode(index)
     # What it says goes into a file: a hook that was left behind may hold a pipe open for ever.
     with tempfile.TemporaryFile() as output:
-        # An editor needs the terminal; what it prints must not mix with an answer of ours.
+        # An editor needs the terminal; its output must not mix with Holdfast's answer.
         process = subprocess.Popen(
             arguments,
             cwd=git.repository.top,
@@ -175,7 +175,7 @@ def comment_string(git: Git) -> str:
 def _refusal(repository: Repository, said: str) -> Refused:
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in said[-_SHOWN_CHARACTERS:])
     why = f": {text}" if text else "; the message was empty, or a hook refused it"
-    hint = "nothing was changed; correct what it says and accept again"
+    hint = "nothing was changed; fix the problem and run accept again"
     if "tell me who you are" in text.lower() or "ident" in text.lower():
-        hint = "nothing was changed; say who you are: git config user.name, git config user.email"
+        hint = "nothing was changed; set git config user.name and user.email"
     return Refused(f"git made no commit{why}", hint=hint)

@@ -89,7 +89,7 @@ def _end_of(path: bytes) -> bytes:
 def _asked(
     repository: Repository, ref: bytes, known: str, tip: str, environment: Mapping[str, str]
 ) -> str | None:
-    """Without a log: a commit with two parents is new, or another branch stands where it went."""
+    """Without a log: a commit with two parents is new, or another branch is at its new commit."""
     from holdfast.components.git.commands import Git, GitFailed
 
     git = Git(repository, environment, _ASKED_S)
@@ -115,9 +115,9 @@ def _asked(
 _TIMEOUT_S = 120.0
 
 
-def _still_in(ref: bytes) -> str:
+def _mirror_warning(ref: bytes) -> str:
     shown = printable(to_text(ref))
-    return f"{shown} has commits of a mirror, and may still hold what was removed: delete that ref"
+    return f"{shown} contains mirror commits and may still have the purged content; delete that ref"
 
 
 class GitWork:
@@ -172,7 +172,7 @@ class GitWork:
 
         repository = find_repository(workspace)
         if repository is None:
-            return MirrorOutcome(0, False, ("the workspace is in no git repository",))
+            return MirrorOutcome(0, False, ("the workspace is not in a git repository",))
         mirror = Mirror(Git(repository, self._environment, _TIMEOUT_S), place, history)
         try:
             require_file_references(repository)
@@ -192,7 +192,7 @@ class GitWork:
         root = root_of(git, place.branch)
         mirror.remove()
         made = mirror.catch_up()
-        left = tuple(_still_in(ref) for ref in refs_elsewhere(git, owner, place, root))
+        left = tuple(_mirror_warning(ref) for ref in refs_elsewhere(git, owner, place, root))
         return replace(made, warnings=(*made.warnings, *left))
 
     def former_mirrors(self, workspace: Path, owner: str) -> Sequence[str]:
@@ -206,9 +206,9 @@ class GitWork:
             return ()
         git = Git(repository, self._environment, _TIMEOUT_S)
         try:
-            return [_still_in(ref) for ref in refs_elsewhere(git, owner, None, None)]
+            return [_mirror_warning(ref) for ref in refs_elsewhere(git, owner, None, None)]
         except ComponentProblem as error:
-            return [f"whether git has a former mirror cannot be found out: {error}"]
+            return [f"cannot check git for an old mirror: {error}"]
 
     def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
         from holdfast.components.git.accept import named_trouble

@@ -97,7 +97,7 @@ def _read_file(source: str, environment: Mapping[str, str]) -> str:
     try:
         return data.decode().strip()
     except UnicodeDecodeError:
-        raise ComponentProblem(f"{source} holds no URL") from None
+        raise ComponentProblem(f"{source} contains no URL") from None
 
 
 def parse_url(url: str, source: str) -> Address:
@@ -117,14 +117,14 @@ def parse_url(url: str, source: str) -> Address:
         options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise ComponentProblem(
-            f"{source} holds no URL of a database: postgresql://user:password@host:port/name (in a "
-            "name or a password, write @ as %40, / as %2F, ? as %3F and # as %23)"
+            f"{source} contains no database URL: postgresql://user:password@host:port/name (in "
+            "names and passwords, write @ as %40, / as %2F, ? as %3F and # as %23)"
         ) from None
     for name, value in options:
         if name not in _OPTIONS:
             raise ComponentProblem(
-                f"the URL in {source} has the option {name!r:.60}, which PostgreSQL's tools do not "
-                "know; take it out"
+                f"the URL in {source} has the option {name!r:.60}, which PostgreSQL's tools "
+                "do not support; remove it"
             )
         variables[_OPTIONS[name]] = value
     variables = {name: value for name, value in variables.items() if value}
@@ -158,36 +158,36 @@ _SAID = re.compile(r"(?:ERROR|FATAL|PANIC):\s+(?:([0-9A-Z]{5}): )?(.+)")
 _LONGEST_SAID = 300
 
 _BY_STATE = {
-    "28P01": "the password is refused: correct the URL in {source}",
-    "28000": "the server does not let this user in: see its pg_hba.conf, or the URL in {source}",
-    "3D000": "there is no such database: correct the URL in {source}",
-    "42501": "the user lacks the right: let {source} name the owner of the database",
+    "28P01": "wrong password: correct the URL in {source}",
+    "28000": "the server rejects this user: check its pg_hba.conf, or the URL in {source}",
+    "3D000": "no such database: correct the URL in {source}",
+    "42501": "permission denied: use the database owner in {source}",
     "53100": "the server's disk is full",
-    "53200": "the server is out of memory or of locks: raise max_locks_per_transaction",
-    "53300": "the server takes no more connections: close some, or raise max_connections",
-    LOCKED: "another connection holds a lock, as a migration does: wait for it and try again",
-    "40P01": "others use the database at the same time: stop them and try again",
-    "40001": "others use the database at the same time: stop them and try again",
-    "57014": "it took too long or was cancelled; component_timeout is how long it may take",
+    "53200": "the server is out of memory or locks: raise max_locks_per_transaction",
+    "53300": "the server has too many connections: close some, or raise max_connections",
+    LOCKED: "another connection holds a lock (a migration, for example): wait for it and try again",
+    "40P01": "other programs are using the database: stop them and try again",
+    "40001": "other programs are using the database: stop them and try again",
+    "57014": "it took too long or was cancelled; to allow more time, raise component_timeout",
     "57P01": "the server is shutting down",
     "57P03": "the server is starting or recovering: try again in a moment",
 }
 _BY_WORDS = (
     ("password authentication failed", _BY_STATE["28P01"]),
-    ("no password supplied", "a password is needed: put it into the URL in {source}"),
+    ("no password supplied", "a password is required: add it to the URL in {source}"),
     ("no pg_hba.conf entry", _BY_STATE["28000"]),
     ("does not exist", _BY_STATE["3D000"]),
-    ("Connection refused", "the server does not run, or elsewhere: start it, or correct {source}"),
-    ("No such file or directory", "the server does not run here: start it, or correct {source}"),
-    ("could not translate host name", "its name cannot be resolved: correct the URL in {source}"),
-    ("timeout expired", "the server does not answer: is it there, and may one reach it?"),
+    ("Connection refused", "no server at that address: start it, or correct {source}"),
+    ("No such file or directory", "no server is running here: start it, or correct {source}"),
+    ("could not translate host name", "unknown host: correct the URL in {source}"),
+    ("timeout expired", "the server does not respond: check that it runs and is reachable"),
     ("too many clients", _BY_STATE["53300"]),
     ("remaining connection slots", _BY_STATE["53300"]),
     ("starting up", _BY_STATE["57P03"]),
     ("shutting down", _BY_STATE["57P01"]),
     ("lock timeout", _BY_STATE[LOCKED]),
-    ("server version mismatch", "the tools and the server are of different versions"),
-    ("server closed the connection", "the server went away: look into its log"),
+    ("server version mismatch", "the client tools and the server have different versions"),
+    ("server closed the connection", "the server closed the connection: check its log"),
 )
 
 
@@ -216,8 +216,8 @@ def failure(address: Address, doing: str, said: bytes) -> PostgresFailed:
 
 def too_slow(address: Address, doing: str, timeout_s: float) -> PostgresFailed:
     return PostgresFailed(
-        f"{address.shown}: {doing}: not finished within {timeout_s:g} seconds; a large database "
-        "needs a larger component_timeout"
+        f"{address.shown}: {doing}: not finished within {timeout_s:g} seconds; to allow more "
+        "time, raise component_timeout"
     )
 
 

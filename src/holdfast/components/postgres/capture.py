@@ -3,10 +3,10 @@
     lock every table against changes of its shape → one snapshot for everything, exported to
     `pg_dump` → schema → rows of each table, a content of its own → sequences
 
-Guarantees: rows and schema are of one moment, whatever others write meanwhile; nobody who reads or
-writes rows waits. Equal rows give equal bytes, so that a table that did not change is stored once:
-rows come in the order of the primary key, or as they lie where there is none.
-Not covered: large objects and subscriptions, which are counted, and tables of extensions.
+Guarantees: rows and schema are of one moment, whatever others write meanwhile; readers and writers
+of rows are not blocked. Equal rows give equal bytes, so that a table that did not change is stored
+once: rows come in the order of the primary key, or as they lie where there is none. Not covered:
+large objects and subscriptions, which are counted, and tables of extensions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from holdfast.components.postgres.catalog import (
     Table,
     estimated_rows,
     identify,
+    is_unchanged_since,
     list_tables,
     log_position,
     sequence_values,
-    stands_at,
     surroundings,
 )
 from holdfast.components.postgres.connection import PsqlConnection
@@ -67,8 +67,8 @@ class Schema:
 
     @property
     def shape(self) -> Digest:
-        """Equal for equal schemas. Without the rights of `public`: a server never forgets that it
-        was made anew, and says the same rights in other words from then on."""
+        """Equal for equal schemas. Without the rights of `public`: a server remembers that it was
+        recreated, and describes the same rights in other words from then on."""
         return digest_of(_PUBLIC.sub(b"", self.before) + b"\0" + _PUBLIC.sub(b"", self.after))
 
 
@@ -139,7 +139,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class CapturedDatabase:
-    """`position` is where the server's log stood, if that says anything later."""
+    """`position` is the position of the server's log, if that is useful later."""
 
     key: str
     facts: dict[str, Any]
@@ -186,7 +186,7 @@ def is_unchanged(connectors: Sequence[Connector], previous: ComponentState | Non
             parts = Parts(identify(talk).key)
             position = positions.get(parts.key)
             known = previous.content(parts.named(SEQUENCES))
-            if position is None or known is None or not stands_at(talk, position):
+            if position is None or known is None or not is_unchanged_since(talk, position):
                 return False
             if known.digest != digest_of(encode_sequences(sequence_values(talk))):
                 return False
@@ -201,7 +201,9 @@ def capture_database(
     with connector.connect() as talk:
         identity = identify(talk)
         if identity.key in taken:
-            raise ComponentProblem(f"{connector.address.shown} is named twice in postgres")
+            raise ComponentProblem(
+                f"{connector.address.shown} is listed twice in the setting postgres"
+            )
         parts = Parts(identity.key)
         position = log_position(talk)  # before the snapshot, which then has all that it covers
         tables, snapshot = _hold_still(talk, connector.lock_wait_ms)
@@ -239,8 +241,8 @@ def _hold_still(talk: PsqlConnection, lock_wait_ms: int) -> tuple[tuple[Table, .
         talk.execute("beginning", "ROLLBACK")
         tables = found
     raise ComponentProblem(
-        f"{talk.address.shown}: tables come and go while it is dumped: wait for the migration to "
-        "end and try again"
+        f"{talk.address.shown}: tables were created or dropped during the dump: wait for the "
+        "migration to finish and try again"
     )
 
 

@@ -1,9 +1,9 @@
-"""What a server says about a database: which one it is, its tables, and where its log stands.
+"""A server's metadata about a database: its identity, its tables, and the position of its log.
 
 **Unchanged.** Every transaction that changes anything, in whatever kind of table, writes its end to
 the server's log before others see what it did. So a database is the same as at an earlier look when
 the end of the log is: same server, same start, same timeline, same position. The position is only
-remembered when all of it was on disk, so that no crash takes the log back behind it, and when no
+remembered when all of it was on disk, so no crash can move the log behind it, and when no
 transaction was under way, because one whose end is in the log already may become visible later. A
 sequence is the exception, which counts ahead without the log; sequences are compared by value.
 """
@@ -178,20 +178,20 @@ def identify(talk: PsqlConnection) -> Identity:
 
 
 def log_position(talk: PsqlConnection) -> dict[str, Any] | None:
-    """Where the log stands; None when nothing could be concluded from that later."""
+    """The position of the log; None when nothing could be concluded from that later."""
     position = current_position(talk)
-    [under_way] = talk.rows("looking for transactions", _UNDER_WAY)
+    [under_way] = talk.rows("checking transactions", _UNDER_WAY)
     settled = under_way["count"] == 0 and position.pop("on_disk") == position["written"]
     return position if settled else None
 
 
 def current_position(talk: PsqlConnection) -> dict[str, Any]:
-    [position] = talk.rows("looking at the log", _POSITION)
+    [position] = talk.rows("reading the log position", _POSITION)
     found: dict[str, Any] = position
     return found
 
 
-def stands_at(talk: PsqlConnection, position: Any) -> bool:
+def is_unchanged_since(talk: PsqlConnection, position: Any) -> bool:
     """Whether nothing was written since a position that `log_position` gave."""
     found = current_position(talk)
     found.pop("on_disk")
@@ -206,7 +206,7 @@ def list_tables(talk: PsqlConnection) -> tuple[Table, ...]:
 
 
 def estimated_rows(talk: PsqlConnection) -> int:
-    """In all tables, as the server's planner believes; nothing where it was never told."""
+    """In all tables, as the server's planner believes; nothing where it was never set."""
     [row] = talk.rows("listing the tables", _ESTIMATE)
     return int(row["rows"])
 
@@ -226,10 +226,10 @@ def sequence_values(talk: PsqlConnection) -> list[list[Any]]:
 
 
 def surroundings(talk: PsqlConnection) -> dict[str, Any]:
-    [row] = talk.rows("looking at the database", _SURROUNDINGS)
+    [row] = talk.rows("checking the database", _SURROUNDINGS)
     found: dict[str, Any] = row
     return found
 
 
 def other_connections(talk: PsqlConnection) -> list[tuple[str, int]]:
-    return [(r["name"], r["count"]) for r in talk.rows("looking who is there", _OTHERS)]
+    return [(r["name"], r["count"]) for r in talk.rows("listing connections", _OTHERS)]

@@ -1,6 +1,6 @@
 """PostgreSQL as a part of a checkpoint: every database that the setting `postgres` leads to.
 
-What a save does not need is imported by what does: most workspaces have no database.
+Modules that a save does not need are imported on first use: most workspaces have no database.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class PostgresComponent:
                     facts.append(captured.facts)
                     positions[captured.key] = captured.position
         if not facts:
-            raise ComponentProblem("; ".join(problems) or "no database is named")
+            raise ComponentProblem("; ".join(problems) or "no database is configured")
         return Captured({"databases": facts}, tuple(problems), {"positions": positions})
 
     def describe(self, state: ComponentState) -> Sequence[str]:
@@ -93,7 +93,7 @@ class PostgresComponent:
             if kept.table_count > len(largest):
                 lines.append(f"  and {count_words(kept.table_count - len(largest), 'more table')}")
             if kept.large_objects:
-                lines.append(f"  {count_words(kept.large_objects, 'large object')} left out")
+                lines.append(f"  {count_words(kept.large_objects, 'large object')} not saved")
         return lines
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
@@ -190,8 +190,8 @@ def _connector_for(kept: KeptDatabase, connectors: Sequence[Connector]) -> Conne
         others.append(f"{connector.address.shown} is another database")
     reasons = "; ".join(others) or "no URL is set"
     raise ComponentProblem(
-        f"the database {_clean(kept.database)} that was captured cannot be reached ({reasons}), "
-        "and no other is touched"
+        f"cannot reach the captured database {_clean(kept.database)} ({reasons}); no other "
+        "database is changed"
     )
 
 

@@ -1,8 +1,8 @@
-"""One connection to a server, through one `psql` that is told what to do line by line.
+"""One connection to a server, through one `psql` that gets commands line by line.
 
 Results come in the text format of COPY, in which a backslash is always doubled: a line of `\\.` is
-no data, and marks the end of every answer. What is sent is put together here or goes as data;
-nothing from outside is ever read by `psql` as a command of its own.
+no data, and marks the end of every answer. Commands are put together here, and everything else goes
+as data; nothing from outside is ever read by `psql` as a command of its own.
 
 Memory stays flat: data passes through in blocks, both ways.
 """
@@ -143,11 +143,11 @@ def _only_data(pieces: Iterable[bytes], address: Address, doing: str) -> Iterato
     before = b"\n"
     for piece in pieces:
         if b"\n" + _END in before + piece:
-            raise ComponentProblem(f"{address.shown}: {doing}: the stored rows are no rows")
+            raise ComponentProblem(f"{address.shown}: {doing}: the stored rows are damaged")
         before = (before + piece)[-len(_END) :]
         yield piece
     if before != b"\n" and not before.endswith(b"\n"):
-        raise ComponentProblem(f"{address.shown}: {doing}: the stored rows end within a row")
+        raise ComponentProblem(f"{address.shown}: {doing}: the stored rows are truncated")
 
 
 def _tags(script: bytes) -> tuple[bytes, bytes]:

@@ -1,7 +1,7 @@
-"""Emptying a database inside of a transaction: everything that a dump brings back, and no more.
+"""Emptying a database inside a transaction: everything that a dump brings back, and no more.
 
-    event triggers first, for they would see the rest → what lies in schemas → the schemas
-    → extensions that were not there then → what lies in no schema
+    event triggers first, for they would see the rest → the content of schemas → the schemas
+    → extensions that were not there then → objects outside schemas
 
 Extensions that were there then stay, with what belongs to them: only some users may make them. The
 schema `public` stays and is emptied, for a dump takes it for granted; its owner and rights are set
@@ -163,7 +163,7 @@ def drop_everything(
     """`with_public` says whether there was a schema of that name."""
     kept = ", ".join(literal(name) for name in kept_extensions)
     talk.execute(
-        "removing what is there now",
+        "removing the current content",
         _DROP_ALL.format(query=_EVENT_TRIGGERS),
         _DROP_ALL.format(query=_IN_SCHEMAS),
         _DROP_EXTENSIONS.format(kept=kept),

@@ -1,4 +1,4 @@
-"""Bringing one database back, in one transaction.
+"""Restore of one database, in one transaction.
 
     lock the tables → what is there is what the safety capture has (or already the target)
     → remove everything → schema → rows → indexes and constraints → sequences
@@ -6,9 +6,9 @@
 
 Guarantees: others see the old database or the new one; an error, a lost connection or a crash
 leaves the old one; nothing is removed that the state before the restore does not have; a database
-other than the one that was captured is not touched. Doing it twice is the same as once.
-Not guaranteed: functions, types and the like that somebody makes in the moment between the look and
-the removal, because nothing can lock them; roles, which belong to the server and not to a database.
+other than the one that was captured is not touched. Doing it twice is the same as once. Not
+guaranteed: functions, types and the like that are created between the look and the removal, because
+nothing can lock them; roles, which belong to the server and not to a database.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from holdfast.components.postgres.catalog import (
     Table,
     estimated_rows,
     identify,
+    is_unchanged_since,
     list_tables,
     other_connections,
     sequence_values,
-    stands_at,
 )
 from holdfast.components.postgres.connection import PsqlConnection, literal, quoted
 from holdfast.components.postgres.drop import drop_everything
@@ -79,7 +79,10 @@ class DatabaseRestore:
             if tables:
                 lock_tables(talk, tables, "SHARE")
             if list_tables(talk) != tables:
-                raise self._problem("tables come and go: stop what uses it and restore again")
+                raise self._problem(
+                    "tables are being created or dropped: stop the programs that use it and "
+                    "restore again"
+                )
             if self._is_there_already(talk, identity, tables):
                 return
             self._rebuild(talk)
@@ -88,14 +91,14 @@ class DatabaseRestore:
     def require_same(self, identity: Identity) -> None:
         if not self._kept.is_of(identity):
             raise self._problem(
-                f"it is not the database that was captured ({self._kept.database} of the server "
-                f"{self._kept.system}), and is left alone"
+                f"it is not the captured database ({self._kept.database} on server "
+                f"{self._kept.system}) and was not changed"
             )
         then = self._kept.shown_version.partition(".")[0]
         if then != str(identity.major):
             raise self._problem(
-                f"the server was PostgreSQL {then} then and is {identity.major} now: a dump of the "
-                "one is not sure to be loadable by the other"
+                f"the dump is from PostgreSQL {then} and the server is now {identity.major}, "
+                "which may be unable to load it"
             )
 
     def _problem(self, why: str) -> ComponentProblem:
@@ -104,14 +107,14 @@ class DatabaseRestore:
     def _is_there_already(
         self, talk: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
     ) -> bool:
-        """Whether the target stands; `ComponentProblem` when neither it nor what was captured
+        """Whether the target is reached; `ComponentProblem` when neither it nor what was captured
         before the restore does. Tables are locked, so that the answer holds."""
         target = _digests(self._kept, self._request.target)
         present = self._request.present
         before = _digests(self._kept, present)
         position = {} if present is None else present.notes.get("positions", {})
         at = position.get(self._parts.key)
-        if at is not None and stands_at(talk, at):
+        if at is not None and is_unchanged_since(talk, at):
             there = before | self._own_sequences(talk)
         else:
             there = self._look(talk, identity, tables)
@@ -121,8 +124,9 @@ class DatabaseRestore:
             changed = sorted(name for name in there if there[name] != before.get(name))
             named = ", ".join(name.removeprefix(self._parts.named("")) for name in changed[:3])
             raise self._problem(
-                f"it changed after it was saved and is left alone ({named or 'tables are gone'}): "
-                "stop what writes to it and restore again"
+                "it changed after it was saved and was not restored "
+                f"({named or 'tables are gone'}): stop the programs that write to it and restore "
+                "again"
             )
         return False
 
@@ -151,16 +155,16 @@ class DatabaseRestore:
         after = read_part(contents, self._parts, AFTER)
         sequences = read_sequences(contents, self._parts)
         drop_everything(talk, self._kept.extensions, with_public=self._kept.public)
-        # Extensions are still there, with the schema that they live in, and may be somebody else's.
+        # Extensions are still there, with their schema, and may belong to another user.
         before = _NEW_SCHEMA.sub(rb"\1IF NOT EXISTS ", before)
         before = _EXTENSION_COMMENT.sub(b"--\n", before)
-        talk.execute_script("making the schema", before)
+        talk.execute_script("creating the schema", before)
         meter = self._meter("loading", sum(rows for _, rows in tables))
         for table, _ in tables:
             doing = f"loading {table.qualified}"
             talk.copy_in(doing, table.target, meter.passing(self._stored_rows(table)))
         self._meter("indexing", None)
-        talk.execute_script("making indexes and constraints", after)
+        talk.execute_script("creating indexes and constraints", after)
         for start in range(0, len(sequences), _MANY):
             calls = ", ".join(_set_value(*row) for row in sequences[start : start + _MANY])
             talk.execute("setting the sequences", f"SELECT {calls}")
@@ -173,7 +177,9 @@ class DatabaseRestore:
         try:
             yield from self._request.contents.read(self._parts.rows(table))
         except KeyError:
-            raise self._problem(f"the checkpoint has lost the rows of {table.qualified}") from None
+            raise self._problem(
+                f"the rows of {table.qualified} are missing from the checkpoint"
+            ) from None
 
     def _require_rows(self, talk: PsqlConnection, tables: list[tuple[Table, int]]) -> None:
         """Before anything is committed: as many rows in every table as there were."""
@@ -191,7 +197,7 @@ class DatabaseRestore:
 
 
 def _digests(kept: KeptDatabase, state: ComponentState | None) -> dict[str, str]:
-    """What stands for a database in a state: the shape of its schema, its rows, its sequences."""
+    """The parts of a database in a state: the shape of its schema, its rows, its sequences."""
     parts = kept.parts
     found = {name: content.digest.hex() for name, content in parts.of(state).items()}
     for part in (BEFORE, AFTER, TABLES):
@@ -216,7 +222,7 @@ def wrong_tables(connector: Connector, kept: KeptDatabase, request: RestoreOf) -
         there = {table.qualified for table in list_tables(talk)}
     wanted = {table.qualified for table, _ in read_tables(request.contents, kept.parts)}
     return [f"{name} is missing" for name in sorted(wanted - there)] + [
-        f"{name} should not be there" for name in sorted(there - wanted)
+        f"{name} should not exist" for name in sorted(there - wanted)
     ]
 
 
@@ -241,7 +247,7 @@ def preview(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> Com
         for name, count in others
     ]
     if kept.large_objects or (now is not None and now.large_objects):
-        warnings.append(f"{kept.database}: large objects are left as they are")
+        warnings.append(f"{kept.database}: large objects are not restored")
     return ComponentPreview(tuple(map(printable, shown)), tuple(map(printable, warnings)))
 
 
@@ -262,19 +268,19 @@ def _is_same(kept: KeptDatabase, request: RestoreOf) -> bool:
 
 
 def _differences(kept: KeptDatabase, now: KeptDatabase | None) -> Iterator[str]:
-    yield f"{kept.database}: replace everything in it, {_rows(kept.total_rows)} then" + (
+    yield f"{kept.database}: replace all content: {_rows(kept.total_rows)} in the checkpoint" + (
         "" if now is None else f", {_rows(now.total_rows)} now"
     )
     if now is None:
         return
     if kept.schema != now.schema:
-        yield f"{kept.database}: the schema as it was"
+        yield f"{kept.database}: restore the schema"
     for name in sorted(kept.rows.keys() | now.rows.keys()):
         then, there = kept.rows.get(name), now.rows.get(name)
         if then is None:
             yield f"{kept.database}: remove {name}, which has {_rows(there or 0)}"
         elif there is None:
-            yield f"{kept.database}: bring {name} back with {_rows(then)}"
+            yield f"{kept.database}: recreate {name} with {_rows(then)}"
         elif then != there:
             yield f"{kept.database}: {name} from {_rows(there)} to {_rows(then)}"
 

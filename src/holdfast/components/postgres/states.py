@@ -1,4 +1,4 @@
-"""What a checkpoint says about databases, as values.
+"""Databases in a checkpoint, as values.
 
     <system>/<database>/before       the schema that has to be there before the rows
     <system>/<database>/after        indexes, constraints, triggers: what comes after them
@@ -109,9 +109,7 @@ def decode_databases(state: ComponentState) -> list[KeptDatabase]:
             for row in state.facts["databases"]
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ComponentProblem(
-            f"what the checkpoint says about databases is unusable: {error}"
-        ) from None
+        raise ComponentProblem(f"the checkpoint's database data is unusable: {error}") from None
 
 
 def encode_tables(rows: Sequence[tuple[Table, int]]) -> bytes:
@@ -154,9 +152,11 @@ def read_part(contents: ContentSource, parts: Parts, part: str) -> bytes:
         for piece in contents.read(parts.named(part)):
             data += piece
             if len(data) > LARGEST_SCHEMA_BYTES:
-                raise ComponentProblem("the stored schema is larger than any that is made")
+                raise ComponentProblem("the stored schema is too large")
     except KeyError:
-        raise ComponentProblem(f"the checkpoint has lost a part of {parts.key}: {part}") from None
+        raise ComponentProblem(
+            f"a part of {parts.key} is missing from the checkpoint: {part}"
+        ) from None
     return bytes(data)
 
 
@@ -167,7 +167,7 @@ def _plain(name: str, safe: str = "") -> str:
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not value or "\0" in value or len(value) > 256:
-        raise ValueError(f"{value!r:.80} is no name")
+        raise ValueError(f"{value!r:.80} is not a name")
     return value
 
 
@@ -177,5 +177,5 @@ def _names(values: Any) -> tuple[str, ...]:
 
 def _number(value: Any) -> int:
     if type(value) is not int or abs(value) > _LARGEST_NUMBER:
-        raise ValueError(f"{value!r:.80} is no number")
+        raise ValueError(f"{value!r:.80} is not a number")
     return value

@@ -51,8 +51,8 @@ class Tools:
         found = list(self._all("psql"))
         if not found:
             raise ComponentProblem(
-                "psql is not installed: install PostgreSQL's client programs, or put the directory "
-                "that has them on PATH"
+                "psql is not installed: install PostgreSQL's client programs, or add their "
+                "directory to PATH"
             )
         return next((path for path in found if not _is_wrapper(path)), found[0])
 
@@ -111,8 +111,8 @@ def _not_found(major: int, others: set[int | None]) -> ComponentProblem:
     numbers = sorted(version for version in others if version is not None)
     there = f"only {', '.join(map(str, numbers))} was found" if numbers else "none was found"
     return ComponentProblem(
-        f"the server is PostgreSQL {major} and needs pg_dump of that version, but {there}: install "
-        f"the client programs of PostgreSQL {major}, or put their directory on PATH"
+        f"the server is PostgreSQL {major} and needs pg_dump {major}, but {there}: install the "
+        f"PostgreSQL {major} client programs, or add their directory to PATH"
     )
 
 
@@ -242,7 +242,7 @@ def output_of(
     if limit.is_over:
         raise too_slow(address, doing, limit.timeout_s)
     if size > most_bytes:
-        raise ComponentProblem(f"{address.shown}: {doing}: it gave more than {most_bytes:,} bytes")
+        raise ComponentProblem(f"{address.shown}: {doing}: the output exceeds {most_bytes:,} bytes")
     if status != 0:
         raise failure(address, doing, said)
     return b"".join(pieces)

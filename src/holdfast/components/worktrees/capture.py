@@ -100,14 +100,14 @@ def changed_paths(git: Git) -> list[bytes]:
         if _GITLINK not in head.lstrip(b":").split(b" ")[:2]
     }
     others = git.run("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
-    # A directory stands for a repository in it, which is not of this worktree.
+    # A directory means a repository in it, which is not of this worktree.
     changed.update(path for path in others if path and not path.endswith(b"/"))
     return sorted(path for path in changed if all(map(is_safe_name, path.split(b"/"))))
 
 
 def unknown_to_git(git: Git) -> list[bytes]:
-    """Everything that no index has, ignored or not; a directory with a slash behind it stands for
-    another repository, and so does a submodule."""
+    """Everything that no index has, ignored or not; a directory with a slash behind it is another
+    repository, and so is a submodule."""
     others = [path for path in git.run("ls-files", "-z", "--others").split(b"\0") if path]
     listed = git.run("ls-files", "-z", "--stage").split(b"\0")
     submodules = [line.partition(b"\t")[2] + b"/" for line in listed if line.startswith(_GITLINK)]
@@ -167,9 +167,7 @@ class WorktreesCapture:
             self._problems.append(f"{shown}: {error}")
             return False
         if len(paths) > _MOST_FILES:
-            self._problems.append(
-                f"{shown} has {len(paths):,} changed files: its files are left out"
-            )
+            self._problems.append(f"{shown} has {len(paths):,} changed files, too many to save")
             return False
         files = WorktreeFiles(worktree.path)
         sink.add(f"{number}/{INDEX}/", [read_whole(repository.own(b"index"))])
@@ -229,5 +227,5 @@ class WorktreesCapture:
 
 
 def owner_of(owner: str) -> str:
-    """What worktrees keep alive lies beside what the git component keeps, not among it."""
+    """References of worktrees are separate from those of the git component."""
     return f"{owner}-worktrees"

@@ -1,6 +1,7 @@
 """The worktrees component: what a checkpoint knows of the other worktrees of the repository.
 
-What a save does not need is imported by what does: hardly any repository has other worktrees.
+Modules that a save does not need are imported on first use: hardly any repository has other
+worktrees.
 """
 
 from __future__ import annotations
@@ -34,11 +35,10 @@ _SHOWN = 5
 
 class WorktreesComponent:
     """Linked worktrees besides the one that the workspace is in. Place and HEAD of each are always
-    saved; what they hold besides their commits as `files` says: `always`, `never`, or with
-    checkpoints that somebody asks for and those before something risky (`manual`).
+    saved; what they hold besides their commits as `files` says: `always`, `never`, or with manual
+    checkpoints and those before something risky (`manual`).
 
-    Unless somebody asks for more, a restore makes those again that are gone, and leaves the others
-    alone."""
+    By default a restore recreates missing worktrees and leaves the others alone."""
 
     name = NAME
     order = _ORDER
@@ -79,8 +79,8 @@ class WorktreesComponent:
         bare = _not_captured(request.target) if steps.make or steps.link else []
         left = [
             Remark(
-                f"the worktree {printable(to_text(path))[:300]} has changed since then and stays "
-                "as it is; --with worktrees restores its files"
+                f"the worktree {printable(to_text(path))[:300]} has changed since and is not "
+                "restored; to restore its files: --with worktrees"
             )
             for path in restore.left_alone()
         ]
@@ -98,7 +98,7 @@ class WorktreesComponent:
         try:
             self._restoring(request).run()
         except (BrokenReference, OSError) as error:
-            raise ComponentProblem(f"worktrees could not be changed: {error}") from error
+            raise ComponentProblem(f"cannot change worktrees: {error}") from error
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
         return list(self._restoring(request).differences())
@@ -125,10 +125,10 @@ class WorktreesComponent:
 
 
 def _not_captured(state: ComponentState) -> list[str]:
-    """What a checkpoint has of no worktree that it knows."""
+    """The worktrees whose uncommitted files a checkpoint does not have."""
     rows: list[dict[str, Any]] = list(state.facts["worktrees"])
     bare = ", ".join(str(row["path"]) for row in rows if not row["files"])
-    return [f"that checkpoint has no uncommitted files of {printable(bare)[:300]}"] if bare else []
+    return [f"uncommitted files were not saved for {printable(bare)[:300]}"] if bare else []
 
 
 def _described(row: Mapping[str, Any]) -> str:

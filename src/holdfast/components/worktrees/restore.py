@@ -1,14 +1,14 @@
-"""Making worktrees again that are gone, and bringing the files of others back.
+"""Recreating missing worktrees, and restoring the files of others.
 
     gone for git as well   → the branch if that is gone too → `git worktree add`
     its directory is gone  → linked again, files from its own index
-    then, where HEAD stands as it stood: files and index as they were
+    then, where HEAD is as it was: files and index as they were
 
-Guarantees: no worktree that is there is removed, except one that a restore made and that its undo
-takes back while nobody has put anything into it. A file is only replaced or removed while its bytes
-are those that the state before the restore has. No branch is moved. Each step can be repeated.
-A worktree that stands on another commit by now is left alone, and that is said. One that was moved
-is taken for the same only where git knows it and its log begins as it did.
+Guarantees: no worktree that is there is removed, except one that a restore made, that its undo
+removes, and that is unused. A file is only replaced or removed while its bytes are those that the
+state before the restore has. No branch is moved. Each step can be repeated. A worktree that is at
+another commit by now is left alone and reported. One that was moved is taken for the same only
+where git knows it and its log begins as it did.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ class WorktreeSteps:
     make: list[Worktree] = field(default_factory=list)
     link: list[tuple[Worktree, Linked]] = field(default_factory=list)
     fill: list[Worktree] = field(default_factory=list)
-    take_back: list[Linked] = field(default_factory=list)
+    remove: list[Linked] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
 
     def actions(self) -> Iterator[str]:
         for one in self.make:
-            yield f"make the worktree {to_text(one.path)} again, {_standing(one)}"
+            yield f"recreate the worktree {to_text(one.path)}, {_head_words(one)}"
         for one, _ in self.link:
-            yield f"bring the worktree {to_text(one.path)} back, {_standing(one)}"
+            yield f"restore the worktree {to_text(one.path)}, {_head_words(one)}"
         known = {one.path for one in self.make} | {one.path for one, _ in self.link}
         for one in self.fill:
             if one.path not in known:
-                yield f"bring the files of the worktree {to_text(one.path)} back"
-        for linked in self.take_back:
-            yield f"take the worktree {to_text(linked.path)} away again"
+                yield f"restore the files of the worktree {to_text(one.path)}"
+        for linked in self.remove:
+            yield f"remove the worktree {to_text(linked.path)}"
 
 
 class WorktreesRestore:
@@ -92,7 +92,7 @@ class WorktreesRestore:
             if self._gone_only and there is not None and there.is_there:
                 continue
             self._plan_one(steps, one, there)
-        if self._gone_only:  # nobody asked for them, so they hold up nothing
+        if self._gone_only:  # they were not requested, so they block nothing
             steps.warnings += steps.blocked
             steps.blocked = []
         for path in self._target.absent:
@@ -100,7 +100,7 @@ class WorktreesRestore:
             if there is None or not there.is_there:
                 continue
             if self._is_untouched(there):
-                steps.take_back.append(there)
+                steps.remove.append(there)
             else:
                 steps.warnings.append(f"{to_text(path)} is kept: it has been used since")
         return steps
@@ -129,19 +129,23 @@ class WorktreesRestore:
         shown = to_text(one.path)
         if there is not None and there.is_there:
             if (there.ref, there.commit) != (one.ref, one.commit):
-                steps.warnings.append(f"the worktree {shown} has moved and is left as is")
+                steps.warnings.append(
+                    f"the worktree {shown} is at another commit and is not changed"
+                )
             elif one.files is not None and self._differs(one, there):
                 steps.fill.append(one)
             return
         if one.commit is None:
-            steps.warnings.append(f"the worktree {shown} had no commit yet, and is left as it is")
+            steps.warnings.append(f"the worktree {shown} had no commit yet and is not restored")
             return
         if _is_occupied(one.path):
-            steps.blocked.append(f"something else is at {shown}; move it away, then restore")
+            steps.blocked.append(
+                f"{shown} is occupied by something else; move it away, then restore again"
+            )
         elif not self._is_from_here():
             steps.blocked.append(
-                f"the worktree {shown} was not saved in this repository; make it with git "
-                "worktree add, then restore"
+                f"the worktree {shown} was saved in another repository; create it with git "
+                "worktree add, then restore again"
             )
         elif not existing_objects(self._git, [one.commit])[0]:
             steps.blocked.append(f"the commit {one.commit[:10]} of {shown} is gone")
@@ -160,8 +164,8 @@ class WorktreesRestore:
             if stands not in (None, one.commit):
                 branch = to_text(one.ref.removeprefix(b"refs/heads/"))
                 steps.warnings.append(
-                    f"the branch {branch} has moved since: {shown} is created at its former "
-                    "commit, on no branch"
+                    f"the branch {branch} has moved since: {shown} is recreated at its old commit "
+                    "with a detached HEAD"
                 )
                 one = replace(one, ref=None)
             elif one.ref in checked_out(self._repository):
@@ -187,9 +191,9 @@ class WorktreesRestore:
             self._link(one, there)
         for one in steps.fill:
             self._fill(one)
-        for linked in steps.take_back:
+        for linked in steps.remove:
             self._git.run("worktree", "remove", "--force", linked.path)
-        if steps.take_back:
+        if steps.remove:
             self._drop_branches()
 
     def _make(self, one: Worktree) -> None:
@@ -269,8 +273,8 @@ class WorktreesRestore:
             else:
                 if now[0] != GONE:
                     raise ComponentProblem(
-                        f"{to_text(path)} in {to_text(one.path)} changed meanwhile, or was not "
-                        "saved before; nothing in it was touched"
+                        f"{to_text(path)} in {to_text(one.path)} changed in the meantime, or was "
+                        "not saved; the worktree was not changed"
                     )
 
     def _place_index(self, one: Worktree, there: Linked) -> None:
@@ -285,7 +289,7 @@ class WorktreesRestore:
             write_new(lock, [data], _INDEX_MODE)
         except FileExistsError:
             raise ComponentProblem(
-                f"{os.fsdecode(lock)} is there: another git is at work, or has crashed"
+                f"{os.fsdecode(lock)} exists: another git process is running, or has crashed"
             ) from None
         os.replace(lock, place)
         sync_directory(there.git_dir)
@@ -304,7 +308,7 @@ class WorktreesRestore:
         return True
 
     def _drop_branches(self) -> None:
-        """Branches that the restore made, while they stand where it put them."""
+        """Branches that the restore made, if they have not moved."""
         lines = [
             b"delete %b\0%b\0" % (ref, commit.encode())
             for ref, commit in self._target.new_refs.items()
@@ -334,7 +338,7 @@ def _is_occupied(path: bytes) -> bool:
         return True
 
 
-def _standing(one: Worktree) -> str:
+def _head_words(one: Worktree) -> str:
     if one.ref is not None:
         return f"on {to_text(one.ref.removeprefix(b'refs/heads/'))}"
     return f"at {(one.commit or '')[:10]}"

@@ -1,4 +1,4 @@
-"""What a checkpoint says about worktrees, as checked values, and the files of a worktree on disk.
+"""Worktrees in a checkpoint, as checked values, and the files of a worktree on disk.
 
 A file of a worktree is a content whose name says everything but its bytes: `0/f/src/app.py` is a
 file of the first worktree, `x` an executable one, `l` a link, `g` one that is gone although git
@@ -89,7 +89,7 @@ def decode(state: ComponentState) -> WorktreesState:
     try:
         return _decode(state)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        text = f"what the checkpoint says about worktrees is unusable: {error}"
+        text = f"the checkpoint's worktree data is unusable: {error}"
         raise ComponentProblem(text) from None
 
 
@@ -105,7 +105,7 @@ def _decode(state: ComponentState) -> WorktreesState:
             place = require_safe_path(from_text(path))
             files[int(number)][place] = SavedFile(kind, content.digest, content.name)
         else:
-            raise ValueError(f"{content.name!r:.80} is no file")
+            raise ValueError(f"{content.name!r:.80} is not a file")
     worktrees = tuple(
         Worktree(
             _place(row["path"]),
@@ -133,7 +133,7 @@ def _decode(state: ComponentState) -> WorktreesState:
 def _place(text: str) -> bytes:
     path = from_text(text)
     if not os.path.isabs(path) or os.path.normpath(path) != path or b"\0" in path:
-        raise ValueError(f"{text!r:.80} is no place for a worktree")
+        raise ValueError(f"{text!r:.80} is not a valid worktree path")
     return path
 
 

@@ -1,8 +1,8 @@
-"""Whether the objects of a bundle are all there and fit together, decided while they pass by.
+"""A streaming check that the objects of a bundle are complete and consistent.
 
     an object comes after everything it names, so each tree is judged when it arrives:
     its names are sound, its files and directories have come, with the sizes and totals it claims
-    → at the end nothing is missing, and nothing came that nobody names
+    → at the end nothing is missing, and nothing came that is not referenced
 
 Guarantee: what passes is a whole, canonical, finite tree for every checkpoint. Memory grows with
 the number of objects, not with their size. Not judged here: that the pieces of a large file make
@@ -47,8 +47,8 @@ class Inventory:
     """Takes objects one by one; `ValueError` says what does not fit."""
 
     def __init__(self) -> None:
-        # Role and digest → where it stands, then what others may claim about it: its size, or
-        # the totals of a tree.
+        # Role and digest → its position, then what others may claim about it: its size, or the
+        # totals of a tree.
         self._facts: dict[bytes, tuple[int, ...]] = {}
         self._unused: set[bytes] = set()
         self._own_data: set[Digest] = set()
@@ -62,14 +62,14 @@ class Inventory:
         return (Digest(key[-DIGEST_BYTES:]) for key in self._facts)
 
     def place_of(self, role: Role, digest: Digest) -> int | None:
-        """Where an object that has come stands; None when it has not."""
+        """The position of a received object; None when it has not."""
         facts = self._facts.get(_key(role, digest))
         return None if facts is None else facts[0]
 
     def add(self, role: Role, digest: Digest, data: bytes, *, place: int) -> None:
         key = _key(role, digest)
         if key in self._facts:
-            raise ValueError(f"object {digest.hex()[:16]} is there twice")
+            raise ValueError(f"object {digest.hex()[:16]} appears twice")
         if role is Role.BLOB:
             facts: tuple[int, ...] = (len(data),)
         elif role is Role.PIECES:
@@ -106,10 +106,10 @@ class Inventory:
         pieces = decode_chunk_list(data)
         self._pieces += len(pieces)
         if self._pieces > MOST_PIECES:
-            raise ValueError("its files have more pieces than any workspace")
+            raise ValueError("its files have more chunks than any workspace")
         for piece in pieces:
-            if self._named(Role.BLOB, piece.digest, "a piece of a file") != (piece.size,):
-                raise ValueError("a piece of a file has another size than listed")
+            if self._named(Role.BLOB, piece.digest, "a chunk of a file") != (piece.size,):
+                raise ValueError("the size of a file's chunk does not match its entry")
             total += piece.size
         return total
 
@@ -126,7 +126,7 @@ class Inventory:
                 facts = self._named(Role.PIECES, content.chunks, what)
                 self.whole_files[content.digest, content.chunks] = facts[0]
             if facts != (content.size,):
-                raise ValueError(f"{what} has another size than listed")
+                raise ValueError(f"the size of {what} does not match its entry")
 
     def _judge_tree(self, digest: Digest, tree: Tree) -> tuple[int, ...]:
         for entry in tree.files:
@@ -138,13 +138,13 @@ class Inventory:
                 Role.TREE, directory.digest, f"directory {to_text(directory.name)!r}"
             )
             if (files, size) != (directory.files, directory.size):
-                raise ValueError(f"directory {to_text(directory.name)!r} holds other totals")
+                raise ValueError(f"directory {to_text(directory.name)!r} has wrong totals")
             entries += below
             height = max(height, deeper)
         if height >= DEEPEST_TREE or entries > MOST_ENTRIES:
-            raise ValueError("its directories unfold further than any workspace")
+            raise ValueError("its directories expand to more than any workspace has")
         if any(name.startswith(STAGING_PREFIX) for name in tree.by_name):
-            raise ValueError("it names a directory that only a running restore uses")
+            raise ValueError("it contains a directory that is reserved for running restores")
         if MARKER_DIRECTORY in tree.by_name:
             self._own_data.add(digest)
         return tree.file_count, tree.size_bytes, entries, height + 1
@@ -157,7 +157,7 @@ class Inventory:
             facts = self._named(Role.PIECES, entry.chunks, f"file {name!r}")
             self.whole_files[entry.digest, entry.chunks] = facts[0]
         if facts != (entry.size,):
-            raise ValueError(f"file {name!r} has another size than its content")
+            raise ValueError(f"the size of file {name!r} does not match its content")
 
     def _named(self, role: Role, digest: Digest, what: str) -> tuple[int, ...]:
         key = _key(role, digest)
@@ -176,13 +176,13 @@ def judge_report(data: bytes) -> None:
         raise ValueError("a report is nested too deeply") from None
     for row in rows if isinstance(rows, list) else [None]:
         if not isinstance(row, list) or len(row) != 3 or not all(isinstance(x, str) for x in row):
-            raise ValueError("a report is no list of what was left out")
+            raise ValueError("a report is not a list of omitted paths")
         path, reason, _ = row
         if reason not in SkipReason.__members__:
             raise ValueError(f"a report gives an unknown reason: {reason!r:.60}")
         components = from_text(path).split(b"/") if path else []
         if any(c in (b"", b".", b"..") or b"\0" in c for c in components):
-            raise ValueError(f"a report names {path!r:.60}, which is no path of a workspace")
+            raise ValueError(f"a report names {path!r:.60}, which is not a workspace path")
 
 
 def _key(role: Role, digest: Digest) -> bytes:

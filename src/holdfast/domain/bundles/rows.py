@@ -1,4 +1,4 @@
-"""What a bundle says besides content: where it comes from, its sessions and its checkpoints.
+"""The rows of a bundle: where it comes from, its sessions and its checkpoints.
 
 Each is one JSON object. Unknown keys are ignored, so that later versions can say more; a missing
 key, a value of another type or one that no store would hold is refused (`ValueError`). Every id,
@@ -31,8 +31,8 @@ _LONGEST_TEXT = 10_000
 class Origin:
     """The first thing in a bundle: whose it is and how much follows.
 
-    `latest` is the checkpoint to go back to when nobody says which; `content_bytes` the size of
-    all objects together before compression.
+    `latest` is the default checkpoint to go back to; `content_bytes` the size of all objects
+    together before compression.
     """
 
     workspace_id: str
@@ -148,10 +148,10 @@ def decode_checkpoint(data: bytes) -> NewCheckpoint:
 def _intent(fields: dict[str, Any]) -> SnapshotIntent:
     for key in ("goal_id", "task_id"):
         if fields[key] is not None and not isinstance(fields[key], str):
-            raise ValueError(f"{key} is no text")
+            raise ValueError(f"{key} is not text")
     for key in ("tool_calls", "tags"):
         if not isinstance(fields[key], list):
-            raise ValueError(f"{key} is no list")
+            raise ValueError(f"{key} is not a list")
     return make_intent(
         fields["reasoning"],
         goal_id=fields["goal_id"],
@@ -175,7 +175,7 @@ def decoded_object(data: bytes) -> dict[str, Any]:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number that can be stored")
+    raise ValueError(f"{text} is not a number that can be stored")
 
 
 def bundled_object(value: Any) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _optional(value: Any, check: Callable[[Any], T]) -> T | None:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT or "\0" in value:
-        raise ValueError("expected a text")
+        raise ValueError("expected text")
     return value
 
 
@@ -209,7 +209,7 @@ def _flag(value: Any) -> bool:
 
 def bundled_checkpoint_id(value: Any) -> CheckpointId:
     if not isinstance(value, str) or not _ID.match(value):
-        raise ValueError(f"{value!r:.60} is no id")
+        raise ValueError(f"{value!r:.60} is not an id")
     return CheckpointId(value)
 
 
@@ -225,5 +225,5 @@ def bundled_session_id(value: Any) -> SessionId:
 
 def _digest(value: Any) -> Digest:
     if not isinstance(value, str) or not _DIGEST.match(value):
-        raise ValueError(f"{value!r:.80} is no digest")
+        raise ValueError(f"{value!r:.80} is not a digest")
     return Digest(bytes.fromhex(value))

@@ -132,7 +132,7 @@ def _call(value: Any) -> str | dict[str, Any]:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MOST_CHARACTERS:
-        raise ValueError("expected a text")
+        raise ValueError("expected text")
     value.encode()
     return value
 
@@ -209,7 +209,7 @@ def decode_rounds(fields: Mapping[str, Any]) -> tuple[Round, ...]:
 def _round(row: dict[str, Any]) -> Round:
     status = RoundStatus(row["status"])
     if status is RoundStatus.ACTIVE:
-        raise ValueError("a round is active that has ended")
+        raise ValueError("a round is both active and ended")
     head = None if row["head"] is None else bundled_checkpoint_id(row["head"])
     return Round(
         bundled_number(row["number"]),

@@ -60,6 +60,30 @@ def name_in(path: bytes, name: str) -> str:
     return f"{digest_of(path).hex()[:_NAME_DIGITS]}:{name}"
 
 
+def splits(hunk: Hunk) -> bool:
+    """Whether unchanged lines separate its changes, so that each can be chosen alone."""
+    changes = "".join(line.kind for line in hunk.lines).strip()
+    return " " in changes
+
+
+def parts_of(hunk: Hunk, without_context: Iterable[NumberedHunk]) -> list[NumberedHunk]:
+    """The hunks inside this one, of the same difference without lines of context."""
+    old, new = _ranges(hunk)
+    return [part for part in without_context if _is_inside(_ranges(part.hunk), (old, new))]
+
+
+def _is_inside(part: tuple[range, range], whole: tuple[range, range]) -> bool:
+    pairs = zip(part, whole, strict=True)
+    return all(outer.start <= inner.start and inner.stop <= outer.stop for inner, outer in pairs)
+
+
+def _ranges(hunk: Hunk) -> tuple[range, range]:
+    """Its lines on either side, counted from 0."""
+    sides = ((hunk.old_start, hunk.old_count), (hunk.new_start, hunk.new_count))
+    old, new = (range(start - bool(count), start - bool(count) + count) for start, count in sides)
+    return old, new
+
+
 def numbered(hunks: Iterable[Hunk]) -> Iterator[NumberedHunk]:
     for number, hunk in enumerate(hunks, 1):
         yield NumberedHunk(number, hunk_name(hunk), hunk)
@@ -72,7 +96,7 @@ def hunk_name(hunk: Hunk) -> str:
 
 
 def hunk_key(text: str) -> int | str:
-    """A number or a name as somebody wrote it; `UsageError` for anything else."""
+    """A number or a name as the user wrote it; `UsageError` for anything else."""
     if text.isascii() and text.isdigit() and len(text) < _NAME_DIGITS and int(text) > 0:
         return int(text)
     if len(text) == _NAME_DIGITS and _HEX.issuperset(text):
@@ -150,7 +174,7 @@ class _Pieces:
             yield given
 
     def require(self, hunk: Hunk) -> None:
-        """Skip the new lines of a hunk, which have to stand here."""
+        """Skip the new lines of a hunk, which must be here."""
         expected = b"".join(line.content() for line in hunk.lines if line.kind != "-")
         found = b""
         while len(found) < len(expected) and self._fill():

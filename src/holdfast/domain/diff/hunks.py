@@ -4,9 +4,9 @@ A line ends at `\\n` and nowhere else, so a carriage return is content and any b
 Numbers are git's: lines count from 1, and a side without lines names the line before the hunk.
 
 Guarantee: the hunks applied to the old text give the new text exactly. Only the old side's
-positions count, so a single hunk can be applied without the others.
-Not guaranteed: that a change is one hunk. A very long one is cut into adjacent hunks, so that
-whoever streams them holds a bounded part.
+positions count, so a single hunk can be applied without the others. Not guaranteed: that a change
+is one hunk. A very long one is cut into adjacent hunks, so a consumer that streams them holds a
+bounded part.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Adjacent lines of a difference, and where they stand on either side."""
+    """Adjacent lines of a difference, and their positions on either side."""
 
     old_start: int
     old_count: int
@@ -107,7 +107,7 @@ def hunks_between(
 ) -> Iterator[Hunk]:
     """Hunks for changes in order, with `context` kept lines around each.
 
-    `old` and `new` are lines that stand after `lines_before` equal ones, under `heading`.
+    `old` and `new` are lines that follow `lines_before` equal ones, under `heading`.
     """
     searched = 0
     for group in _near(changes, 2 * context):

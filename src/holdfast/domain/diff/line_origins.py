@@ -17,7 +17,7 @@ class LineState(StrEnum):
 
     WRITTEN = "written"
     INITIAL = "initial"
-    """In the first checkpoint already: somebody wrote it before the history begins."""
+    """In the first checkpoint already: it was written before the history begins."""
     UNSAVED = "unsaved"
     """In the workspace, and in no checkpoint yet."""
     ELSEWHERE = "elsewhere"
@@ -44,12 +44,12 @@ class OtherAgent:
 @dataclass(frozen=True, slots=True)
 class LineOrigin:
     """`checkpoint` is the first that has the line, in the file that was called `path` then, and
-    `before` the one that it follows, which has it not. What was done between the two, in the
-    session `session_id`, is told by `reasoning`, `tool_calls` and `tool_use_id`; `message` is the
-    last one of the conversation by then, and `prompt` the last thing that the person had asked for.
-    `others` were in the middle of a call that may have written the line; without `own`, the session
-    itself was not. `by_hand`: the file was written when no call of an agent was running, so that
-    nothing tells whether the line was."""
+    `before` the one that it follows, which has it not. `reasoning`, `tool_calls` and `tool_use_id`
+    describe the step between the two, in the session `session_id`; `message` is the last one of the
+    conversation by then, and `prompt` the last thing that the person had asked for. `others` were
+    in the middle of a call that may have written the line; without `own`, the session itself was
+    not. `by_hand`: the file was written when no call of an agent was running, so that nothing tells
+    whether the line was."""
 
     state: LineState
     path: bytes

@@ -1,6 +1,6 @@
 """Branches in git: names as settings give them, and how the log of a branch says that it moved.
 
-    the entries since the commit that was known → the last ones that a reset did not take back
+    the entries since the commit that was known → the last ones that a reset did not drop
     an entry of `git merge` or `git pull` among them → merged; one that says nothing → unclear
 
 Pure. Anyone may have written the log, so it is judged and not trusted: at worst a checkpoint gets a
@@ -24,7 +24,7 @@ _MOST_MAIN = 20
 
 
 def valid_ref_path(text: str) -> bool:
-    """Whether this may stand below `refs/`, by the rules of `git check-ref-format`."""
+    """Whether this is a valid name below `refs/`, by the rules of `git check-ref-format`."""
     return (
         0 < len(text) <= _LONGEST
         and text.isprintable()
@@ -77,7 +77,7 @@ _MERGED = re.compile(rb"(?:merge|pull)\b|commit \(merge\)")
 _OTHERWISE = re.compile(
     rb"(?:commit|reset|rebase|cherry-pick|revert|checkout|branch|am|holdfast|clone)\b"
 )
-_TAKEN_BACK = re.compile(rb"reset\b|rebase\b|holdfast\b")
+_REVERTED = re.compile(rb"reset\b|rebase\b|holdfast\b")
 _SOURCE = re.compile(rb"merge ([^:]+)(?::|$)")
 _LONGEST_NAME = 80
 
@@ -113,7 +113,7 @@ def read_moves(log: bytes) -> list[Move]:
 
 
 def merged_since(moves: Sequence[Move], known: str, tip: str) -> str | Unclear | None:
-    """What was merged since the branch stood on `known`: words for it, None for nothing."""
+    """What was merged since the branch was at `known`: words for it, None for nothing."""
     if not moves or moves[-1].new != tip:
         return Unclear.UNCLEAR
     since: list[Move] = []
@@ -121,8 +121,8 @@ def merged_since(moves: Sequence[Move], known: str, tip: str) -> str | Unclear |
         if move.new == known:
             break
         since.append(move)
-        if _TAKEN_BACK.match(move.why):
-            break  # what came before it is not there any more, as far as it was taken back
+        if _REVERTED.match(move.why):
+            break  # earlier entries that the reset dropped no longer count
         if move.old == known:
             break
     else:

@@ -183,7 +183,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class AcceptPlan:
-    """`head` is the commit that the branch stands on, None when it has none."""
+    """`head` is the commit that the branch is at, None when it has none."""
 
     branch: bytes | None
     head: str | None
@@ -210,5 +210,5 @@ class AcceptOutcome:
 
     @property
     def undo(self) -> str:
-        """The git command that takes the commit back and leaves every file as it is."""
+        """The git command that undoes the commit and leaves every file as it is."""
         return UNDO_FIRST if self.plan.head is None else UNDO

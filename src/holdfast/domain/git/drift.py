@@ -1,5 +1,4 @@
-"""Where HEAD is or was at a checkpoint, as in `main@1a2b3c4, 3 dirty`, and what differs between
-them."""
+"""HEAD now or at a checkpoint, as in `main@1a2b3c4, 3 dirty`, and the differences."""
 
 from __future__ import annotations
 
@@ -37,12 +36,18 @@ class GitPlace:
 class GitDrift:
     """Where git was at the checkpoint, and where it is. `changed_files` is what a commit of
     everything would contain after the restore, `new_files` of them unknown to git; None when that
-    is not known."""
+    is not known. Where HEAD has not moved, `unstaged_files` were staged at the checkpoint and are
+    not now."""
 
     then: GitPlace
     now: GitPlace
     changed_files: int | None = None
     new_files: int = 0
+    unstaged_files: int = 0
+
+    @property
+    def moved(self) -> bool:
+        return self.then != self.now
 
     @property
     def matters(self) -> bool:
@@ -57,6 +62,11 @@ class GitDrift:
     def words(self, *, planned: bool = False) -> str:
         """`planned`: the restore has not happened yet. A remark if only commits were made since:
         that is how people work. On another branch, the files would be committed to it."""
+        if not self.moved:
+            files = count_words(self.unstaged_files, "file")
+            are, was = ("is", "was") if self.unstaged_files == 1 else ("are", "were")
+            text = f"{files} that {was} staged at the checkpoint {are} not staged now"
+            return Remark(f"{text}; {TO_RESTORE_GIT}")
         text = f"the checkpoint was made on {self.then}; git is on {self.now} and stays there"
         if self.changed_files is not None:
             when = "then" if planned else "now"

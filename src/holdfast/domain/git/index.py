@@ -44,8 +44,8 @@ class TrackedNames:
         return at < len(self.names) and self.names[at].startswith(start)
 
     def joined(self, other: TrackedNames) -> TrackedNames:
-        """The paths of both parts of a split index. One that was removed from the shared part
-        stays until git writes that anew: too much is captured then, never too little."""
+        """The paths of both parts of a split index. One that was removed from the shared part stays
+        until git rewrites that part: too much is captured then, never too little."""
         names = tuple(sorted({*self.names, *other.names}))
         return TrackedNames(names, self.links | other.links)
 
@@ -57,7 +57,7 @@ def read_tracked_names(data: bytes) -> TrackedNames:
     """`UnknownIndex` for bytes that are no index, or are damaged."""
     version = int.from_bytes(data[4:8], "big")
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
-        raise UnknownIndex("it is no index of a known version")
+        raise UnknownIndex("it is not a git index of a supported version")
     for oid_bytes in _FIXED_BYTES:
         try:
             names, links, end = _entries(data, version, oid_bytes)
@@ -91,14 +91,14 @@ def _entries(
             name = data[name_at:end]
             after = at + (end - at + 8 & ~7)
         if data[end]:
-            raise ValueError("a name does not end where it should")
+            raise ValueError("a path is not terminated")
         if name:  # an entry that takes the place of one in the shared part has none
             names.append(name)
             if data[at + _MODE_AT] == _GITLINK:
                 links.append(name)
         at = after
     if any(b"\0" in name for name in names):
-        raise ValueError("a name holds a zero byte")
+        raise ValueError("a path contains a zero byte")
     return tuple(sorted(names)), links, at
 
 
@@ -112,7 +112,7 @@ def _shared_part(data: bytes, at: int, oid_bytes: int) -> bytes | None:
             shared = b"sharedindex." + data[at + 8 : at + 8 + oid_bytes].hex().encode()
         at += 8 + size
     if at != len(data) - oid_bytes:
-        raise ValueError("it does not end where it should")
+        raise ValueError("it has data after its end")
     return shared
 
 

@@ -55,7 +55,7 @@ def mirror_message(checkpoint: Checkpoint, owner: str, left_out: int) -> bytes:
 
 
 def approval_message(approval: Round, checkpoint: Checkpoint, owner: str) -> bytes:
-    """Of the merge commit that stands for an approval."""
+    """Of the merge commit that represents an approval."""
     said = approval.message or f"Approved {round_title(approval.name)}"
     trailers = {
         "Holdfast-Approves": approval.name,
@@ -113,7 +113,7 @@ def _folded(value: str) -> str:
 
 
 def read_point(message: bytes, owner: str) -> MirrorPoint | None:
-    """What a commit of this store's mirror stands for; None for any other commit."""
+    """What a commit of this store's mirror represents; None for any other commit."""
     paragraph = message.decode("utf-8", "replace").rstrip("\n").rpartition("\n\n")[2]
     values: dict[str, str] = {}
     for line in paragraph.split("\n"):

@@ -1,11 +1,12 @@
-"""Built-in ignore rules: what tools make, can make again, and nobody writes by hand.
+"""Built-in ignore rules: files that tools generate, can regenerate, and that are not written by
+hand.
 
 A name is listed only if it cannot reasonably hold source. `build`, `dist`, `target`, `out`,
 `vendor` and `venv` can, so they are not: there a marker file, which the tool itself leaves, tells
 a cache from a source directory. A needless copy costs space; a missing one costs work.
 
 Not here: the workspace's git data and our own store, which no rule can bring in, and which the
-walker leaves out by itself. Trash, swap files and editor settings are captured: they can hold what
+walker always leaves out. Trash, swap files and editor settings are captured: they can hold what
 someone wrote.
 """
 
@@ -79,12 +80,12 @@ VIRTUALENV_NAMES = frozenset(
     b".gitignore .lock CACHEDIR.TAG Include Lib Scripts bin etc include lib lib64 man pyvenv.cfg "
     b"share".split()
 )
-"""What stands at the top of a virtual environment, and nothing else does."""
+"""A file at the top of a virtual environment and of nothing else."""
 
 
 def is_made_by_tools(path: bytes, *, is_directory: bool) -> bool:
-    """Whether a built-in rule would leave a path out, or a directory above it, whoever else does:
-    many ignore files list the same directories."""
+    """Whether a built-in rule would leave out a path or a directory above it, whatever other rules
+    do: many ignore files list the same directories."""
     stack = RuleStack.of(DEFAULT_RULES)
     parts = path.split(b"/")
     return any(

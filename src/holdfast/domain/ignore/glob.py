@@ -1,9 +1,8 @@
 """One pattern of an ignore file, understood as git understands it and turned into a matcher.
 
 Algorithm: read the pattern into tokens (a set of allowed bytes, `*`, `**`, `**/`); tokens that
-allow only a few texts become those texts; all others become one regular expression. In it,
-whatever stands between two stars is matched as far left as possible and never reconsidered (an
-atomic group).
+allow only a few texts become those texts; all others become one regular expression. In it, the text
+between two stars is matched as far left as possible and never reconsidered (an atomic group).
 
 Guarantees: matches what git matches, its quirks included. Time grows with length of path times
 length of pattern for every pattern: leftmost is always a best choice between two stars, so nothing
@@ -48,14 +47,14 @@ _CLASSES = {
 
 
 class Run(Enum):
-    """A token that stands for a run of bytes, the empty one included."""
+    """A token that matches a run of bytes, the empty one included."""
 
     WITHIN_NAME = "*"
     ANYTHING = "**"
     DIRECTORIES = "**/"
 
 
-# A `bytes` token stands for one byte: any of these.
+# A `bytes` token matches one byte: any of these.
 Token = bytes | Run
 Tokens = tuple[Token, ...]
 
@@ -82,9 +81,8 @@ def read_path_pattern(pattern: bytes) -> Tokens | None:
 
 def _read(pattern: bytes, deep: bool) -> Tokens | None:
     tokens: list[Token] = []
-    # git compares the part before the first wildcard by itself and starts afresh behind it. Stars
-    # that stand there are at the start of a pattern to it: `a**/b` crosses directories, `a?**/b`
-    # does not.
+    # git compares the part before the first wildcard separately and starts afresh behind it. Stars
+    # there are at the start of a pattern to it: `a**/b` crosses directories, `a?**/b` does not.
     fresh = literal_length(pattern)
     at = 0
     while at < len(pattern):
@@ -112,7 +110,7 @@ def _read(pattern: bytes, deep: bool) -> Tokens | None:
 
 
 def _read_stars(pattern: bytes, at: int, deep: bool, fresh: int) -> tuple[Run, int]:
-    """The token for the stars of which the first stands before `at`, and where they end."""
+    """The token for the stars whose first is before `at`, and where they end."""
     first = at - 1
     while pattern[at : at + 1] == b"*":
         at += 1
@@ -127,7 +125,7 @@ def _read_stars(pattern: bytes, at: int, deep: bool, fresh: int) -> tuple[Run, i
 
 
 def _read_class(pattern: bytes, at: int) -> tuple[bytes, int] | None:
-    """What the class whose `[` stands before `at` allows, and where it ends; None if broken."""
+    """What the class whose `[` is before `at` allows, and where it ends; None if broken."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     first = at

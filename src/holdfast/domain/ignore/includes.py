@@ -1,10 +1,9 @@
 """Include patterns: paths that are captured although an ignore rule leaves them out.
 
-Patterns have the syntax of an ignore file in the root of the workspace, except that none of them
-can be taken back with `!`: whatever one of them matches is included, a directory with everything
-in it.
+Patterns have the syntax of an ignore file in the root of the workspace, except that `!` cannot
+revert any of them: whatever one of them matches is included, a directory with everything in it.
 
-Guarantees: a pattern that could never match is refused, so that nobody relies on it.
+Guarantees: a pattern that could never match is refused, so users do not rely on it.
 `may_match_below` is exact for patterns with a slash. Not guaranteed: that anything below a
 directory does match.
 """
@@ -12,7 +11,7 @@ directory does match.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from holdfast.domain.ignore.glob import Run, Token, Tokens, expression_of
 from holdfast.domain.ignore.rules import (
@@ -22,8 +21,10 @@ from holdfast.domain.ignore.rules import (
     parse_rules,
     pattern_lines,
 )
-from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.paths import from_text, to_text, typed
 from holdfast.values.classes import dataclass
+
+_PATTERN_CHARACTERS = re.compile(r"([*?\[\\]|^[!#])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,13 @@ class IncludePatterns:
             return True
         names = directory.split(b"/") if directory else []
         return any(reach.extends_below(names) for reach in self._reaches)
+
+
+def include_command(paths: Iterable[bytes]) -> str:
+    """The command that has these paths saved from now on, beside what the setting includes now."""
+    wanted = dict.fromkeys(_PATTERN_CHARACTERS.sub(r"\\\1", to_text(path)) for path in paths)
+    words = " ".join(typed(from_text(pattern)) for pattern in wanted)
+    return f"holdfast config add include {words}"
 
 
 def _line_of(pattern: str) -> bytes:

@@ -1,9 +1,8 @@
 """Many name patterns at once: which of them, numbered by rank, is the highest that matches a name.
 
-Algorithm: patterns that stand for few texts are dictionary entries; `*tail` is found by the
-extension of its tail, or else by its last byte; the rest is one alternation, highest rank first,
-whose empty groups tell which alternative matched. The answer is the largest number that any of
-these found.
+Algorithm: patterns that match few texts are dictionary entries; `*tail` is found by the extension
+of its tail, or else by its last byte; the rest is one alternation, highest rank first, whose empty
+groups tell which alternative matched. The answer is the largest number that any of these found.
 
 Guarantees: the answer does not depend on which form a pattern took.
 """
@@ -172,7 +171,7 @@ def make_alternation(
     if not patterns:
         return ()
     falling = patterns[::-1]
-    # The group stands last so that an alternative starts with its literal, which is tested first.
+    # The group comes last, so an alternative starts with its literal, which is tested first.
     alternatives = b"|".join(expression_of(pattern.tokens) + b"()" for pattern in falling)
     expression = re.compile(expression_of(before) + b"(?:" + alternatives + b")", re.DOTALL)
     return (Alternation(expression.fullmatch, tuple(pattern.number for pattern in falling)),)

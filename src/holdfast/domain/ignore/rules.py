@@ -80,7 +80,7 @@ class RuleLayer:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPattern:
-    """What one line means: which names or paths it matches, and whether it takes them back."""
+    """What one line means: which names or paths it matches, and whether it re-includes them."""
 
     tokens: Tokens
     negated: bool

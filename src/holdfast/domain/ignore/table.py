@@ -113,8 +113,7 @@ def make_table(
 def split_path(tokens: Tokens) -> tuple[Tokens, Tokens] | None:
     """A path pattern as one for `directory/` and one for names in it; None if it has no such form.
 
-    It has none when `**` stands in the middle of a name, where git lets it cross directories all
-    the same.
+    It has none when `**` is in the middle of a name, where git lets it cross directories anyway.
     """
     at = len(tokens)
     while at and tokens[at - 1] not in (b"/", Run.DIRECTORIES):

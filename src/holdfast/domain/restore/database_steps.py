@@ -3,12 +3,11 @@
     a database that becomes another state of itself → first of all, one after another: its old log
     and journal, the database, its new log and journal; the step of the database carries a mark
 
-What is marked is written into the live file by way of SQLite, all of it at once, so that no log of
-one state ever lies beside the database of another. Where SQLite cannot do that, because one of the
-two is damaged, the same steps replace the files one by one: the old log goes before the database,
-which is replaced even if only the log differs.
-Not marked: a database of which the file has several names, since all of them would change, and one
-beside which another thing has the name of a part of it.
+Marked groups are written into the live file through SQLite, all at once. So no log of one state is
+ever next to the database of another. Where SQLite cannot do that, because one of the two is
+damaged, the same steps replace the files one by one: the old log goes before the database, which is
+replaced even if only the log differs. Not marked: a database of which the file has several names,
+since all of them would change, and one beside which another thing has the name of a part of it.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ def _has_only_its_own_beside(base: bytes, old: Entry | None, states: States) -> 
 
 
 def _together(steps: Collection[Step], touched: Collection[bytes]) -> Iterator[Step]:
-    """What belongs to a database that is replaced one after another, and before everything else:
-    a lock of somebody is the likeliest failure, and then nothing has to be taken back."""
+    """What belongs to a database that is replaced one after another, and before everything else: a
+    lock of another program is the likeliest failure, and then nothing must be rolled back."""
     replaced = {s.path: s for s in steps if s.path in touched and s.type is StepType.RESTORE}
     beside: dict[bytes, list[Step]] = {base: [] for base in replaced}
     directories = {s.path for s in steps if DirectoryEntry in (type(s.before), type(s.after))}

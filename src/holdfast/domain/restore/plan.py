@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a save must not pay for it
     from holdfast.domain.git.drift import GitDrift
 
 SkippedPaths: TypeAlias = Mapping[bytes, str]
-"""Paths left out of a tree and why; a directory stands for all below it."""
+"""Paths left out of a tree and why; a directory includes all below it."""
 
 LeftOutByRules: TypeAlias = Callable[[bytes, bool], str | None]
 """Why rules leave out a path, which is a directory or not; None when they capture it."""
@@ -72,8 +72,8 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A path that the target does not have and that is left in place all the same; `whole` when a
-    directory stays with everything in it."""
+    """A path that the target does not have and that stays anyway; `whole` when a directory stays
+    with everything in it."""
 
     path: bytes
     reason: str
@@ -83,12 +83,13 @@ class Kept:
 @dataclass(frozen=True, slots=True)
 class Missing:
     """A path that was there when the checkpoint was made, that the checkpoint left out, and that is
-    gone now: the restore cannot bring it back. `by_default`: a built-in rule left it out, so that
-    it is most likely a cache."""
+    gone now: the restore cannot bring it back. `is_cache`: a built-in rule leaves it out, so that a
+    tool can make it again. `can_be_included`: the setting `include` has it saved from then on."""
 
     path: bytes
     reason: str
-    by_default: bool = False
+    is_cache: bool = False
+    can_be_included: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ RESTORED, FAILED = "restored", "failed"
 
 @dataclass(frozen=True, slots=True)
 class ComponentOutcome:
-    """Where a component stands after a restore: restored, or failed with the reason. `idle`: it was
+    """The state of a component after a restore: restored, or failed with the reason. `idle`: it was
     already as it should be. `left` are its parts that differ and were not asked for."""
 
     name: str
@@ -125,9 +126,9 @@ UNDER_WAY = "a transaction of this database is open"
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """Steps in the order they run, what stands in the way, and what is worth a warning. `git`:
-    where HEAD is elsewhere than at the checkpoint, and stays there. A preview also names the
-    `target` and the `annotations` on it."""
+    """Steps in the order they run, the paths that block them, and warnings. `git`: where HEAD is
+    elsewhere than at the checkpoint, and stays there. A preview also names the `target` and the
+    `annotations` on it."""
 
     steps: tuple[Step, ...]
     blocked: tuple[Blocked, ...] = ()
@@ -177,9 +178,9 @@ def plan_restore(
     `other_workspaces` are directories that are none of this workspace's business: whatever the
     target has there is left alone, and is no reason not to restore everything else.
 
-    `under_way` are databases that somebody is changing: the journal of that beside another state
-    would destroy it. What the target lacks and `left_out_by_rules` names is not part of its state,
-    and stays.
+    `under_way` are databases that a program is changing: the journal of that beside another state
+    would destroy it. Paths that the target lacks and `left_out_by_rules` names are not part of its
+    state, and stay.
     """
     in_the_way = _Lookup(current_skipped or {})
     left_out_then = _Lookup(target_skipped or {})
@@ -201,7 +202,7 @@ def plan_restore(
                 kept.append(Kept(change.path, why, whole=True))
                 continue
         if change.new is not None and (reason := in_the_way.covering(change.path)):
-            blocked.append(Blocked(change.path, f"the current one is not saved: {reason}"))
+            blocked.append(Blocked(change.path, f"the current version is not saved: {reason}"))
             continue
         if change.path in under_way:
             blocked.append(Blocked(change.path, UNDER_WAY))
@@ -241,7 +242,7 @@ def _becomes_directory(change: Change) -> bool:
 def _keep_occupied_directories(
     changes: list[Change], in_the_way: _Lookup, kept: list[Kept], blocked: list[Blocked]
 ) -> list[Change]:
-    """Directories that hold paths nobody saved stay; their parents therefore stay too."""
+    """Directories with unsaved paths stay; their parents therefore stay too."""
     holding = {parent(k.path) for k in kept}
     result: list[Change] = []
     for change in sorted(changes, key=lambda c: (-c.path.count(b"/"), c.path)):
@@ -252,9 +253,9 @@ def _keep_occupied_directories(
             result.append(change)
             continue
         held = in_the_way.first_below(change.path)
-        reason = f"holds {to_text(held)}, which is not saved" if held else None
+        reason = f"contains {to_text(held)}, which is not saved" if held else None
         if reason is None and change.path in holding:
-            reason = "holds paths that stay"
+            reason = "contains paths that are kept"
         if reason is None:
             result.append(change)
         elif change.new is None:
@@ -267,7 +268,7 @@ def _keep_occupied_directories(
 
 
 def topmost(kept: Iterable[Kept]) -> Iterable[Kept]:
-    """Without what lies in a directory that is no part of the checkpoint at all."""
+    """Without the content of directories that are no part of the checkpoint at all."""
     kept = list(kept)
     whole = {each.path for each in kept if each.whole}
     for each in kept:

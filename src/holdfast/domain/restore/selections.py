@@ -80,7 +80,7 @@ def _written(path: bytes) -> str | dict[str, str]:
 
 
 def _read(written: object) -> bytes | None:
-    """None for what nobody here has written."""
+    """None for text that Holdfast did not write."""
     if isinstance(written, str):
         return written.encode("utf-8", "surrogateescape")
     if isinstance(written, Mapping):

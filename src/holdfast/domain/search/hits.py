@@ -35,7 +35,7 @@ class Excerpt:
 
 
 def spans(text: str, terms: Iterable[Term]) -> list[tuple[int, int]]:
-    """Every place where one of the terms stands, in order, without overlaps."""
+    """Every occurrence of the terms, in order, without overlaps."""
     found_names = list(names(text[:LONGEST_TEXT]))
     words = [word for name in found_names for word in name.words]
     found: set[tuple[int, int]] = set()
@@ -174,7 +174,7 @@ def _word_boundary(text: str, begin: int, match: int) -> int:
 
 
 class Field(StrEnum):
-    """Where a word can stand."""
+    """The fields that a word can be in."""
 
     NAME = "name"
     REASONING = "reasoning"
@@ -197,7 +197,7 @@ FIELD_WEIGHTS = {
     Field.TOOL: 2.0,
     Field.PATH: 2.0,
 }
-"""How much a word counts, by the field that it stands in."""
+"""How much a word counts, by its field."""
 
 
 @dataclass(frozen=True, slots=True)

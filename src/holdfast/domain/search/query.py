@@ -1,17 +1,17 @@
-"""What somebody looks for, read from one line of text; no line is wrong.
+"""A search query, read from one line of text; no line is wrong.
 
     login timeout          both words, in    "connection reset"    a phrase, or one word
                            any form                                exactly as written
     getUser*               a beginning       kind: session: tag: path: name: after: before: is:
                                              filters; two of one sort are a choice
 
-A filter nobody knows, or a value it cannot have, is searched as text. A quote that is not closed
-ends with the line. A line that asks for nothing is about everything; one of nothing but punctuation
-finds nothing.
+An unknown filter, or a filter with an invalid value, is searched as text. A quote that is not
+closed ends with the line. A line that asks for nothing is about everything; one of nothing but
+punctuation finds nothing.
 
 How well a text answers a query is BM25 with weighted fields, a common word counting less:
 
-    frequency = sum of the weights of the fields a word stands in, each time it does
+    frequency = sum of the weights of the fields with the word, once per occurrence
     score     = sum over words of rarity · frequency · (k + 1) / (frequency + k · norm)
     norm      = 1 - b + b · length, relative to the average length
 
@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Kind
+from holdfast.domain.checkpoints import Kind, kinds_named
 from holdfast.domain.errors import UnknownReference
 from holdfast.domain.references import TimeReference, parse_reference
 from holdfast.domain.search.words import LONGEST_WORD, names, stem
@@ -123,7 +123,7 @@ def parse_query(text: str, *, now_ns: int) -> SearchQuery:
 
 
 def free_words(text: str) -> list[tuple[int, int]]:
-    """Where the words of a query stand that are neither quoted nor a filter."""
+    """The positions of the query words that are neither quoted nor a filter."""
     return [
         match.span()
         for match in _PIECE.finditer(text[:LONGEST_QUERY])
@@ -175,7 +175,7 @@ def _filtered(
     if key == "tag":
         return replace(query, tags=(*query.tags, TagFilter(value, prefix)))
     if key == "kind":
-        kinds = _kinds(value)
+        kinds = kinds_named(value)
         return replace(query, kinds=query.kinds + kinds) if kinds else None
     if key == "is":
         state = next((state for state in State if state.value == value.lower()), None)
@@ -184,20 +184,6 @@ def _filtered(
     if moment is None:
         return None
     return replace(query, after_ns=moment) if key == "after" else replace(query, before_ns=moment)
-
-
-def _kinds(text: str) -> tuple[Kind, ...]:
-    """One kind or several, separated by commas; nothing when one of them is none."""
-    kinds: list[Kind] = []
-    for word in text.lower().split(","):
-        if word in ("auto", "automatic"):
-            kinds += AUTOMATIC_KINDS
-            continue
-        kind = next((kind for kind in Kind if kind.value == word), None)
-        if kind is None:
-            return ()
-        kinds.append(kind)
-    return tuple(kinds)
 
 
 def moment_ns(text: str, now_ns: int) -> int | None:

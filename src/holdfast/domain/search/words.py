@@ -28,7 +28,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 LONGEST_WORD = 64
-"""Longer runs are data, not words: their beginning stands for them."""
+"""Longer runs are data, not words: their beginning represents them."""
 
 # Han, kana and the like: no spaces, so each character counts.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -98,7 +98,7 @@ def folded(word: str) -> str:
 _SHORTEST, _LONGEST = 3, 30
 _VOWELS = "aeiou"
 
-# Of several endings that fit, the longest counts: they stand in that order.
+# Of several endings that fit, the longest counts: they occur in that order.
 _STEP_2 = (
     ("ational", "ate"),
     ("ization", "ize"),
@@ -168,7 +168,7 @@ def _without_past(word: str) -> str:
 
 
 def _mended(start: str) -> str:
-    """What stands before `-ed` and `-ing`: conflat(ed) is conflate, hopp(ing) is hop."""
+    """The stem before `-ed` and `-ing`: conflat(ed) is conflate, hopp(ing) is hop."""
     if start.endswith(("at", "bl", "iz")):
         return start + "e"
     if _ends_double(start) and start[-1] not in "lsz":
@@ -239,8 +239,8 @@ _LONGEST_NEAR = 40
 
 
 def nearest(word: str, known: Iterable[tuple[str, int]], limit: int) -> list[str]:
-    """At most so many, the nearest first, of equals the one that stands in more texts; `known`
-    are words with the number of their texts."""
+    """At most so many, the nearest first, of equals the one that is in more texts; `known` are
+    words with the number of their texts."""
     if not _SHORTEST_NEAR <= len(word) <= _LONGEST_NEAR:
         return []
     found: list[tuple[float, int, str]] = []

@@ -1,4 +1,4 @@
-"""What holds in place of a setting that cannot be read: a typo must not end protection.
+"""Fallback values for settings that cannot be read: a typo must not end protection.
 
     a default that protects                         → the default
     one that could reveal, change or delete more    → the value that does so least
@@ -39,7 +39,7 @@ class ReadableSettings:
 
 def readable_settings(found: Mapping[str, Any], broken: Mapping[str, str]) -> ReadableSettings:
     """`broken` are the settings whose very line cannot be read, with the reason. `InvalidSetting`
-    when nobody can tell which files are to be left out."""
+    when it is unclear which files to leave out."""
     values: dict[str, Any] = {}
     problems = dict(broken)
     doubtful: dict[str, Any] = dict.fromkeys(broken)
@@ -53,7 +53,7 @@ def readable_settings(found: Mapping[str, Any], broken: Mapping[str, str]) -> Re
             problems.setdefault(key, f"{error.message}{hint}")
             doubtful.setdefault(key, value)
     for key, value in doubtful.items():
-        meant = _meant_by(key)
+        meant = _closest_setting(key)
         if meant is None or (meant != key and meant in found):
             continue
         if meant == key or meant != _IGNORE or value is None or isinstance(value, (str, list)):
@@ -61,8 +61,8 @@ def readable_settings(found: Mapping[str, Any], broken: Mapping[str, str]) -> Re
     return ReadableSettings(values, problems)
 
 
-def _meant_by(key: str) -> str | None:
-    """The delicate setting that a name may stand for."""
+def _closest_setting(key: str) -> str | None:
+    """The delicate setting that a name may mean."""
     from holdfast.domain.search.words import distance
 
     delicate = (_IGNORE, *_CAUTIOUS)

@@ -134,7 +134,7 @@ def _command(value: Any) -> tuple[str, ...]:
         if not isinstance(word, str) or "\0" in word:
             raise ValueError(f"{word!r} is not a word of a command")
     if value and not value[0].strip():
-        raise ValueError("the first word has to name a program")
+        raise ValueError("the first word must be a program")
     return tuple(value)
 
 
@@ -182,7 +182,7 @@ def _branch_names(rule: str) -> Callable[[Any], Any]:
 
 
 class FromProject(Enum):
-    """What a project's own file, which somebody else may have written, can do to a setting."""
+    """What a project's own file, which another user may have written, can do to a setting."""
 
     ALWAYS = "can only add protection"
     TRUSTED = "can weaken protection: applied after the user trusts the file"
@@ -272,7 +272,7 @@ class Settings:
         example="50 or 0 for no limit",
     )
     components: tuple[str, ...] = _setting(
-        ("git", "agents", "postgres", "worktrees", "external"),
+        ("git", "agents", "postgres", "worktrees", "external", "environment"),
         _component_names,
         "what to save besides files; names that are not built in are plug-ins",
         example='["git"] or [] for files alone',
@@ -288,6 +288,9 @@ class Settings:
     )
     auto_edit: str = _setting("on", _ON_OFF, "a checkpoint before an agent edits or writes a file")
     auto_shell: str = _setting("on", _ON_OFF, "a checkpoint before an agent runs a command")
+    auto_after_edit: str = _setting(
+        "on", _ON_OFF, "a checkpoint after an agent's edit, so that yours are not undone with it"
+    )
     auto_after_shell: str = _setting(
         "on", _ON_OFF, "a checkpoint after an agent's command, if it changed files"
     )
@@ -416,6 +419,13 @@ class Settings:
         "(manual), always or never",
         example='"always" or "never"',
     )
+    record_environment: str = _setting(
+        "manual",
+        _Choice("manual", "always", "never"),
+        "when to record tool versions and names of environment variables: with the checkpoint "
+        "command, the checkpoint tools and risky commands (manual), always or never",
+        example='"always" or "never"',
+    )
     retention: tuple[Any, ...] = _setting(
         (),
         _retention,
@@ -470,7 +480,7 @@ def check_setting(key: str, value: Any) -> Any:
         shown = key if secret else f"{key} cannot be {value!r}"
         raise InvalidSetting(
             f"{shown}: {error}",
-            hint=f"expected: {EXAMPLES[key]}; what it means: holdfast config list",
+            hint=f"expected: {EXAMPLES[key]}; for its meaning: holdfast config list",
         ) from None
 
 

@@ -28,8 +28,8 @@ _READERS = frozenset(
     "false : exit return ps kill sleep date whoami id uname env jq fd fdfind locate find man open "
     "for read alias trap eval git scp ssh docker podman kubectl".split()
 )
-"""Programs that never change a file just because it is handed to them. What some of them do change
-has a rule of its own."""
+"""Programs that never change a file just because it is handed to them. The changes of some of them
+have their own rule."""
 _ALL = frozenset(
     "rm rmdir unlink srm rimraf del-cli trash trash-put trash-cli tee sponge prettier black isort "
     "gofmt rustfmt clang-format autopep8 eslint".split()
@@ -158,7 +158,7 @@ def handed_over(words: Sequence[str]) -> Iterator[str]:
 
 
 def unpacks(words: Sequence[str]) -> bool:
-    """Whether `tar` is told to extract."""
+    """Whether the options make `tar` extract."""
     bundled = [word for word in words[1:2] if not word.startswith("-")]  # tar xf
     return any(
         re.fullmatch(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get", word)
@@ -203,7 +203,7 @@ def operands(words: Sequence[str]) -> list[str]:
 
 
 def _outputs(words: Sequence[str]) -> Iterator[str]:
-    """The values of options by which nearly every program is told where to write."""
+    """The values of options that name the output in nearly every program."""
     for position, word in enumerate(words[1:], 1):
         if word in _OUTPUTS:
             yield from words[position + 1 : position + 2]

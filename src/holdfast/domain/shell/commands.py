@@ -1,10 +1,10 @@
 """A shell command line as data: the simple commands in it, whatever surrounds them.
 
-Quotes are taken away, substitutions stand as commands of their own, redirections that write are
-named. `read_script` is a plain tokenizer for texts that the grammar of bash is not used on: plain
-words, which need none, and texts that would keep its parser busy or that it cannot parse. It takes
-every bracket and backtick for the border of a command, so that it sees too many commands rather
-than too few.
+Quotes are removed, substitutions become separate commands, and redirections that write are listed.
+`read_script` is a plain tokenizer for texts that the grammar of bash is not used on: plain words,
+which need none, and texts that would keep its parser busy or that it cannot parse. It takes every
+bracket and backtick for the border of a command, so that it sees too many commands rather than too
+few.
 
 Guarantees: it ends on any text, in time that is linear in the bounded part it reads.
 Not guaranteed: what variables, globs and aliases will be when the shell runs.
@@ -20,7 +20,7 @@ MOST_COMMANDS = 2_000
 _MOST_WORD = 4_096
 _DEEPEST = 4
 SUBSTITUTION = "$(…)"
-"""Stands in a word for what only the shell can know."""
+"""The placeholder in a word for a value that only the shell knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ShellCommand:
 
 @dataclass(frozen=True, slots=True)
 class ShellScript:
-    """Commands in the order they stand; not `whole` when there was more than was read."""
+    """Commands in the order of the text; not `whole` when there was more than was read."""
 
     commands: tuple[ShellCommand, ...]
     whole: bool = True
@@ -100,7 +100,7 @@ class _Draft:
 
 
 class _Reader:
-    """Walks the tokens once; what stands in double quotes is read again for its substitutions."""
+    """Walks the tokens once; text in double quotes is parsed again for its substitutions."""
 
     def __init__(self, text: str, depth: int) -> None:
         self._text = text

@@ -1,8 +1,8 @@
-"""Where a command deletes files that it does not name one by one, ignored ones among them.
+"""Directories in which a command deletes files that it does not name, including ignored ones.
 
     rm -rf build/*, mv src ../away     → all that is in build, in src
     git clean -fdx, git stash --all    → all that is in the directory, in the repository
-    find . -name '*.db' -delete        → what fits the pattern, or lies in a directory that does
+    find . -name '*.db' -delete        → what matches the pattern, or is in a directory that does
     python3 -c "shutil.rmtree('data')" → all that is in data
 
 Pure: a path is relative to where the command runs. Rather one file too many is meant than one too

@@ -1,4 +1,5 @@
-"""Where each command of a shell script runs, and what its words become, by their letters alone.
+"""The directory of each command in a shell script, and the expansion of its words, by the text
+alone.
 
     cd, pushd, popd       → from here on, in this subshell
     a subshell, bash -c   → what changes in it ends with it
@@ -36,7 +37,7 @@ def flags(arguments: Sequence[str]) -> set[str]:
     return found
 
 
-class Standing(NamedTuple):
+class Directories(NamedTuple):
     """Where a shell is, where it was before, and what `pushd` has put aside."""
 
     directory: str
@@ -48,15 +49,15 @@ class WorkingDirectory:
     """Follows one script. `directory` is where the command that is looked at runs."""
 
     def __init__(self, directory: str) -> None:
-        self._now = Standing(directory, directory)
-        self._outer: list[tuple[int, Standing]] = []
+        self._now = Directories(directory, directory)
+        self._outer: list[tuple[int, Directories]] = []
 
     @property
     def directory(self) -> str:
         return self._now.directory
 
     def enter(self, scope: tuple[int, ...]) -> None:
-        """The next command is in these subshells. Those that it is not in any more are left."""
+        """The next command is in these subshells. Directories that it has left are dropped."""
         same = 0
         while same < min(len(scope), len(self._outer)) and scope[same] == self._outer[same][0]:
             same += 1
@@ -72,7 +73,7 @@ class WorkingDirectory:
         return inner
 
     def at(self, chosen: str | None) -> WorkingDirectory:
-        """Where a single command runs that is told to run elsewhere, such as `git -C`."""
+        """Where a single command runs that an option sends elsewhere, such as `git -C`."""
         return self if chosen is None else WorkingDirectory(join(self.directory, chosen))
 
     def follow(self, words: Sequence[str]) -> None:
@@ -92,7 +93,7 @@ class WorkingDirectory:
     def _go(self, target: str, pushed: tuple[str, ...]) -> None:
         here = self.directory
         there = self._now.before if target == "-" else join(here, target)
-        self._now = Standing(there, here, pushed)
+        self._now = Directories(there, here, pushed)
 
 
 def join(directory: str, path: str) -> str:
@@ -114,8 +115,8 @@ def join(directory: str, path: str) -> str:
 
 
 def findable(workspace: str, path: str, place: str) -> str:
-    """A path for somebody in the workspace: as it was written if it leads to `place` from there,
-    else from the workspace if it is beside it, else in full."""
+    """A path as seen from the workspace: as it was written if it leads to `place` from there, else
+    from the workspace if it is beside it, else in full."""
     if path.startswith(("/", "~", "$")) or join(workspace, path) == place:
         return path
     beside = workspace.rstrip("/").rpartition("/")[0] + "/"
@@ -147,8 +148,8 @@ UNKNOWN = re.compile(r"[$`]")
 
 
 class Variables:
-    """The variables that a script has set so far, each with the words that it stands for: those of
-    a loop, or one."""
+    """The variables that a script has set so far, each with its possible values: those of a loop,
+    or one."""
 
     def __init__(self) -> None:
         self._values: dict[str, tuple[str, ...]] = {}

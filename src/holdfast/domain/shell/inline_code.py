@@ -1,4 +1,4 @@
-"""What code in another language may destroy, when it stands on the command line or in what is read:
+"""What code in another language may destroy, when it is on the command line or in its input:
 searched for the words by which files are deleted or written, not understood."""
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def is_code(name: str) -> bool:
 
 
 def inline_code(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    """What an interpreter is given on its command line."""
+    """The code on an interpreter's command line."""
     text = " ".join(arguments)[:20_000]
     if any(_CODE_OPTION.match(word) for word in arguments) or "awk" in name:
         yield from _code(name, text)

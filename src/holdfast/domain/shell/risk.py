@@ -75,12 +75,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a script may do. `outside` are the named paths that lie outside the workspace, as they
+    """What a script may do. `outside` are the named paths that are outside the workspace, as they
     were written, and `places` where each of them leads. `inside` are the places in the workspace
     that it changes, `mentioned` those that it names in another way. `handed` are files outside that
     are handed to a program which may change them. `emptied` are directories, and patterns, of which
-    it may delete everything. `uncounted`: there are more paths outside
-    than are told. `gravest` is the command that `reason` is about, if it is one of several."""
+    it may delete everything. `uncounted`: there are more paths outside than are listed. `gravest`
+    is the command that `reason` is about, if it is one of several."""
 
     grade: RiskGrade
     reasons: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ def assess(
     budget = _Budget()
     walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget, disk)
     walk.through(script, 0)
-    findings = [*walk.findings, *sql_findings(walk.told)]
+    findings = [*walk.findings, *sql_findings(walk.commands)]
     if not script.whole or budget.is_spent:
         findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
     grade = max((f.grade for f in findings), default=RiskGrade.NONE)
@@ -145,7 +145,7 @@ def assess(
         tuple(walk.handed),
         tuple(walk.emptied),
         walk.uncounted,
-        ordered[0].command if ordered and len(walk.told) > 1 else "",
+        ordered[0].command if ordered and len(walk.commands) > 1 else "",
     )
 
 
@@ -183,7 +183,7 @@ class _Walk:
         self._variables = Variables()
         self._hands_names_over = self._deletes_names = False
         self.findings: list[Finding] = []
-        self.told: list[ShellCommand] = []
+        self.commands: list[ShellCommand] = []
         self.paths: dict[str, None] = {}
         self.outside: dict[str, str] = {}
         self._places: set[str] = set()
@@ -212,7 +212,7 @@ class _Walk:
             return
         self._variables.follow(command.words)
         words, many = unwrap(command.words)
-        self.told.append(ShellCommand(words, command.redirects, command.fed))
+        self.commands.append(ShellCommand(words, command.redirects, command.fed))
         # All at once: a command may have very many, and each finding tells of the whole command.
         self._keep(
             (f for r in command.redirects for f in _redirect_findings(r.target, r.appends)), command
@@ -322,7 +322,7 @@ class _Walk:
     def _is_there(self, path: str) -> bool:
         place = join(self._place.directory, path)
         if _UNKNOWN.search(place) or SUBSTITUTION in place:
-            return True  # which file that will be, nobody knows
+            return True  # which file that will be is unknown
         return self._disk.exists(place)
 
     def _follow(self, inner: Called, depth: int) -> None:
@@ -342,7 +342,7 @@ class _Walk:
             for f in found:
                 reason = f"{inner.place}: {f.reason}"
                 self.findings.append(Finding(f.grade, reason, command=f.command))
-            self.told += walk.told
+            self.commands += walk.commands
 
     def _name(self, path: str) -> None:
         if not path or path.startswith("/dev/") or path == "-" or SUBSTITUTION in path:
@@ -364,7 +364,7 @@ class _Walk:
             self.paths.setdefault(path)
 
     def _hand_over(self, path: str) -> None:
-        """A file that a program may change, because it is told of it."""
+        """A file that a program may change, because it is an argument."""
         if not path or "\n" in path or SUBSTITUTION in path:
             return
         place = join(self._place.directory, path)
@@ -421,7 +421,7 @@ def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:
 
 
 def _text_of(command: ShellCommand) -> str:
-    """A command as somebody would type it, for a headline."""
+    """A command as a person would type it, for a headline."""
     shown = command.redirects[:_MOST_TEXT]
     redirects = (f"{'>>' if r.appends else '>'} {r.target}" for r in shown)
     return " ".join((*command.words[:_MOST_TEXT], *redirects))[:_MOST_TEXT]

@@ -131,11 +131,11 @@ def script_findings(script: ShellScript) -> Iterator[Finding]:
 
 def sql_findings(commands: Iterable[ShellCommand]) -> Iterator[Finding]:
     """A client of a database, and words that drop something, anywhere in the script."""
-    told = list(commands)
-    clients = [c.words[0] for c in told if c.words and program(c.words[0]) in _CLIENTS]
+    listed = list(commands)
+    clients = [c.words[0] for c in listed if c.words and program(c.words[0]) in _CLIENTS]
     if not clients:
         return
-    for command in told:
+    for command in listed:
         text = " ".join(command.words)[:20_000] + "\n" + command.fed[:100_000]
         found = _DESTRUCTIVE_SQL.search(text)
         if found is not None:
@@ -150,7 +150,7 @@ def _names(arguments: Sequence[str]) -> list[str]:
 
 
 def _is_wide(names: Sequence[str]) -> bool:
-    """More than somebody would check by eye: several, or a pattern, or what nobody can see."""
+    """More than a person would check by eye: several, or a pattern, or unknown ones."""
     return len(names) > _MANY or any(
         set(name) & set("*?[{$") or name in (".", "..") for name in names
     )

@@ -1,5 +1,5 @@
-"""Commands that run other commands: taken off where they stand in front, followed where they hold
-text for a shell, or words for somewhere else.
+"""Commands that run other commands: removed from the front of a command, and followed where they
+contain text for a shell, or words for another place.
 
     sudo, env, timeout, npx, uv run …     → the command behind them is what counts
     bash -c, eval, trap, watch, su -c …   → their text is read as a script of its own
@@ -51,7 +51,7 @@ _WRAPPERS = frozenset(
     "unshare nsenter taskset noglob nocorrect watch firejail bwrap shx dotenv runuser entr".split()
 )
 _OPERANDS_FIRST = {"timeout": 1, "chroot": 1, "flock": 1, "taskset": 1}
-"""How many words stand between a wrapper's options and the command."""
+"""The number of words between a wrapper's options and the command."""
 
 _RUNNERS = {
     "uv": ("run", "x"),
@@ -112,7 +112,7 @@ _LONG_VALUES = frozenset(
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 EACH = "{}"
-"""Stands for each line of a list."""
+"""The placeholder for each line of a list."""
 
 SHELLS = frozenset("sh bash zsh dash ksh fish ash mksh pwsh powershell".split())
 _TAKING_TEXT = {"su": "-c", "runuser": "-c", "script": "-c", "flock": "-c", "npx": "-c"}
@@ -190,7 +190,7 @@ def _without_options(name: str, words: list[str], operands: int) -> list[str]:
 
 
 def chosen_directory(words: Sequence[str]) -> str | None:
-    """The directory that a command is told to run in: `git -C x`, `make -C x`, `env -C x`."""
+    """The directory that an option makes a command run in: `git -C x`, `make -C x`, `env -C x`."""
     chosen: str | None = None
     if not any(word.startswith(_DIRECTORY_OPTIONS) for word in words[:_MOST_WORDS]):
         return None  # nearly all commands
@@ -204,8 +204,8 @@ def chosen_directory(words: Sequence[str]) -> str | None:
 
 
 def _directories(words: Sequence[str]) -> Iterator[str]:
-    """Each `-C`, which is relative to the one before it. In what git is told behind its verb, and
-    in what env runs, it means something else."""
+    """Each `-C`, which is relative to the one before it. After git's verb, and in the command that
+    env runs, it means something else."""
     name = program(words[0]) if words else ""
     options = DIRECTORY_OPTIONS.get(name, ())
     position = 1
@@ -281,7 +281,7 @@ def _shell(arguments: list[str], fed: str) -> Iterator[Called]:
 
 
 def reads_unseen(words: Sequence[str], fed: str) -> bool:
-    """A shell that runs what comes to it from elsewhere, which nobody can read here."""
+    """A shell that runs input from elsewhere, which cannot be read here."""
     arguments = words[1:]
     plain = not [word for word in arguments if not word.startswith("-")] or "-s" in arguments
     asked = any(word in ("--version", "--help", "-c") for word in arguments)
@@ -296,7 +296,7 @@ def _behind_letters(arguments: list[str]) -> list[str]:
 
 
 def _found(arguments: list[str]) -> Iterator[Called]:
-    """What find runs: each name that it finds stands for many."""
+    """What find runs: each name that it finds may be many."""
     for position, word in enumerate(arguments):
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
             command = []

@@ -1,9 +1,9 @@
-"""Giving each event its lane, from the newest to the oldest, as a commit graph is drawn.
+"""Assigning lanes to events, from the newest to the oldest, as in a commit graph.
 
-    every lane waits for the parent of what was drawn on it last; whoever is waited for is drawn on
-    the first such lane, and the others that waited for it end there
+    every lane waits for the parent of what was drawn on it last; the awaited checkpoint is drawn on
+    the first such lane, and the other lanes that waited for it end there
 
-The safety checkpoint of a restore is not drawn: whoever waits for it waits for its parent.
+The safety checkpoint of a restore is not drawn: its children wait for its parent instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from holdfast.domain.timeline.timeline import (
 )
 
 MOST_LANES = 64
-"""Lines beyond share the last lane: nobody could tell them apart."""
+"""Lines beyond share the last lane: they could not be distinguished."""
 
 _RESTORES = {
     OperationKind.RESTORE: EventType.RESTORE,
@@ -56,7 +56,7 @@ def make_timeline(
 ) -> Timeline:
     """The newest `limit` events of the sources, which hold one more if there is one."""
     ever = frozenset(one.approved for one in rounds if one.approved is not None)
-    drawing = _Drawing(cursor.lanes, sources.restores, head, ever)
+    drawing = _LaneDrawing(cursor.lanes, sources.restores, head, ever)
     events: list[Event] = []
     last: dict[type, Happened] = {}
     more = False
@@ -74,7 +74,7 @@ def make_timeline(
     return Timeline(tuple(events), tuple(rounds), head, approved, following)
 
 
-class _Drawing:
+class _LaneDrawing:
     def __init__(
         self,
         waiting: Sequence[CheckpointId | None],

@@ -69,8 +69,8 @@ class EventType(StrEnum):
 
 class Event(NamedTuple):
     """One thing that happened. `lane` is where it is drawn, None beside the graph; `passing` are
-    the lanes that go on beside it, `joins` those that end in it: work that grew from here. `begins`
-    tells that nothing newer stands on its lane, `ends` that nothing older does."""
+    the lanes that go on beside it, `joins` those that end in it: work that grew from here.
+    `begins`: nothing newer is on its lane. `ends`: nothing older is."""
 
     type: EventType
     at_ns: int
@@ -125,8 +125,8 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What there is, each newest first and older than the cursor; of none is more read than is
-    told. `merged` are rounds that were approved; `restores` are operations by the record that they
+    """What there is, each newest first and older than the cursor; no more of any is read than is
+    shown. `merged` are rounds that were approved; `restores` are operations by the record that they
     left behind."""
 
     checkpoints: Iterable[Outline] = ()
@@ -200,7 +200,7 @@ def moment_of(happened: Happened) -> int:
 
 
 def older_than(cursor: Cursor, happened: Happened) -> Cursor:
-    """The cursor once this has been told."""
+    """The cursor after this event."""
     if isinstance(happened, Outline):
         return replace(cursor, checkpoint=happened.sequence)
     if isinstance(happened, Round):

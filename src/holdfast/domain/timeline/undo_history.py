@@ -12,7 +12,7 @@
 
     undo: the newest state that the workspace is not in already. Something unsaved: the last state.
     Otherwise the one before it. Directly after a restore that changed no file: that restore.
-    turn: the newest such state in which somebody sent a message.
+    turn: the newest such state in which a message was sent.
     redo: the newest group, as a whole.
 
 The end of a long log is enough for most answers: it is walked from a moment on that begins a state
@@ -84,7 +84,7 @@ class Undone:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an undo takes back: everything from `before` to the present. `after` is the state that
+    """What an undo reverts: everything from `before` to the present. `after` is the state that
     followed `before`, None when nothing was saved since. `uncertain`: checkpoints in between were
     deleted, so more than one thing may have happened."""
 

@@ -1,4 +1,4 @@
-"""What differs between two trees, and a tree with some paths replaced.
+"""Differences between two trees, and a tree with some paths replaced.
 
 Equal subtrees are skipped, and renames are found by content. Replacing paths encodes only the
 directories on the way.
@@ -167,7 +167,7 @@ class NewMode:
 
 
 Replacement: TypeAlias = Entry | NewMode | None
-"""What stands at a path from now on; a directory stands for all below it, None for nothing."""
+"""The new entry of a path; a directory includes all below it, None means nothing."""
 
 
 def replace_entries(

@@ -1,4 +1,4 @@
-"""What a directory can hold: files, directories and symbolic links."""
+"""Directory entries: files, directories and symbolic links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names an object of the store, and the list of pieces that a large file is stored as.
+"""Object digests, and the chunk list of a large file.
 
 The digest is BLAKE3-256. A chunk list:
 
@@ -36,8 +36,8 @@ def encode_chunk_list(pieces: list[Piece]) -> bytes:
 
 def decode_chunk_list(data: bytes) -> list[Piece]:
     if len(data) < _HEADER.size:
-        raise ObjectDamaged("a list of pieces in the store is cut short")
+        raise ObjectDamaged("a list of chunks in the store is truncated")
     magic, count = _HEADER.unpack_from(data)
     if magic != _MAGIC or len(data) != _HEADER.size + count * _ROW.size:
-        raise ObjectDamaged("a list of pieces in the store cannot be decoded")
+        raise ObjectDamaged("a list of chunks in the store cannot be decoded")
     return [Piece(size, Digest(d)) for size, d in _ROW.iter_unpack(data[_HEADER.size :])]

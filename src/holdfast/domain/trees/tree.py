@@ -151,7 +151,7 @@ def _decode(data: bytes) -> Tree:
         nonlocal offset
         end = offset + layout.size * count
         if end > len(data):
-            raise ValueError("cut short")
+            raise ValueError("truncated")
         unpacked = list(layout.iter_unpack(data[offset:end]))
         offset = end
         return unpacked
@@ -162,7 +162,7 @@ def _decode(data: bytes) -> Tree:
     chunk_rows = rows(_CHUNKED_ROW, n_chunked)
     links, offset = _decode_links(data, offset, n_linked)
     if offset != len(data):
-        raise ValueError("something follows the end")
+        raise ValueError("data after the end")
     _require_sound_rows(file_rows, directory_rows, [n for n, _ in chunk_rows], list(links))
     chunks = {number: Digest(digest) for number, digest in chunk_rows}
     return Tree(
@@ -205,7 +205,7 @@ def _require_sound_rows(
         raise ValueError("a directory has an unknown mode")
     for numbers in details:
         if numbers != sorted(set(numbers)) or (numbers and numbers[-1] >= len(file_rows)):
-            raise ValueError("a detail row names no file, or one out of order")
+            raise ValueError("a detail row has no file, or one out of order")
 
 
 def _decode_links(data: bytes, offset: int, count: int) -> tuple[dict[int, bytes], int]:

@@ -1,1 +1,1 @@
-"""Carrying sessions and checkpoints to another store, in one file."""
+"""Moving sessions and checkpoints to another store, in one file."""

@@ -3,7 +3,7 @@
     "HFBUNDLE" | u16 version | u16 zero | frame | frame | … | frame DONE
     frame = 4 B tag | u32 length | so many bytes
 
-The order is fixed: one BNDL, then SESS, CKPT, OBJT and told frames, one DONE, end of file. A tag
+The order is fixed: one BNDL, then SESS, CKPT, OBJT and story frames, one DONE, end of file. A tag
 that begins with a small letter is optional: a reader that does not know it passes over it, and
 refuses any other that it does not know. DONE holds the BLAKE3-256 digest of every byte before it.
 
@@ -53,7 +53,7 @@ _BUFFER_BYTES = 1 << 20
 
 
 class Frame(NamedTuple):
-    """A frame that was read: its body, and where that stands in the file."""
+    """A frame that was read: its body, and the position of the body in the file."""
 
     tag: bytes
     body: bytes
@@ -116,7 +116,7 @@ class FrameReader:
                 raise refused("it is incomplete")
             if tag not in _LARGEST:
                 if phase == 0:
-                    raise refused("its parts are not in order")
+                    raise refused("its parts are in the wrong order")
                 self._pass_over(tag, head, position, length, digest)
                 position += length
                 continue
@@ -211,5 +211,5 @@ def _next_phase(phase: int, tag: bytes) -> int:
     """BNDL is the first and comes once; after it the order never goes back."""
     found = _ORDER.index(tag)
     if (phase == 0) != (tag == ORIGIN) or found < phase:
-        raise refused("its parts are not in order")
+        raise refused("its parts are in the wrong order")
     return max(found, 1)

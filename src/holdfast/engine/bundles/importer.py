@@ -1,10 +1,10 @@
-"""Taking a bundle into a store.
+"""Importing a bundle into a store.
 
-    verify the whole file → lock → compare with what is there → objects durable, named by nobody
+    verify the whole file → lock → compare with what is there → objects durable, not yet referenced
     → one transaction: sessions, checkpoints, operations → what was said around them
 
 Guarantees: a bundle that is refused for whatever reason changes nothing that anybody can see; a
-crash leaves at worst objects that the next collection takes away (I1, I3, I5). What is there is
+crash leaves at worst objects that the next collection takes away (I1, I3, I5). Existing data is
 never changed: a checkpoint that the store has is left as it is. Importing again adds nothing.
 """
 
@@ -45,8 +45,8 @@ class ImportRequest:
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """What was added (or would be), and what the store had already. `told` is the number of
-    messages and annotations that were added."""
+    """What was added (or would be), and what the store had already. `told` counts the messages and
+    annotations that were added."""
 
     origin: Origin
     sessions: tuple[SessionId, ...]
@@ -126,7 +126,7 @@ def _require_home(home: WorkspaceId | None, request: ImportRequest, origin: Orig
 
 
 def _forget_damaged(vault: Vault, bundle: VerifiedBundle) -> None:
-    """What the store holds and cannot give any more is taken from the bundle."""
+    """Objects that the store has but cannot read are taken from the bundle."""
     named = set(bundle.digests())
     held = named - vault.objects.missing(named)
     readable = {d for d, _ in vault.objects.read_many(held, skip_unreadable=True)}
@@ -135,7 +135,7 @@ def _forget_damaged(vault: Vault, bundle: VerifiedBundle) -> None:
 
 
 def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> int:
-    """Make every object durable; nobody names any of it yet."""
+    """Make every object durable; none of it is referenced yet."""
 
     def items() -> Iterator[Item]:
         for number, item in enumerate(bundle.objects()):

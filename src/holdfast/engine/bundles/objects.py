@@ -70,7 +70,7 @@ class ObjectEncoder:
 
 
 class ObjectDecoder:
-    """Objects from frame bodies; `place_of` tells where an earlier one stands in the file."""
+    """Objects from frame bodies; `place_of` gives the position of an earlier one in the file."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class ObjectDecoder:
         return role, record, data
 
     def read(self, role: Role, digest: Digest) -> bytes:
-        """An object that has passed already, from where it stands."""
+        """An object that was already read, from its position."""
         return self._read(role, digest, DEEPEST_CHAIN)
 
     def _read(self, role: Role, digest: Digest, depth_left: int) -> bytes:
@@ -108,9 +108,9 @@ class ObjectDecoder:
             return known
         place = self._place_of(role, digest)
         if place is None:
-            raise refused("an object is based on one that does not come before it")
+            raise refused("an object depends on one that does not precede it")
         if depth_left == 0:
-            raise refused("its chains of objects are too long")
+            raise refused("its delta chains are too long")
         try:
             header = self._reader.read(place + 1, HEADER_BYTES)
             stored = self._reader.read(place + 1 + HEADER_BYTES, stored_size_of(header))
@@ -132,7 +132,7 @@ class ObjectDecoder:
         if record.base is not None:
             base = self._read(role, record.base, depth_left)
             if max(record.size, len(base)) > LARGEST_DELTA_BYTES:
-                raise refused("an object that is too large for that is stored against another")
+                raise refused("an object is too large to be stored as a delta")
         try:
             data = decompress(record.codec, record.stored, record.size, base)
         except ValueError as error:

@@ -1,9 +1,9 @@
-"""Where the sessions and checkpoints of a bundle go in this store, decided before a write.
+"""The places of a bundle's sessions and checkpoints in this store, decided before a write.
 
 A checkpoint keeps its id. One that the store has, with the same content and reason, stays as it is;
-one that has the same id and differs is refused by name, and so is a session whose name stands for
-another one here. Under a new name (`as_session`) taken ids are replaced by ones that follow
-from the old id and the new name, so that doing it twice still changes nothing.
+one that has the same id and differs is refused by name, and so is a session whose name means
+another one here. Under a new name (`as_session`) taken ids are replaced by ones that follow from
+the old id and the new name, so that doing it twice still changes nothing.
 
 The conversation comes with its checkpoints. One that this store has is only ever continued: when
 the last message that both have is not the same, it is another conversation and none of its messages
@@ -104,8 +104,8 @@ def _new_ids(
     *,
     renamed: bool,
 ) -> dict[CheckpointId, CheckpointId]:
-    """Ids stay as they are, unless another session of this store has one of them: a session that
-    is taken in a second time gets ids that follow from its new name, the same each time."""
+    """Ids stay as they are, unless another session of this store has one of them: a session that is
+    imported a second time gets ids derived from its new name, the same each time."""
     sessions = {row.id: row.session_id for row in bundle.checkpoints()}
     taken = any(i in known and known[i].session_id != homes[s] for i, s in sessions.items())
     if not (taken and renamed):
@@ -163,7 +163,7 @@ def _require_free_names(vault: Vault, rows: list[NewCheckpoint]) -> None:
 
 
 _ELSEWHERE = 0
-"""Stands for an operation of the store that a message comes from."""
+"""Replaces an operation of the store that a message comes from."""
 
 
 def import_story(vault: Vault, bundle: VerifiedBundle, plan: ImportPlan) -> int:
@@ -198,7 +198,7 @@ def import_story(vault: Vault, bundle: VerifiedBundle, plan: ImportPlan) -> int:
             )
             for annotation in part.annotations
         ]
-        added += vault.story.take_in(messages, annotations)
+        added += vault.story.import_rows(messages, annotations)
     for session_id, indexes in rolled_back.items():
         _mark(vault, session_id, indexes)
     return added

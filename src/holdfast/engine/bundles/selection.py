@@ -1,4 +1,4 @@
-"""What goes into a bundle: checkpoints that can stand without the rest of the store, and objects.
+"""Selection of a bundle's content: checkpoints that do not need the rest of the store, and objects.
 
 A parent that is not chosen is replaced by the nearest ancestor that is, as if it were deleted. The
 walk through the trees lists every object once, after all that it names.
@@ -26,8 +26,9 @@ from holdfast.engine.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Rows in the order in which they were made; `latest` is where the work stood. With `whole`
-    sessions goes what was said in them; of some checkpoints, only what was written about them."""
+    """Rows in the order in which they were made; `latest` is the newest state of the work. With
+    `whole` sessions goes what was said in them; of some checkpoints, only what was written about
+    them."""
 
     sessions: tuple[Session, ...]
     checkpoints: tuple[NewCheckpoint, ...]

@@ -1,4 +1,5 @@
-"""Reading a bundle with suspicion: everything about it is proven before anything is done with it.
+"""Verification of an untrusted bundle: everything about it is proven before anything is done with
+it.
 
     frames and digest → rows (ids, names, parents that come before) → objects (each one's bytes,
     each tree's names and totals) → large files put together once and compared
@@ -64,7 +65,7 @@ class VerifiedBundle:
         return self._reader.size_bytes
 
     def checkpoints(self) -> Iterator[NewCheckpoint]:
-        """Oldest first; decoded anew each time, because all of them at once can be large."""
+        """Oldest first; decoded again each time, because all of them at once can be large."""
         return map(decode_checkpoint, self._rows)
 
     def story(self) -> Iterator[BundledStory]:
@@ -208,7 +209,7 @@ class _Manifest:
             raise refused(f"checkpoint {row.id} has no session, or is listed twice")
         for named in (row.parent, row.restores_from):
             if named is not None and self._session_of.get(named) != row.session_id:
-                raise refused(f"checkpoint {row.id} follows one that does not come before it")
+                raise refused(f"checkpoint {row.id} follows one that does not precede it")
         name = row.intent.checkpoint_name
         if name is not None and (row.session_id, name) in self._names:
             raise refused(f"the name {name!r} is listed twice")

@@ -31,7 +31,7 @@ _PIECE_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoredContent:
-    """A file of a checkpoint, and the path that damage of it is told by."""
+    """A file of a checkpoint, and the path to report if it is damaged."""
 
     objects: ObjectReader
     entry: FileEntry

@@ -6,10 +6,10 @@
 3. A small middle goes to the line differ, a large one to git, which is faster there; for a small
    one, starting it (3 ms and more) costs more than the comparison.
 
-Guarantee: the hunks lead from old to new exactly, whichever differ made them, also when git is
+Guarantee: the hunks lead from old to new exactly, whichever differ made them, even if git is
 missing, fails or takes too long. Memory is bounded whatever the sizes: contents are read in chunks,
-hunks come one at a time and long ones in parts; what cannot be kept small is `too_large`.
-Not guaranteed: anything about a content that gives other bytes when it is read again. Where its end
+hunks come one at a time and long ones in parts; what cannot be kept small is `too_large`. Not
+guaranteed: anything about a content that gives other bytes when it is read again. Where its end
 comes early, `ContentChanged` is raised.
 """
 
@@ -337,7 +337,7 @@ def _in_step(old: Iterator[bytes], new: Iterator[bytes]) -> Iterator[tuple[bytes
 
 def _from(content: Content, begin: int) -> Iterator[bytes]:
     if begin < 0:
-        # A content starts with a line, as if a line end stood before it.
+        # A content starts with a line, as if a line end preceded it.
         yield b"\n"
     yield from _part(content, max(0, begin), content.size_bytes)
 

@@ -1,4 +1,4 @@
-"""Hunks by git: its histogram diff of two contents that stand in no repository.
+"""Hunks by git: its histogram diff of two contents that are in no repository.
 
 Both contents go into files of a private directory (0700, files 0600), `git diff --no-index` writes
 into an anonymous temporary file, and the hunks are read from there, one at a time.
@@ -63,7 +63,7 @@ def git_hunks(
 ) -> Iterator[Hunk]:
     """Git's hunks of two contents that differ; `GitDiffFailed` comes before the first or never.
 
-    The contents stand after `lines_before` equal lines, under `heading`.
+    The contents follow `lines_before` equal lines, under `heading`.
     """
     with _output_file(git) as output:
         _run(git, old, new, context, output)
@@ -77,7 +77,7 @@ def git_hunks(
 def parse_hunks(diff: IO[bytes], *, lines_before: int = 0, heading: bytes = b"") -> Iterator[Hunk]:
     """The hunks of a unified diff of one file, moved down by `lines_before`.
 
-    Lines are told apart by the counts in the header alone, never by how they look. A hunk for which
+    Lines are identified by the counts in the header alone, never by how they look. A hunk for which
     git found no heading gets the one given.
     """
     line = diff.readline()
@@ -117,7 +117,7 @@ class _HunkLines:
             self._new_count -= kind != "-"
             if self._old_count < 0 or self._new_count < 0:
                 raise GitDiffFailed("a hunk has more lines than its header counts")
-            # The mark of a missing line end stands behind the line it is about.
+            # The mark of a missing line end follows its line.
             following = self._diff.readline()
             no_newline = following.startswith(b"\\")
             yield DiffLine(kind, line[1:-1], no_newline)

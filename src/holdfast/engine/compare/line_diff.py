@@ -65,7 +65,7 @@ def line_hunks(
     lines_before: int = 0,
     heading: bytes = b"",
 ) -> Iterator[Hunk]:
-    """Hunks between two texts that stand after `lines_before` equal lines, under `heading`.
+    """Hunks between two texts that follow `lines_before` equal lines, under `heading`.
 
     No change slides into the first and last `margin` lines, which are then there as its context.
     """
@@ -242,7 +242,7 @@ def _adds(reach: dict[int, int], changes: int, k: int) -> bool:
 
 
 def _unique(lines: list[int], begin: int, end: int) -> dict[int, int]:
-    """Where each line stands that occurs once in this range, in order."""
+    """The position of each line that occurs once in this range, in order."""
     places: dict[int, int] = {}
     for index in range(begin, end):
         places[lines[index]] = -1 if lines[index] in places else index
@@ -265,7 +265,7 @@ def _slide(
             shift = _best_shift(old, change.old_start, change.old_end, above, below)
         moved = Change(*(position + shift for position in change))
         if result and result[-1].old_end == moved.old_start:
-            # Equal lines no longer stand between the two: one change.
+            # There are no longer equal lines between the two: one change.
             moved = Change(result[-1].old_start, moved.old_end, result[-1].new_start, moved.new_end)
             result.pop()
         result.append(moved)

@@ -4,9 +4,9 @@ Cells are paired in rounds, each between the pairs of the one before: equal id a
 equal type and source, and then the most similar of what is left. Each pair tells its own change.
 
 Guarantee: every difference in a cell's type, source, outputs, metadata or id is in the result. A
-document that is not a notebook of format 4, or too large for this, gives `None`.
-Not guaranteed: that a difference of the files is one of cells. The notebook's own metadata is told
-apart by `metadata_changed`; layout, order of keys and repeated keys of the JSON mean nothing here.
+document that is not a notebook of format 4, or too large for this, gives `None`. Not guaranteed:
+that a difference of the files is one of cells. `metadata_changed` reports changes of the notebook's
+own metadata; layout, order of keys and repeated keys of the JSON mean nothing here.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def compare_notebooks(
     """The changed cells of two documents, of which one may be absent, and whether the metadata of
     the notebook changed; `None` where they have to be compared as text.
 
-    Cells come in the order of the new notebook, removed ones where they stood.
+    Cells come in the order of the new notebook, removed ones at their old position.
     """
     before = ((), b"") if old is None else _read_notebook(old)
     after = ((), b"") if new is None else _read_notebook(new)
@@ -165,7 +165,7 @@ def _pairs(old: Sequence[_Cell], new: Sequence[_Cell]) -> list[tuple[int, int]]:
             equal = align(rows, columns).pairs
             pairs += [(gap.old_start + i, gap.new_start + j) for i, j in equal]
         pairs.sort()
-    # Where any id lived on, ids are kept by whoever wrote these, and another id is another cell.
+    # If any id survived, the writing program keeps ids, and another id is another cell.
     ids_last = not {cell.cell_id for cell in old}.isdisjoint(
         cell.cell_id for cell in new if cell.cell_id is not None
     )

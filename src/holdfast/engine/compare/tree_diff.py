@@ -138,7 +138,7 @@ class IgnoredContent:
         tracked = ExemptPaths(vault.fs, os.fsencode(vault.workspace))
         own_data = vault.files.path_inside_workspace()
         policy = CapturePolicy(settings, vault.workspace, own_data=own_data)
-        return IgnoreRules(vault.fs, policy.keeping(tracked), vault.open_root)
+        return IgnoreRules(vault.fs, policy.with_exceptions(tracked), vault.open_root)
 
 
 def _rule(rules: IgnoreRules, path: bytes) -> str | None:
@@ -147,4 +147,4 @@ def _rule(rules: IgnoreRules, path: bytes) -> str | None:
     try:
         return rules.rule(path)
     except OSError:
-        return None  # the rules cannot be read: whoever reads the file says so
+        return None  # the rules cannot be read: the reader of the file reports it

@@ -3,9 +3,9 @@
     a save notes the index of the last message → a restore goes back to that place: later messages
     are kept, and marked rolled back → an undo takes the marks away
 
-Marks are derived from the operation log: whoever looks at the conversation first follows the log to
-its end, so that a crash between a restore and its marks is made good. Nothing here waits for the
-store's lock, but the first message of a session that had ended.
+Marks are derived from the operation log: every reader of the conversation first follows the log to
+its end. This repairs a crash between a restore and its marks. Nothing here waits for the store's
+lock, but the first message of a session that had ended.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def require_room(vault: Vault, more_bytes: int = 0) -> None:
 
 
 def follow_restore(vault: Vault, session_id: SessionId) -> None:
-    """Right after a restore, so that hardly ever anybody else has to. What fails here is done by
-    whoever looks at the conversation next."""
+    """Right after a restore, so that hardly ever anybody else has to. If this fails, the next
+    reader of the conversation does it."""
     if vault.has_story():
         with contextlib.suppress(HoldfastError):
             follow(vault, session_id)
@@ -107,7 +107,7 @@ def follow(vault: Vault, session_id: SessionId) -> None:
         for operation in left:
             done = _followed(vault, earlier, operation)
             if not story.add_rollback(session_id, done):
-                earlier = list(story.rollbacks(session_id))  # somebody else was quicker
+                earlier = list(story.rollbacks(session_id))  # another process was quicker
                 break
             earlier.append(done)
 
@@ -125,7 +125,7 @@ def _of_this_log(
 def _followed(vault: Vault, earlier: list[Rollback], operation: Operation) -> Rollback:
     session_id, target = operation.session_id, None
     record = vault.catalog.checkpoint(session_id, operation.checkpoint)
-    # After a restore of some paths the work still stands where it stood.
+    # A restore of some paths does not move the work.
     if record is not None and record.parent == record.restores_from:
         target = vault.catalog.checkpoint(session_id, record.restores_from)
     return roll_back(
@@ -217,7 +217,7 @@ class BestEffortStory:
             return ()
 
     def generation(self) -> str:
-        """Another text when the story was made anew; empty without one."""
+        """Another text when the story was recreated; empty without one."""
         return "".join(self(lambda story: (story.generation(),)))
 
     def message(self, session_id: SessionId, index: int) -> Message | None:

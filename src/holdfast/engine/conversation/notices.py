@@ -1,16 +1,16 @@
-"""What an agent is told once after the workspace was taken back, by its own session or another.
+"""The notice that an agent gets once after a restore, by its own session or another.
 
-    restores in the log that the session was not told of → their words → noted as told → given out
-    `claim_notices`: the same, noted as told only when the caller says that it was told
+    restores in the log without a notice for the session → words → noted as delivered → returned
+    `claim_notices`: the same, noted as delivered only when the caller confirms it
 
-A session is told of every restore since it began, because all sessions share the workspace. Of a
-restore of its own it is told everything: files, messages that no longer hold, what is outside the
-workspace. Of another session's it is told about the files that both share, and nothing that was
-said or meant over there (CP-8).
+A session is notified of every restore since it began, because all sessions share the workspace. For
+its own restores, the notice has everything: files, messages that no longer hold, what is outside
+the workspace. For another session's, it names the files that both share, but no reason or message
+of that session (CP-8).
 
 Guarantee: of several processes that ask for a session, one gets a notice. `take_notices` gives none
 out twice, and a process that dies between noting and telling takes it along. A claimed notice is
-told at least once: a claim ends with its process, or after a minute.
+delivered at least once: a claim ends with its process, or after a minute.
 """
 
 from __future__ import annotations
@@ -80,31 +80,31 @@ _FATES = (
 def take_notices(
     vault: Vault, session_id: SessionId, *, answered: Collection[CheckpointId] = ()
 ) -> list[str]:
-    """Everything the session has not been told yet, oldest first; empty when there is nothing. Of a
-    restore whose record is among `answered`, only what its own answer does not tell."""
+    """Every pending notice of the session, oldest first; empty when there is nothing. Of a restore
+    whose record is among `answered`, only what its own answer does not tell."""
     while True:
-        told = vault.story.fact(session_id, LAST_NOTICE)
-        done = _untold(vault, session_id, told)
+        last = vault.story.fact(session_id, LAST_NOTICE)
+        done = _pending(vault, session_id, last)
         if not done:
             return []
         notices = _notices(vault, session_id, done, answered)
         newest = str(done[-1].sequence)
-        if vault.story.set_fact(session_id, LAST_NOTICE, newest, expected=told):
+        if vault.story.set_fact(session_id, LAST_NOTICE, newest, expected=last):
             return notices
 
 
 def claim_notices(
     vault: Vault, session_id: SessionId, *, answered: Collection[CheckpointId] = ()
 ) -> NoticeClaim | None:
-    """What the session has not been told yet, unless somebody is just telling it; `answered` as
+    """The pending notices of the session, unless another process is delivering them; `answered` as
     above."""
     while True:
-        done = _untold(vault, session_id, vault.story.fact(session_id, LAST_NOTICE))
+        done = _pending(vault, session_id, vault.story.fact(session_id, LAST_NOTICE))
         if not done:
             return None
         newest, now_ns = done[-1].sequence, vault.clock.now_ns()
         held = vault.story.fact(session_id, NOTICE_CLAIM)
-        if _is_being_told(vault, held, newest, now_ns):
+        if _is_claimed(vault, held, newest, now_ns):
             return None
         texts = tuple(_notices(vault, session_id, done, answered))
         mark = f"{newest} {now_ns} {vault.processes.own_identity()}"
@@ -112,11 +112,11 @@ def claim_notices(
             return NoticeClaim(session_id, texts, newest, mark)
 
 
-def _untold(vault: Vault, session_id: SessionId, told: str | None) -> Sequence[Operation]:
-    return vault.catalog.restores_since(session_id, after=int(told) if told is not None else 0)
+def _pending(vault: Vault, session_id: SessionId, last: str | None) -> Sequence[Operation]:
+    return vault.catalog.restores_since(session_id, after=int(last) if last is not None else 0)
 
 
-def _is_being_told(vault: Vault, held: str | None, newest: int, now_ns: int) -> bool:
+def _is_claimed(vault: Vault, held: str | None, newest: int, now_ns: int) -> bool:
     sequence, _, rest = (held or "").partition(" ")
     at_ns, _, identity = rest.partition(" ")
     if not (sequence.isdecimal() and at_ns.isdecimal()) or int(sequence) < newest:
@@ -124,9 +124,9 @@ def _is_being_told(vault: Vault, held: str | None, newest: int, now_ns: int) -> 
     return abs(now_ns - int(at_ns)) < _CLAIM_NS and vault.processes.is_alive(identity)
 
 
-def settle_claim(vault: Vault, claim: NoticeClaim, *, told: bool) -> None:
-    """It was told; or it was not, and somebody else is to tell it."""
-    if not told:
+def settle_claim(vault: Vault, claim: NoticeClaim, *, delivered: bool) -> None:
+    """It was delivered; or it was not, and another process must deliver it."""
+    if not delivered:
         vault.story.set_fact(claim.session_id, NOTICE_CLAIM, "", expected=claim.mark)
         return
     while True:
@@ -162,12 +162,14 @@ def _notices(
 
 
 def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
-    """About a restore of the session that is told."""
+    """About a restore by the notified session."""
     record = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
     target = record and vault.catalog.checkpoint(operation.session_id, record.restores_from)
     done = _TO_THE_BEGINNING if _is_before_approval(vault, operation) else _DONE[operation.kind]
     undone = operation.note if operation.kind is OperationKind.UNDO else None
     if undone:
+        # The note was written for the person, whose edits these are.
+        undone = undone.replace("your edits", "their own edits", 1)
         done = f"A person undid {undone}: the workspace is as it was before it"
     parts = [done + _to(target or record) + "."]
     if operation.note and not undone:
@@ -181,7 +183,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
 
 
 def _rest_of_answer(vault: Vault, operation: Operation, marks: Marks) -> str:
-    """What whoever asked for the restore is told with the answer, which names the files."""
+    """The notice in the answer to the caller of the restore, which already names the files."""
     record = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
     target = record and vault.catalog.checkpoint(operation.session_id, record.restores_from)
     return _notice(_besides(vault, operation, target, marks))
@@ -203,7 +205,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
     if _is_before_approval(vault, operation):
         done = _TO_ITS_BEGINNING
     if operation.kind is OperationKind.UNDO and operation.note:
-        # What it was is told where it was done.
+        # The session that did it knows the rest.
         done = "had its last change undone by a person"
     return _notice(
         [
@@ -243,7 +245,7 @@ def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
     """What the restore changed on disk: from the state that was saved first to the one it made."""
     before = vault.catalog.checkpoint(operation.session_id, operation.safety)
     if before is None or after is None:
-        return "It is no longer known which files changed."
+        return "The list of changed files is no longer available."
     selected = selection_of(after)
     if selected is None:
         return _changed(vault, before, after) or "No file differs from the version you saw last."
@@ -260,7 +262,7 @@ def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
 def _git(vault: Vault, target: Checkpoint | None) -> str:
     """Where git is, if the files that came back belong to another commit."""
     drift = None if target is None else git_drift(vault, target)
-    if drift is None or not drift.matters:
+    if drift is None or not drift.moved or not drift.matters:
         return ""
     words = drift.words()
     return f"{words[0].upper()}{words[1:]}. Do not commit before you know which branch this is for."
@@ -280,7 +282,7 @@ def _changed(
         )
         changes = list(islice(touched, _MOST_CHANGES))
     except StoreDamaged:
-        return "It cannot be read which files changed."
+        return "The list of changed files cannot be read."
     counted = []
     for kind, one, many in _FATES:
         found = [change for change in changes if change.type is kind]

@@ -96,7 +96,7 @@ def unread_bytes(vault: Vault, session_id: SessionId, path: Path, agent: str) ->
 
 
 def _without_source(story: Story, session_id: SessionId) -> list[Message]:
-    """What the user said before there was a transcript to read it from."""
+    """The user's messages from before the transcript existed."""
     said = story.messages(session_id)
     return [each for each in said if each.role is Role.USER and each.source_key is None]
 
@@ -142,11 +142,11 @@ def _shortened_calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, A
     left = _LONGEST_CALLS
     for number, call in enumerate(calls):
         shortened: dict[str, Any] = _cut_call(call)
-        told = json.dumps(shortened)
-        if len(told) > _LONGEST_CALL:  # many short values are long too
+        encoded = json.dumps(shortened)
+        if len(encoded) > _LONGEST_CALL:  # many short values are long too
             shortened |= {"input": _cut(json.dumps(shortened["input"]), _LONGEST_ARGUMENT)}
-            told = json.dumps(shortened)
-        left -= len(told)
+            encoded = json.dumps(shortened)
+        left -= len(encoded)
         if left < 0:
             yield {"id": None, "name": count_words(len(calls) - number, "more call"), "input": {}}
             return

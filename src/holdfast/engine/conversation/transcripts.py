@@ -3,7 +3,7 @@
     verify the position → read pieces up to the size at opening → lines → objects → messages of the
     agent's format → without those that were given out before
 
-Lines. Somebody may still be writing the file: a last line without its end is held back unless it
+Lines. A program may still be writing the file: a last line without its end is held back unless it
 parses, and bytes that are appended meanwhile belong to the next reading, so every reading ends.
 Memory is bounded by the longest line that is given out; a longer one is passed over and counted,
 and the position remembers being inside it. Only regular files are opened: a FIFO or a device, even
@@ -290,7 +290,7 @@ class TranscriptReading:
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
-    """The object on a line. Bytes that are not UTF-8 stand as replacement characters in its texts;
+    """The object on a line. Bytes that are not UTF-8 become replacement characters in its texts;
     where they make it anything but an object, there is none."""
     try:
         parsed = json.loads(line.decode("utf-8-sig", "replace"))

@@ -1,10 +1,10 @@
-"""Trying something with the whole workspace at stake: kept when it works, taken back when not.
+"""Attempts that may change the whole workspace: kept if it succeeds, rolled back if not.
 
     begin: save → noted as open       keep: settled       put back: restore → settled
 
 The restore carries what was tried and why it failed as its note, so that the history knows failed
-attempts too. An attempt whose process dies stays open until somebody restores its checkpoint or
-says that it is to be kept.
+attempts too. An attempt whose process dies stays open until the user restores its checkpoint or
+keeps the work.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def begin_attempt(
     """The attempt, open; the workspace is saved when this returns. `inside` as in `Engine.save`."""
     vault = engine.vault
     intent = make_intent(reasoning)
-    engine = engine.having_waited(inside)
+    engine = engine.after_waiting(inside)
     with vault.lock.hold():
         saved = engine.save(session_id, intent, kind=Kind.TOOL).checkpoint
         return vault.story.begin(
@@ -67,7 +67,7 @@ def keep_attempt(vault: Vault, number: int) -> Activity | None:
 
 
 def put_back(engine: Engine, number: int, reason: str) -> Activity | None:
-    """Take the workspace back to before the attempt, and record why."""
+    """Restore the workspace to before the attempt, and record why."""
     vault = engine.vault
     attempt = open_activity(vault, number)
     reason = storable(reason)[:_LONGEST_REASON] or "no reason given"
@@ -80,8 +80,8 @@ def put_back(engine: Engine, number: int, reason: str) -> Activity | None:
 
 
 def interrupted_activities(vault: Vault, session_id: SessionId | None = None) -> Sequence[Activity]:
-    """Edits and attempts that began and whose process is gone; those that somebody has taken back
-    by a restore since are settled on the way."""
+    """Edits and attempts that began and whose process is gone; those that a restore has rolled back
+    since are closed on the way."""
     if not vault.has_story():
         return ()
     left = [a for a in vault.story.open_activities(session_id) if not is_running(vault, a)]
@@ -89,7 +89,7 @@ def interrupted_activities(vault: Vault, session_id: SessionId | None = None) ->
 
 
 def keep_interrupted(vault: Vault, session_id: SessionId) -> Sequence[Activity]:
-    """Somebody decided that the work is to stay as it is."""
+    """The user decided to keep the work."""
     kept = [
         keep_attempt(vault, activity.number)
         for activity in interrupted_activities(vault, session_id)
@@ -124,7 +124,7 @@ def _was_restored(vault: Vault, activity: Activity) -> bool:
                 activity.number,
                 ActivityStatus.PUT_BACK,
                 at_ns=vault.clock.now_ns(),
-                outcome="its process was gone, and it was restored",
+                outcome="its process ended early, and it was rolled back",
             )
             return True
     return False

@@ -1,10 +1,10 @@
-"""What an edit changed in its files: a unified diff, compressed, as the story keeps it.
+"""The diff of an edit: a unified diff, compressed, as the story keeps it.
 
     4 B size of the diff | 1 B codec | the diff, compressed if that is smaller
 
-Content that is not text, or too large to compare, is told by its sizes, and of ignored files there
-is nothing but that they changed. The diff of one edit is
-bounded: what goes beyond is left out, and said.
+Content that is not text, or too large to compare, is represented by its sizes. For ignored files
+only the change itself is recorded. The diff of one edit is bounded: what goes beyond is left out,
+and said.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     abort:        upwards from each file, as long as the checkpoint has no such directory: remove it
 
 Guarantee: a directory is removed only when it is empty and was not there before the edit; the
-system refuses to remove one that somebody has filled, however late.
+system refuses to remove one that has been filled since, however late.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _through_links(vault: Vault, path: bytes) -> tuple[bytes, ...]:
     while waiting:
         place = os.path.join(at, waiting.pop(0))
         if not os.path.islink(place):
-            at = os.path.normpath(place)  # `..` too: what leads here has no links any more
+            at = os.path.normpath(place)  # `..` too: the path no longer contains links
             continue
         if len(links) == _MOST_LINKS:
             raise Refused(
@@ -145,7 +145,7 @@ def _entry(
     path: bytes,
     group: bytes | None,
 ) -> FileEntry | SymlinkEntry | None:
-    """What stands at a path now; None where there is nothing yet."""
+    """The current entry of a path; None where there is nothing yet."""
     name = basename(path)
     try:
         area = handles.open(parent(path))
@@ -161,7 +161,7 @@ def _entry(
         target = vault.fs.readlink(name, dir_fd=area)
         return SymlinkEntry(name, target, storable_ns(status.st_mtime_ns))
     if not stat.S_ISREG(status.st_mode):
-        what = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+        what = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
         raise Refused(
             f"{to_text(path)} is {what}, but edits need files",
             hint="name the files in it, or guard the whole workspace with an attempt",
@@ -228,7 +228,7 @@ def existing_directories(
 
 
 def remove_emptied(vault: Vault, before: Checkpoint, paths: Iterable[bytes]) -> None:
-    """Directories that an edit made and that nothing is in any more."""
+    """Directories that an edit made and that are empty now."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in paths:
             above = parent(path)
@@ -238,7 +238,7 @@ def remove_emptied(vault: Vault, before: Checkpoint, paths: Iterable[bytes]) -> 
                 except FileNotFoundError:
                     pass  # another file of the edit was in it, too
                 except OSError:
-                    break  # somebody has filled it, or it is not a directory any more
+                    break  # it has been filled, or is no longer a directory
                 above = parent(above)
 
 

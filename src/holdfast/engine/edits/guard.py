@@ -7,9 +7,9 @@
 Guarantees: starting costs the files, not the workspace; before a file is changed, what it was is
 durable. Putting back is a restore with all of its safety: what the edit left is saved first, undo
 brings it back, and a file that the edit made is removed only when the store has it, with the
-directories made for it that nobody else has filled. A file is kept under each of its names in the
-workspace, with the links that lead to it. An edit whose process dies stays open,
-protected from cleanup, until somebody decides about it.
+directories made for it, if they are empty. A file is kept under each of its names in the workspace,
+with the links that lead to it. An edit whose process dies stays open, protected from cleanup, until
+the user decides about it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def start_edit(
     wanted = edited_paths(vault, paths)
     why = reason or f"edit of {_names(wanted)}"
     require_room(vault)
-    engine = engine.having_waited(inside)
+    engine = engine.after_waiting(inside)
     with vault.lock.hold():
         require_open_session(vault, session_id)
         _name_ignored(vault, wanted)
@@ -130,7 +130,7 @@ def abort_edit(engine: Engine, number: int, why: str | None = None) -> Activity:
 
 def _made(engine: Engine, absent: list[bytes]) -> tuple[bytes, ...]:
     """Of paths that were not there before the edit: those that are now, and that a save would have.
-    What no save has is not removed."""
+    Unsaved content is not removed."""
     root = fsencode(engine.vault.workspace)
     present = [path for path in absent if lexists(root + b"/" + path)]
     if not present:
@@ -173,7 +173,7 @@ def open_activity(vault: Vault, number: int) -> Activity:
 
 
 def _head(engine: Engine, session_id: SessionId, why: str) -> Checkpoint:
-    """What the files are kept on top of; the first edit of a session saves everything."""
+    """The base of the kept files; the first edit of a session saves everything."""
     session = engine.vault.catalog.session(session_id)
     head = session.head if session is not None else None
     found = engine.vault.catalog.checkpoint(session_id, head)

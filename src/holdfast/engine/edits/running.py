@@ -1,6 +1,6 @@
 """Edits and tool calls that are running: who does them, and waiting for them before a save.
 
-    a save finds others at work → waits for them, up to a limit → is made all the same, and marked
+    a save finds edits in progress → waits for them, up to a limit → is made anyway, and marked
     partial with what was still running
 
 What the caller itself is in the middle of is not waited for: a checkpoint inside an edit is meant.

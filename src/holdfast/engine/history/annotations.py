@@ -1,4 +1,4 @@
-"""What is added to a checkpoint after it was made: annotations, its name and its tags.
+"""Additions to an existing checkpoint: annotations, its name and its tags.
 
 Nothing waits for a save, and the saved state stays as it is.
 """

@@ -1,4 +1,4 @@
-"""Taking what happened into the numbered stream, from the log of operations and from the story.
+"""Collecting events for the numbered stream, from the log of operations and from the story.
 
     nothing new since the last time → done (a few small reads)
     else, batch by batch: each source from where it was read to, merged by time
@@ -41,7 +41,7 @@ _DELETED = "deleted"
 
 def events_after(vault: Vault, number: int, limit: int) -> Sequence[Event]:
     """What is in the stream already, in order. A number above all that there are is one of a log
-    that was lost: then everything is told."""
+    that was lost: then everything is delivered."""
     log = vault.events
     with suppress(EventsLost):
         return log.after(0 if number > log.newest() else number, limit)
@@ -49,7 +49,7 @@ def events_after(vault: Vault, number: int, limit: int) -> Sequence[Event]:
 
 
 def record_events(vault: Vault) -> None:
-    """Bring the stream up to date; `Busy` where somebody else does that and does not end."""
+    """Bring the stream up to date; `Busy` where another process does that and does not end."""
     for attempt in range(_TRIES):
         try:
             while _record_batch(vault):
@@ -68,7 +68,7 @@ def _record_batch(vault: Vault) -> bool:
         return False
     with log.exclusive():
         batch = _Batch(vault, log.cursors())
-        log.take_in(batch.events, batch.cursors)
+        log.ingest(batch.events, batch.cursors)
     return not batch.is_last
 
 
@@ -94,7 +94,9 @@ class _Batch:
         if known.operation:
             read = catalog.operations_after(known.operation - 1, 1)
             if not read or mark_of(read[0]) != known.operation_mark:
-                known = replace(known, operation=0)  # another log: what was told is not repeated
+                known = replace(
+                    known, operation=0
+                )  # another log: delivered events are not repeated
         found = catalog.operations_after(known.operation, _AT_ONCE)
         self._reached(found)
         if found:
@@ -107,7 +109,7 @@ class _Batch:
     def _of_story(self) -> Iterator[list[NewEvent]]:
         generation = self._story.generation()
         if generation != self._known.story:
-            # Rows may have other numbers now; what was told is not repeated.
+            # Rows may have other numbers now; delivered events are not repeated.
             self._known = replace(self._known, message=0, annotation=0, activity=0, open_edits=())
             self.cursors = replace(self.cursors, story=generation)
         known = self._known

@@ -50,7 +50,7 @@ def head_checkpoint(vault: Vault, session_id: SessionId | None) -> Checkpoint | 
         if operation.checkpoint is None or wanted not in (None, operation.checkpoint):
             continue
         made, wanted = vault.catalog.checkpoint(None, operation.checkpoint), None
-        if made is None and number == 0:  # deleted: its session knows what it stood on
+        if made is None and number == 0:  # deleted: its session knows its parent
             made = _of_session(vault, operation.session_id)
             if made is None and vault.catalog.history(operation.session_id, limit=1):
                 return None  # the work there is at none of those that are left
@@ -97,24 +97,28 @@ def _newest_first(vault: Vault) -> Iterator[Operation]:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """Of one session or of all, with the records of restores or without."""
+    """Of one session or of all, with the records of restores or without. Kinds that are asked for
+    by name may be records, too."""
 
     session_id: SessionId | None = None
     records: bool = False
     paths: Sequence[bytes] = ()
     since_ns: int | None = None
     until_ns: int | None = None
+    kinds: tuple[Kind, ...] = ()
 
     @property
     def is_narrow(self) -> bool:
         """Whether it asks for less than everything."""
-        return bool(self.paths) or self.since_ns is not None or self.until_ns is not None
+        limited = self.since_ns is not None or self.until_ns is not None
+        return limited or bool(self.paths or self.kinds)
 
     def wants(self, one: Checkpoint) -> bool:
         """As far as the checkpoint itself tells."""
         return (
             (self.session_id is None or one.session_id == self.session_id)
-            and (self.records or not one.kind.is_record)
+            and (not self.kinds or one.kind in self.kinds)
+            and (self.records or one.kind in self.kinds or not one.kind.is_record)
             and (self.since_ns is None or one.created_at_ns >= self.since_ns)
             and (self.until_ns is None or one.created_at_ns <= self.until_ns)
         )

@@ -77,7 +77,9 @@ def find_session(vault: Vault, text: str) -> Session:
     exact = vault.catalog.session(SessionId(text))
     if exact is not None:
         return exact
-    sessions = vault.catalog.sessions()
+    from holdfast.engine.sessions.overview import remaining_sessions
+
+    sessions = remaining_sessions(vault)
     folded = text.casefold()
     for found in (
         [one for one in sessions if one.title is not None and one.title.casefold() == folded],
@@ -86,9 +88,9 @@ def find_session(vault: Vault, text: str) -> Session:
         if len(found) == 1:
             return found[0]
         if found:
-            told = [f"{one.id} ({one.title})" if one.title else one.id for one in found]
+            listed = [f"{one.id} ({one.title})" if one.title else one.id for one in found]
             raise AmbiguousReference(
-                f"{text!r} matches several sessions: {'; '.join(told[:_MOST_CANDIDATES])}",
+                f"{text!r} matches several sessions: {'; '.join(listed[:_MOST_CANDIDATES])}",
                 [one.id for one in found],
                 hint="use the whole id; list sessions: holdfast sessions",
             )
@@ -152,7 +154,7 @@ def _by_text(vault: Vault, session_id: SessionId | None, reference: TextReferenc
     begins: Sequence[Checkpoint] = ()
     if _SHORT_ID.match(text) or not (named or _is_name_elsewhere(vault, session_id, text)):
         begins = _beginning_with(vault, session_id, text)
-    # Somebody who copies an id from the log must not get what was given that name.
+    # A user who copies an id from the log must not get a checkpoint with that name.
     taken = {one.id for one in named}
     candidates = [*named, *(one for one in begins if one.id not in taken)]
     if len(candidates) == 1:

@@ -1,11 +1,11 @@
 """The timeline of a session or of the whole workspace, a page at a time, from catalog and story.
 
-Checkpoints and messages are read a chunk at a time while the page is made, so that it costs what
-stands on it; annotations, activities and restores, which are few, are read whole.
-When the story cannot be read, its events are missing, and the page says so.
+Checkpoints and messages are read a chunk at a time while the page is made, so a page costs only its
+own content; annotations, activities and restores, which are few, are read whole. When the story
+cannot be read, its events are missing, and the page says so.
 
     workspace: a page of each session → always the newest event of all → the first `limit` of them
-    lanes: each session has its own, beside those of the sessions that stand above it
+    lanes: each session has its own, beside those of the sessions above it
 
 A page's `next` names for each session where it goes on, so that pages fit together exactly.
 Not guaranteed: that a session keeps its lane on the next page.

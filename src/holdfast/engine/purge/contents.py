@@ -1,4 +1,4 @@
-"""Where contents are: below which paths of trees, and in the files that components hold.
+"""The places of contents: below which paths of trees, and in the files that components hold.
 
 A component that holds files says which content belongs to which absolute path (`FileComponent`); of
 any other it is only known that it has the same bytes. Each tree and manifest is read once.
@@ -25,6 +25,7 @@ from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.trees.objects import decode_chunk_list, digest_of
 from holdfast.engine.components.contents import StoreSource
 from holdfast.engine.components.guard import Refusal, guarded
+from holdfast.engine.components.recorded import recorded_names
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import FileComponent
 from holdfast.ports.progress import NoProgress
@@ -111,7 +112,7 @@ class _Held:
 
 
 class ComponentFiles:
-    """`read` gives an object, also one that nobody has stored yet."""
+    """`read` gives an object, even one that is not stored yet."""
 
     def __init__(self, vault: Vault, read: Callable[[Digest], bytes]) -> None:
         self._vault = vault
@@ -153,8 +154,10 @@ class ComponentFiles:
         }
 
     def unsearched(self, manifest: Digest | None) -> set[str]:
-        """The components that keep something, and cannot say of which paths."""
-        return {held.state.name for held in self._of(manifest) if held.component is None}
+        """The components that keep something, and cannot say of which paths. Those that are only
+        recorded keep no bytes of files."""
+        unnamed = {held.state.name for held in self._of(manifest) if held.component is None}
+        return unnamed - recorded_names(self._vault)
 
     def without(self, manifest: Digest, paths: Collection[bytes]) -> dict[Digest, bytes]:
         """New objects for a manifest that has nothing at these paths, itself the last of them."""
@@ -186,7 +189,7 @@ class ComponentFiles:
             new[digest] = data
             contents[name] = StoredContent(name, digest, None, len(data))
         listed = tuple(contents[name] for name in sorted(contents))
-        # Without its notes, so that nobody concludes that nothing has changed since.
+        # Without its notes, so that no reader concludes that nothing has changed since.
         return replace(state, facts=rest.facts, contents=listed, notes={})
 
     def _below(self, held: _Held, paths: Collection[bytes]) -> list[bytes]:
@@ -207,7 +210,7 @@ class ComponentFiles:
         try:
             named = self._asked(lambda: component.files(state, self._source(state)), state.name)
         except Refused:
-            return _Held(state, {}, None)  # what cannot be told apart is only compared
+            return _Held(state, {}, None)  # data that cannot be distinguished is only compared
         found = {path: content for path, name in named.items() if (content := state.content(name))}
         return _Held(state, found, component)
 

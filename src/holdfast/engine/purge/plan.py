@@ -1,10 +1,10 @@
 """What a removal would do, as data: the same for the preview and for doing it.
 
-    paths        every checkpoint that has one keeps existing without it: its tree is made anew, and
-                 its report says that the path was removed
+    paths        every checkpoint that has one is kept without it: its tree is rebuilt, and its
+                 report says that the path was removed
     checkpoints  the row goes, with everything that only it needs
 
-Objects that go are those that were needed before and are not afterwards. Content that also lies at
+Objects that go are those that were needed before and are not afterwards. Content that is also at
 another path is found and named; nothing is removed before the caller has said what to do with it.
 """
 
@@ -87,7 +87,7 @@ class PurgePlan:
     purged: Purged = field(default_factory=Purged)
     holders: tuple[Holder, ...] = ()
     story_parts: tuple[str, ...] = ()
-    """Of the content at the paths: what somebody who quoted it would have repeated."""
+    """Of the content at the paths: the text that a quotation of it would repeat."""
 
     @property
     def changed(self) -> tuple[CheckpointId, ...]:
@@ -315,7 +315,7 @@ class _Planner:
     def without_checkpoints(self) -> PurgePlan:
         removed = {c.id: c for c in self.request.checkpoints}
         roots = list(self.vault.catalog.roots())
-        rows = [_forgetting(c, removed.values()) for c in roots if c.id not in removed]
+        rows = [_named_by_id(c, removed.values()) for c in roots if c.id not in removed]
         was = {c.id: c for c in roots}
         changed = [row for row in rows if row != was[row.id]]
         refusals: list[str] = []
@@ -381,7 +381,7 @@ _UNNAMED_HINT = "keep it there with --keep-shared, or purge the checkpoints that
 _APPROVED_HINT = "to purge it anyway: --force; the round stays approved, without it"
 
 
-def _forgetting(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:
+def _named_by_id(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:
     """A record that speaks of a removed checkpoint by its name says its id instead."""
     if not row.kind.is_record:
         return row

@@ -1,9 +1,9 @@
-"""Where purged content still is: in the raw bytes of the store, in git, in other stores.
+"""Search for remaining purged content: in the raw bytes of the store, in git, in other stores.
 
-    while the content is still at hand: its digests, samples of its bytes and of the bytes that
-    stand for it on disk, and the ids that git gives it → after the removal: read every file of the
-    store and look for them; let each component that can search outside the store do so; ask the
-    user's other stores for the digests
+    while the content is still at hand: its digests, samples of its bytes and of its stored bytes,
+    and the ids that git gives it → after the removal: read every file of the store and look for
+    them; let each component that can search outside the store do so; ask the user's other stores
+    for the digests
 
 A sample inside a pack, or in what a record of a pack decodes to, can only belong to content that
 stays: packs consist of needed records. It is reported as being elsewhere too. Anywhere else it is a
@@ -12,8 +12,8 @@ searched anyway. No index lists any digest that went; in raw bytes, when there a
 searched in reasonable time, an even choice is. The files of an encrypted store are searched as they
 are and as its key opens them.
 
-Guarantee: nothing is said to be searched that was not. Not guaranteed: content that somebody
-changed on the way, as a git filter does, is found by its path only.
+Guarantee: nothing is said to be searched that was not. Not guaranteed: content that was transformed
+on the way, as a git filter does, is found by its path only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BLOCK_BYTES = 4 << 20
 _SEARCH_WORK_BYTES = 8 << 30
 _FEWEST_DIGESTS = 64
 _MOST_DIGESTS = 20_000
-_TELLING_BYTES = 16
+_DISTINCTIVE_BYTES = 16
 """A shorter sample may be found in content that has nothing to do with it."""
 
 _FEWEST_NEEDLES = 8
@@ -63,7 +63,8 @@ _NOT_SEARCHED = {
 }
 
 _PACKS = Path("objects", "packs")
-"""Packs that a repair set aside are none of these: nobody has taken out of them what goes."""
+"""Packs that a repair set aside are none of these: the purged content has not been removed from
+them."""
 
 T = TypeVar("T")
 
@@ -86,8 +87,8 @@ def sought_for(
     for digest in _even_choice(sorted(contents), _SAMPLED_OBJECTS):
         data = vault.objects.read(digest)
         # A version of a file that stays resembles the one that goes; that is nothing to report.
-        told = None if removed else digest
-        found += [Sought(s, "some of its bytes", told) for s in _samples(data)]
+        content = None if removed else digest
+        found += [Sought(s, "some of its bytes", content) for s in _samples(data)]
         stored = packs.stored_form(digest)
         if stored != data:
             found += [Sought(s, "some of its stored bytes") for s in _samples(stored)[:1]]
@@ -122,9 +123,11 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
                     elsewhere.add(one.content)
             traces |= dict.fromkeys(Trace(name.as_posix(), one.what) for one in found)
     needles = [s.needle for s in samples if s.content in elsewhere]
-    told = [s.needle for s in samples if s.content is not None and len(s.needle) >= _TELLING_BYTES]
+    distinctive = [
+        s.needle for s in samples if s.content is not None and len(s.needle) >= _DISTINCTIVE_BYTES
+    ]
     most = max(_FEWEST_NEEDLES, _SEARCH_WORK_BYTES // size)
-    places, components = paths_holding(vault, {*needles, *_even_choice(told, most)})
+    places, components = paths_holding(vault, {*needles, *_even_choice(distinctive, most)})
     return PurgeProof(
         files=len(files),
         searched_bytes=searched_bytes,

@@ -1,8 +1,8 @@
 """Removing content for good.
 
-    lock → finish what an earlier one began → plan → take samples → new trees durable → note
-    → one transaction: rows changed or gone → packs rewritten without it → databases built anew,
-    logs emptied, caches and leftovers gone → note gone → search every file of the store
+    lock → finish what an earlier one began → plan → take samples → new trees durable → note → one
+    transaction: rows changed or gone → packs rewritten without it → databases rebuilt, logs
+    emptied, caches and leftovers gone → note gone → search every file of the store
 
 Guarantees: at every instant the store is sound, and each remaining checkpoint is whole. Up to the
 transaction nothing has happened; from there on the removal is finished by the next purge, however
@@ -104,7 +104,7 @@ _IN_FILE_NAMES = Trace(
 
 
 def _require_sound_packs(vault: Vault) -> None:
-    """Packs are going to be written anew: better to find out before the first row changes."""
+    """Packs are going to be rewritten: better to find out before the first row changes."""
     if damaged := vault.open_packs().damaged_packs():
         number, problem = next(iter(damaged.items()))
         raise StoreDamaged(
@@ -213,11 +213,11 @@ def _decode_note(data: bytes) -> tuple[set[Digest], list[bytes]]:
             raise ValueError("a later version of Holdfast wrote it")
         gone = {Digest(bytes.fromhex(text)) for text in fields["gone"]}
         if any(len(digest) != DIGEST_BYTES for digest in gone):
-            raise ValueError("it names no digest")
+            raise ValueError("it has no digest")
         paths = [from_text(text) for text in fields.get("paths", ())]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreDamaged(
-            f"the note of an unfinished removal cannot be used: {error}",
+            f"the record of an unfinished purge is unusable: {error}",
             hint="run: holdfast check",
         ) from None
     return gone, paths

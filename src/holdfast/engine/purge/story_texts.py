@@ -40,8 +40,8 @@ _KEY_LIKE = re.compile(r"[\w+/.-]{12,}")
 
 
 def story_parts(vault: Vault, contents: Iterable[Digest]) -> tuple[str, ...]:
-    """Lines and values of content that somebody who quotes it would repeat, and that ordinary
-    sentences do not have."""
+    """Lines and values of content that a quotation would repeat, and that ordinary sentences do not
+    have."""
     found: dict[str, None] = {}
     for digest in sorted(contents)[:_MOST_OBJECTS]:
         text = vault.objects.read(digest)[:_MOST_BYTES].decode("utf-8", "replace")
@@ -142,10 +142,12 @@ def _strings(value: object) -> Iterator[str]:
 def replace_in_story(vault: Vault, replacement: TextReplacement) -> Mapping[str, int]:
     """A transaction for the story and one for the catalog; interrupted between the two, asking
     again finds the rest."""
-    told: Mapping[str, int] = {}
+    replaced: Mapping[str, int] = {}
     if vault.has_story():
-        told = vault.story.replace_text(replacement, lambda diff: repacked_diff(diff, replacement))
-    return {**told, **_replace_in_catalog(vault, replacement)}
+        replaced = vault.story.replace_text(
+            replacement, lambda diff: repacked_diff(diff, replacement)
+        )
+    return {**replaced, **_replace_in_catalog(vault, replacement)}
 
 
 def _replace_in_catalog(vault: Vault, replacement: TextReplacement) -> Mapping[str, int]:
@@ -199,7 +201,7 @@ def _replaced(
     )
     if intent.checkpoint_name is None or not replacement.is_in(intent.checkpoint_name):
         return changed
-    # A name stands for one checkpoint of its session.
+    # A name is unique in its session.
     wanted = name = replacement.text(intent.checkpoint_name)[:NAME_MAX_LENGTH].strip()
     number = 1
     while (row.session_id, name) in taken:

@@ -3,9 +3,9 @@
 The quick check looks at structure: databases, rows, packs, that everything a checkpoint names is
 there. With `data` every byte of every object is read and compared with its name.
 
-`LossFinder` names the paths of checkpoints that cannot be restored any more: per directory, once,
-its files whose content is gone and the losses below it. A directory that itself is gone stands for
-everything that was below it.
+`LossFinder` names the paths of checkpoints that can no longer be restored: per directory, once, its
+files whose content is gone and the losses below it. A lost directory includes everything that was
+below it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.domain.component_states import decode_manifest
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import join, to_text
-from holdfast.domain.repair_plan import Problem
+from holdfast.domain.repair_plan import ALL_COMPONENTS, Problem
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.restore.journal import decode_journal
@@ -26,12 +26,10 @@ from holdfast.engine.restore.unlock import decode_note
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import Progress
 
-ALL_COMPONENTS = "components"
-
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One path; the root stands for the whole checkpoint."""
+    """One path; the root means the whole checkpoint."""
 
     path: bytes
     is_directory: bool
@@ -40,8 +38,8 @@ class Loss:
 @dataclass(frozen=True, slots=True)
 class DamagedCheckpoint:
     """A checkpoint with what is lost of it; `report_lost`: nor is it known what it left out;
-    `components_lost`: names of components whose content is gone, or all of them when nobody knows
-    any more which there were."""
+    `components_lost`: names of components whose content is gone, or all of them when it is no
+    longer known which there were."""
 
     id: CheckpointId
     losses: tuple[Loss, ...]
@@ -69,7 +67,7 @@ class LossFinder:
         self._known: dict[Digest, tuple[Loss, ...]] = {}
         self._known_manifests: dict[Digest, tuple[str, ...]] = {}
         self.lost: set[Digest] = set()
-        """Objects that something names and nobody can read."""
+        """Objects that are referenced and unreadable."""
 
     def damage_of(self, checkpoint: Checkpoint) -> DamagedCheckpoint | None:
         losses = self._below(checkpoint.tree)

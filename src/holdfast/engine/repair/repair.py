@@ -1,12 +1,12 @@
-"""Finding what is wrong with the content of a store, and putting it right as far as it can be.
+"""Finding damaged content of a store, and repairing it as far as possible.
 
     find:  objects that cannot be read → paths of checkpoints that are lost by it → of these, what
-           the workspace still has → whole states that no checkpoint names any more
-    mend:  store again what the workspace has → drop what cannot be read → write damaged packs anew
+           the workspace still has → whole states that no checkpoint refers to
+    mend:  store again what the workspace has → drop what cannot be read → rewrite damaged packs
            → give unnamed states a checkpoint → let checkpoints name what is left of them
 
-Every step is durable by itself and found again if it is cut off, so a repair can be repeated at any
-time. Nothing is deleted: packs, rows and journals that go are set aside first.
+Every step is durable on its own and found again if it is interrupted, so a repair can be repeated
+at any time. Nothing is deleted: packs, rows and journals that go are set aside first.
 """
 
 from __future__ import annotations
@@ -31,17 +31,12 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, to_text
-from holdfast.domain.repair_plan import DamagedState, UnnamedState
+from holdfast.domain.repair_plan import ALL_COMPONENTS, DamagedState, UnnamedState
 from holdfast.domain.sessions import Session
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import decode_tree
 from holdfast.engine.components.manifests import read_states
-from holdfast.engine.repair.check import (
-    ALL_COMPONENTS,
-    DamagedCheckpoint,
-    LossFinder,
-    journal_problem,
-)
+from holdfast.engine.repair.check import DamagedCheckpoint, LossFinder, journal_problem
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.directory_handles import DirectoryHandles, leftovers, staging_prefix
 from holdfast.engine.restore.journal import decode_journal
@@ -73,7 +68,9 @@ class ContentFindings:
 
     @property
     def damaged_states(self) -> tuple[DamagedState, ...]:
-        return tuple(DamagedState(d.id, () if d.is_gone else _lost_paths(d)) for d in self.damaged)
+        return tuple(
+            DamagedState(d.id, _lost_paths(d), d.components_lost, d.is_gone) for d in self.damaged
+        )
 
 
 def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
@@ -123,12 +120,12 @@ def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
         for damage in found.damaged:
             _mark(vault, damage)
     if found.journal is not None:
-        _save_what_staging_holds(vault)
-        _set_staging_aside(vault, occasion)
+        _save_staging_content(vault)
+        _quarantine_staging(vault, occasion)
         vault.journal.quarantine(occasion)
 
 
-class _Collecting:
+class _CollectingWriter:
     """A writer that takes only what is wanted; into the store, or nowhere."""
 
     def __init__(
@@ -155,7 +152,7 @@ def _in_workspace(
     vault: Vault, lost: Callable[[Digest], bool], writer: ObjectWriter | None = None
 ) -> dict[Digest, bytes]:
     """Lost objects that a look at every file of the workspace finds again."""
-    collecting = _Collecting(lost, writer)
+    collecting = _CollectingWriter(lost, writer)
     try:
         with vault.open_root() as root_fd:
             scanner = Scanner(vault.fs, vault.objects, None, databases=vault.databases)
@@ -177,7 +174,7 @@ def _heal(vault: Vault, found: ContentFindings) -> None:
 
 
 def _unnamed(vault: Vault, named: set[Digest]) -> list[UnnamedState]:
-    """Roots among the trees that nothing names: what a lost row stood for, or a killed save."""
+    """Roots among the trees that nothing names: the state of a lost row, or of a killed save."""
     trees: dict[Digest, UnnamedState] = {}
     below: set[Digest] = set()
     every_object = vault.objects.read_many(all_digests(vault.objects), skip_unreadable=True)
@@ -302,7 +299,7 @@ def _drop(vault: Vault, checkpoint: Checkpoint) -> None:
         )
 
 
-def _save_what_staging_holds(vault: Vault) -> None:
+def _save_staging_content(vault: Vault) -> None:
     """As far as it can be done: into the safety checkpoint of the restore that is given up, and
     with the modes that directories had. What cannot be saved is set aside with the rest."""
     with contextlib.suppress(OSError, HoldfastError):
@@ -317,10 +314,10 @@ def _save_what_staging_holds(vault: Vault) -> None:
     vault.journal.remove_note()
 
 
-def _set_staging_aside(vault: Vault, occasion: str) -> None:
-    """Without its journal nobody knows which path a slot belongs to, but its bytes may be the only
+def _quarantine_staging(vault: Vault, occasion: str) -> None:
+    """Without its journal it is unknown which path a slot belongs to, but its bytes may be the only
     copy of something. Those of a sealed store stay in the workspace, where they were readable
-    already, by a name that no restore takes for its own. What another store has staged is in use,
+    already, by a name that no restore takes for its own. Staged content of another store is in use,
     or for its own repair."""
     try:
         with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:

@@ -1,4 +1,4 @@
-"""What agents remembered at a checkpoint: the states they gave, and their captured memory files."""
+"""Agent state at a checkpoint: the states they gave, and their captured memory files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Walking through a session: the state at each step, what it changed, and what was said by then.
+"""Replay of a session: the state at each step, what it changed, and what was said by then.
 
-    milestones by sequence, without safety checkpoints → a step is read when it is stood on: a
+    milestones by sequence, without safety checkpoints → a step is read when it becomes current: a
     checkpoint grew from its parent; a restore began at its safety checkpoint, or, for some paths
     only, at what HEAD was
 
@@ -165,11 +165,11 @@ class Replay:
     @property
     def step(self) -> ReplayStep:
         """Read now: `NotFound` if it was deleted meanwhile, `StoreDamaged` if its row cannot be
-        read. The others can be walked to all the same."""
+        read. The other steps still work."""
         return self.steps[self.position]
 
     def go_to(self, index: int) -> ReplayStep:
-        """Stand at a step; before the first and behind the last one are those themselves."""
+        """Go to a step; before the first and behind the last one are those themselves."""
         self.position = min(max(index, 0), len(self.steps) - 1)
         return self.step
 
@@ -229,8 +229,8 @@ class Replay:
         return b"".join(self.chunks(path))
 
     def messages(self, newest: int | None = None) -> Sequence[Message]:
-        """What had been said when this state was saved, or the newest of it; empty where nobody
-        recorded it."""
+        """The conversation when this state was saved, or its newest part; empty where it was not
+        recorded."""
         self._require_open()
         last = self.step.checkpoint.message_index
         if last is None:
@@ -264,7 +264,7 @@ class Replay:
     def materialise(self, path: str = "") -> Path:
         """A path of the state as files on disk that cannot be written, with all below it.
 
-        They lie in a private directory that goes away with the replay. Without `path`, everything.
+        They are in a private directory that is removed with the replay. Without `path`, everything.
         """
         self._require_open()
         wanted = require_safe_path(from_text(path)) if path else b""

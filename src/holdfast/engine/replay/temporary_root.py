@@ -1,12 +1,13 @@
-"""A private directory that a checkpoint's files are written into when somebody asks for them.
+"""A private directory that a checkpoint's files are written into on demand.
 
     make it with mode 0700 and lock it → write what is asked for, not writable → remove it all at
-    the end: when closed, when Python ends, and on SIGTERM and SIGHUP where nobody else handles them
+    the end: when closed, when Python ends, and on SIGTERM and SIGHUP unless the program handles
+    them
 
-Guarantees: nobody else can look into it; nothing in it is writable; every write goes through
-handles on directories that were made here, so nothing outside is reached. What a killed process
-left is removed by the next one that makes such a directory.
-Not guaranteed: that nothing stays when the process is killed and no other ever comes.
+Guarantees: no other user can read it; nothing in it is writable; every write goes through handles
+on directories that were made here, so nothing outside is reached. The next process that makes such
+a directory removes leftovers of a killed one. Not guaranteed: that nothing stays when the process
+is killed and no other ever comes.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class TemporaryRoot:
             self._fs.mkdir(name, _OPEN, dir_fd=place_fd)
             fd = self._fs.open(name, DIRECTORY_FLAGS, dir_fd=place_fd)
             fcntl.flock(fd, fcntl.LOCK_EX)
-            if _stands_for(self._fs, name, place_fd, fd):
+            if _is_same_file(self._fs, name, place_fd, fd):
                 self._fs.fchmod(fd, _CLOSED)
                 return name, fd
             self._fs.close(fd)
@@ -87,8 +88,8 @@ class TemporaryRoot:
         return self.path / os.fsdecode(path)
 
     def write(self, path: bytes, entry: Entry) -> Path:
-        """What stands at `path` from now on, made with the directories above it; once made, it is
-        left as it is. A directory is made empty."""
+        """The new entry at `path`, made with the directories above it; once made, it is left as it
+        is. A directory is made empty."""
         try:
             self._make_directories(parent(path))
             with self._opened(parent(path)) as dir_fd:
@@ -154,7 +155,7 @@ _live: weakref.WeakSet[TemporaryRoot] = weakref.WeakSet()
 
 
 def _handle_endings(root: TemporaryRoot) -> None:
-    """One handler for all roots of the process, where nobody else has decided what happens."""
+    """One handler for all roots of the process, where the program has set none."""
     _live.add(root)
     if threading.current_thread() is threading.main_thread():
         for ending in _ENDINGS:
@@ -170,7 +171,7 @@ def _leave_endings() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Remove everything, then end as if nobody had handled it."""
+    """Remove everything, then end as if there were no handler."""
     for root in list(_live):
         with contextlib.suppress(OSError):
             root.close()
@@ -193,7 +194,7 @@ def _remove(
 
 def _remove_tree(fs: Filesystem, place_fd: int, name: bytes, fd: int) -> None:
     _empty(fs, fd)
-    if _stands_for(fs, name, place_fd, fd):
+    if _is_same_file(fs, name, place_fd, fd):
         fs.rmdir(name, dir_fd=place_fd)
 
 
@@ -227,7 +228,7 @@ def _remove_left_over(fs: Filesystem, place_fd: int) -> None:
                 fs.close(fd)
 
 
-def _stands_for(fs: Filesystem, name: bytes, place_fd: int, fd: int) -> bool:
+def _is_same_file(fs: Filesystem, name: bytes, place_fd: int, fd: int) -> bool:
     try:
         found = fs.stat(name, dir_fd=place_fd, follow_symlinks=False)
     except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""Taking a workspace back to a checkpoint: whole or not at all, verified, undoable."""
+"""Restoring a workspace to a checkpoint: whole or not at all, verified, undoable."""

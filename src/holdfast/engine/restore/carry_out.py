@@ -1,10 +1,10 @@
-"""Carrying out a restore whose safety checkpoint is durable.
+"""Execution of a restore whose safety checkpoint is durable.
 
     stage new content → journal → apply step by step → verify → components
     → one catalog transaction → staging and journal gone
 
 Guarantees: before the first change the plan's inputs are durable (I4); after a crash at any point
-the next operation finishes the restore or takes it back; a failure half-way takes back what was
+the next operation finishes the restore or rolls it back; a failure half-way rolls back what was
 done. Nothing that is not in the store is overwritten or deleted.
 """
 
@@ -44,7 +44,7 @@ ROLLED_BACK = "rolled back"
 
 
 ROLLED_BACK_LATER = "the next command rolls the restore back"
-"""What is true of a restore that somebody cancelled."""
+"""The state of a cancelled restore."""
 
 
 def carry_out(
@@ -110,11 +110,11 @@ def carry_out(
                 note_truth(error, RESTORE_DONE)
                 raise  # recorded: the next command tidies up
             try:
-                _take_back(vault, journal, safety, executor, staging, restoring)
+                _roll_back(vault, journal, safety, executor, staging, restoring)
             except KeyboardInterrupt as again:
                 note_truth(again, ROLLED_BACK_LATER)
                 raise
-            if not recovering:  # else what the journal was written for is still to be put right
+            if not recovering:  # else the restore of the journal must still be repaired
                 vault.journal.remove()
             note_truth(error, ROLLED_BACK)
             raise _failure(error) from error
@@ -201,7 +201,7 @@ def _write_first_journal(
     vault: Vault, journal: Journal, staging: Staging, *, recovering: bool
 ) -> None:
     """When it fails nothing has changed yet, and nothing must happen later because of a journal
-    that may stand nevertheless; unless one stood before, whose restore is being recovered."""
+    that may exist nevertheless; unless there was one before, whose restore is being recovered."""
     try:
         vault.journal.write(encode_journal(journal))
     except BaseException:
@@ -219,7 +219,7 @@ def _stage(executor: Executor, staging: Staging, plan: RestorePlan) -> None:
         raise _failure(error) from error
 
 
-def _take_back(
+def _roll_back(
     vault: Vault,
     journal: Journal,
     safety: Checkpoint,
@@ -257,7 +257,7 @@ def _turn_back(vault: Vault, journal: Journal) -> bool:
 
 
 def os_error_words(error: OSError) -> str:
-    """With the path that stands in the way, if the system named it."""
+    """With the blocking path, if the system named it."""
     why = error.strerror or str(error)
     name = error.filename
     if isinstance(name, bytes):
@@ -291,6 +291,6 @@ def _failure(error: BaseException) -> BaseException:
 
 
 def note_truth(error: BaseException, truth: str) -> None:
-    """A Ctrl-C carries with it what is true of the restore, for whoever reports it."""
+    """A Ctrl-C carries the state of the restore, for the report."""
     if isinstance(error, KeyboardInterrupt) and not getattr(error, "__notes__", ()):
         error.add_note(truth)

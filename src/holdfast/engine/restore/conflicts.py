@@ -1,4 +1,4 @@
-"""Bytes that came out of the workspace during a restore and that nobody had saved (RB-6).
+"""Bytes that came out of the workspace during a restore and that were not saved (RB-6).
 
 They are taken into the store and put into the safety checkpoint in place of the older version,
 so that undo brings back what was really there.
@@ -28,7 +28,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import FILE_FLAGS, SET_ASIDE
 
 Unsaved: TypeAlias = dict[bytes, FileEntry | SymlinkEntry | None]
-"""By path; nothing stands for a log that is part of the database beside it by now."""
+"""By path; nothing is kept for a log that is part of the database beside it by now."""
 
 
 def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
@@ -101,7 +101,7 @@ def _occupied_slots(
             if error.errno not in NO_DIRECTORY:
                 raise
             continue
-        # In the order of their steps: neighbours lie in the same directory.
+        # In the order of their steps: neighbours are in the same directory.
         for slot in sorted(vault.fs.list_names(area), key=lambda one: (len(one), one)):
             number, whole = _slot_number(slot)
             path = None if number is None else journal.slots.get(number)
@@ -144,7 +144,8 @@ def _slot_number(slot: bytes) -> tuple[int | None, bool]:
 
 
 def _is_no_content(vault: Vault, item: Displaced) -> bool:
-    """What processes share that have a database open changes all the time, and is no loss."""
+    """The shared memory of processes that have a database open changes all the time, and is no
+    loss."""
     if not item.path.endswith(SHARED_MEMORY):
         return False
     fd = vault.fs.open(item.slot, FILE_FLAGS, dir_fd=item.area)
@@ -158,7 +159,7 @@ def _each_at_its_own_path(
     found: Iterable[tuple[bytes, FileEntry | SymlinkEntry | None]],
 ) -> Unsaved:
     """One path can have been several things in turn, a directory among them. No tree has all of
-    them there: the further ones stand beside it."""
+    them there: the others are beside it."""
     placed: Unsaved = {}
     directories: set[bytes] = set()
     for path, entry in found:

@@ -3,7 +3,7 @@
 The planner, the verifier and the executor know paths and entries. Everything that is so only
 because a file is a database, or its log, journal or shared memory, is decided here. A database is
 exchanged between two transactions: a journal that outlives its database would be rolled back into
-the file that took its place. What can be a database is told by its size, which saves a look at
+the file that took its place. A possible database is recognised by its size, which avoids opening
 every other file.
 """
 
@@ -167,7 +167,7 @@ def between_transactions(
 def between_transactions_if_possible(
     databases: LiveDatabases, dir_fd: int, name: bytes
 ) -> Iterator[None]:
-    """For taking a restore back, which has to go on in any case."""
+    """For rolling a restore back, which must continue in any case."""
     with databases.pause_database(name, dir_fd=dir_fd):
         yield
 

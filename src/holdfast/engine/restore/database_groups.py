@@ -1,7 +1,7 @@
 """Databases that a restore writes into their live files, each with all that belongs to it.
 
-The steps of a plan that belong to one database are done as one, by way of SQLite; taking the
-restore back goes the same way. Whoever uses the database sees the old state or the new one.
+The steps of a plan that belong to one database are done as one, by way of SQLite; rolling the
+restore back goes the same way. Users of the database see the old state or the new one.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class DatabaseWriter:
         dir_fd = self._site.handles.open_for_change(directory)
         area = self._site.staging.area(dir_fd, directory)
         self._done.directories.add(directory)
-        # Known before it begins: somebody may interrupt it at any moment.
-        self._done.undo.append(lambda: self._take_back(group, job, area, move_away))
+        # Known before it begins: it may be interrupted at any moment.
+        self._done.undo.append(lambda: self._roll_back(group, job, area, move_away))
         try:
             written = self._site.databases.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
         except OSError as error:
@@ -128,7 +128,7 @@ class DatabaseWriter:
         found = {part: self._site.saved(base + part) for part in _PARTS}
         return {part: e.digest for part, e in found.items() if isinstance(e, FileEntry)}
 
-    def _take_back(
+    def _roll_back(
         self, group: DatabaseGroup, job: DatabaseJob, area: int, move_away: MoveAway
     ) -> None:
         if not group.is_new:
@@ -140,7 +140,7 @@ class DatabaseWriter:
     def _write_back(
         self, group: DatabaseGroup, job: DatabaseJob, area: int, *, aside: bool
     ) -> None:
-        """To what was there before the step, also if nobody had saved it until then."""
+        """To the state before the step, even if it was not saved until then."""
         before = group.steps[group.number].before
         assert isinstance(before, FileEntry)
         slots: dict[bytes, bytes] = {}

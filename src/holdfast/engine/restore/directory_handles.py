@@ -18,7 +18,7 @@ from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 
 OWNER_ALL = 0o700
 NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-"""What opening says of a directory that is gone, or that has become a file or a link."""
+"""The errors of opening a directory that is gone, or that has become a file or a link."""
 
 _MOST_OPEN = 200
 _FEW_OPEN = 8
@@ -36,8 +36,8 @@ def passing_over(*numbers: int) -> Iterator[None]:
 
 
 def give_to(fs: Filesystem, fd: int, owner: tuple[int, int]) -> bool:
-    """Whether a file or directory is `owner`'s now. Root in a container may not give anything away,
-    or not to somebody who is unknown there: then it stays ours, as with any other user."""
+    """Whether a file or directory is `owner`'s now. Root in a container may not be allowed to
+    change owners, or not to an unknown user: then it stays ours, as with any other user."""
     try:
         fs.fchown(fd, *owner)
     except OSError as error:
@@ -51,7 +51,7 @@ class DirectoryHandles:
     """Opens directories of the workspace, and makes them writable for as long as it takes.
 
     The least recently used handles are closed again, so a handle is good until many others have
-    been asked for: ask anew for each use."""
+    been asked for: ask again for each use."""
 
     def __init__(self, fs: Filesystem, root_fd: int) -> None:
         self._fs = fs
@@ -95,7 +95,7 @@ class DirectoryHandles:
 
     def open_for_change(self, path: bytes) -> int:
         """Like `open`; a directory that is closed to its owner is opened up, and its mode noted
-        before: somebody may interrupt us."""
+        before: it may be interrupted."""
         try:
             fd = self.open(path)
             mode = self._fs.fstat(fd).st_mode & MODE_MASK
@@ -106,7 +106,8 @@ class DirectoryHandles:
                 self._fs.set_mode(name, mode | OWNER_ALL, dir_fd=above)
             fd = self.open(path)
         if mode & OWNER_ALL != OWNER_ALL:
-            # One of somebody else may let us change it by its group: the change itself tells.
+            # A directory of another user may be writable through its group: the change itself
+            # tells.
             with passing_over(errno.EPERM), self._noted(path, mode):
                 self._fs.fchmod(fd, mode | OWNER_ALL)
         return fd
@@ -144,7 +145,7 @@ class DirectoryHandles:
                 self._fs.fchmod(fd, modes[path])
                 self._fs.fsync(fd)
                 if self._fs.fstat(fd).st_mode & MODE_MASK != modes[path]:
-                    raise OSError(errno.EPERM, "the mode does not stay as it was set", path)
+                    raise OSError(errno.EPERM, "the file system does not keep the mode", path)
 
 
 def needs_recovery(vault: Vault) -> bool:
@@ -157,12 +158,12 @@ def needs_recovery(vault: Vault) -> bool:
 
 def staging_prefix(vault: Vault) -> bytes:
     """How the names of this store's staging directories begin. One workspace can have several
-    stores, each user's own, and what lies in the staging of another may be in use."""
+    stores, each user's own, and the staging directory of another may be in use."""
     return STAGING_PREFIX + vault.workspace_id.encode() + b"-"
 
 
 def leftovers(vault: Vault, handles: DirectoryHandles) -> list[bytes]:
-    """Staging directories in their usual place. Anything else by such a name is not ours."""
+    """Staging directories in their usual place. Anything else by such a name is not Holdfast's."""
     where = MARKER_DIRECTORY
     try:
         place_fd = handles.open(where)

@@ -1,12 +1,12 @@
-"""Carrying out the steps of a plan, each checked again, each kept reversible.
+"""Execution of a plan's steps, each checked again, each kept reversible.
 
     new content is staged → per step: look at the destination → swap or move → look at what came out
 
 Nothing is unlinked before the restore is recorded: what a step replaces or deletes moves into its
-staging slot. What comes out of the workspace there is compared with what the plan saw; bytes that
-nobody saved are reported as a conflict and saved by the caller (RB-6). `undo_all` moves everything
-back in reverse order; the way back of each change is known before it is made, because somebody may
-interrupt it at any moment.
+staging slot. Content that is moved out of the workspace is compared with what the plan saw; unsaved
+bytes are reported as a conflict and saved by the caller (RB-6). `undo_all` moves everything back in
+reverse order; the way back of each change is known before it is made, because it may be interrupted
+at any moment.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class Executor:
         assert isinstance(entry, (FileEntry, SymlinkEntry))
         dir_fd, directory = self._nearest_directory(parent(step.path))
         area = self._staging.area(dir_fd, directory)
-        linked_to = self._standing_name(entry, planned)
+        linked_to = self._kept_link(entry, planned)
         owner = self._owner(dir_fd, step, replaces=directory == parent(step.path))
         self._staging.stage(_slot(number), entry, area, owner, linked_to)
 
-    def _standing_name(
+    def _kept_link(
         self, entry: FileEntry | SymlinkEntry, planned: dict[bytes, StepType]
     ) -> tuple[int, bytes] | None:
         """Another name of the same file that stays in the workspace, with the mode that it has or
@@ -115,9 +115,9 @@ class Executor:
         return self._handles.open(b""), b""
 
     def _owner(self, dir_fd: int, step: Step, *, replaces: bool) -> tuple[int, int] | None:
-        """When root restores someone's files they stay theirs: of the file that is replaced, or
-        of the directory that receives them. What runs with the rights of its owner is only ever
-        given to the latter: anyone who may write there can put another's file in its place."""
+        """When root restores someone's files they stay theirs: of the file that is replaced, or of
+        the directory that receives them. A setuid file is only ever given to the latter: anyone who
+        may write there can put another's file in its place."""
         if not self._fs.may_chown():
             return None
         status = self._fs.fstat(dir_fd)
@@ -178,7 +178,7 @@ class Executor:
             return self._rmdir(number, step, dir_fd, name)
         area = self._staging.area(dir_fd, directory)
         if step.type is StepType.DELETE:
-            return self._take_out(number, step, dir_fd, area)
+            return self._move_out(number, step, dir_fd, area)
         return self._put_in(number, step, dir_fd, name, area)
 
     def _put_in(self, number: int, step: Step, dir_fd: int, name: bytes, area: int) -> None:
@@ -194,9 +194,9 @@ class Executor:
             self._moves.exchange(step, slot, dir_fd, area)
             self._displaced(step, area, slot)
 
-    def _take_out(self, number: int, step: Step, dir_fd: int, area: int) -> None:
+    def _move_out(self, number: int, step: Step, dir_fd: int, area: int) -> None:
         try:
-            self._moves.take_out(step, _slot(number), dir_fd, area)
+            self._moves.move_out(step, _slot(number), dir_fd, area)
         except FileNotFoundError:
             return  # someone deleted it meanwhile: it is as it should be
         self._displaced(step, area, _slot(number))
@@ -227,7 +227,7 @@ class Executor:
             give_to(self._fs, self._handles.open(path), (status.st_uid, status.st_gid))
 
     def _remove_made(self, path: bytes) -> None:
-        """Undo: unless somebody has put something into it, or was quicker."""
+        """Undo: unless it has been filled or removed meanwhile."""
         self._handles.forget(path)
         with passing_over(errno.ENOENT, *_NOT_EMPTY):
             self._fs.rmdir(basename(path), dir_fd=self._handles.open(parent(path)))
@@ -253,7 +253,7 @@ class Executor:
             self.done.problems.append(PathProblem(path, why))
 
     def _make_again(self, path: bytes, mode: int) -> None:
-        """Undo: unless somebody else needed it, too."""
+        """Undo: unless another program needed it, too."""
         above = self._handles.open(parent(path))
         with contextlib.suppress(FileExistsError):
             self._fs.mkdir(basename(path), 0o700, dir_fd=above)
@@ -282,7 +282,7 @@ class Executor:
 
     def _let_run_as_owner(self, path: bytes, mode: int) -> None:
         """As in `_owner`: not with the rights of anyone but the directory's owner. Looked at and
-        changed through one handle, because the name may stand for another file in between."""
+        changed through one handle, because the name may refer to another file in between."""
         dir_fd = self._handles.open(parent(path))
         fd = self._fs.open(basename(path), FILE_FLAGS, dir_fd=dir_fd)
         try:
@@ -326,7 +326,7 @@ class Executor:
             with passing_over(*NO_DIRECTORY):  # it was removed by a later step
                 self._fs.fsync(self._handles.open(path))
         for path in self.done.changed_modes:
-            with passing_over(*NO_DIRECTORY):  # somebody has removed it meanwhile
+            with passing_over(*NO_DIRECTORY):  # it was removed meanwhile
                 self._sync_file(path)
 
     def _sync_file(self, path: bytes) -> None:
@@ -341,7 +341,7 @@ class Executor:
         the way, from the top, and get their old modes at the end."""
         touched = self.done.directories | self._late_modes.keys()
         for path in sorted(touched, key=lambda p: p.count(b"/")):
-            # Whether it may be changed shows when each change is taken back.
+            # Whether it may be changed shows when each change is rolled back.
             with passing_over(*NO_DIRECTORY, errno.EPERM, errno.EACCES):
                 self._handles.open_for_change(path)
         while self.done.undo:

@@ -6,7 +6,7 @@
 Guarantees: the new content is made from the bytes that the safety checkpoint holds, never from the
 file itself; a chosen hunk that is no longer there refuses the restore as a whole; the content is
 durable before a journal names its tree. A hunk that is restored changes neither mode nor links; the
-mode is chosen by itself. HEAD stays where it was, as after every restore of some paths.
+mode is chosen separately. HEAD stays where it was, as after every restore of some paths.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _both_sides(
         return old, new
     if new is None and (why := _left_out(scan, path)) is not None:
         raise Refused(
-            f"cannot compare {to_text(path)}: the current one is not saved: {why}",
+            f"cannot compare {to_text(path)}, because its current version is not saved: {why}",
             hint="to capture it, see why it is left out: holdfast status --skipped",
         )
     if isinstance(old, DirectoryEntry) or isinstance(new, DirectoryEntry):

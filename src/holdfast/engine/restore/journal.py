@@ -1,4 +1,4 @@
-"""The note, durable before the first change, from which a restore is finished or taken back.
+"""The record, durable before the first change, from which a restore is finished or rolled back.
 
 Plans are computed from trees, so the note needs only what the plan was computed from, which
 staging slot belongs to which path, and the modes of directories that have to be opened up.
@@ -37,7 +37,7 @@ _VERSIONS = (_VERSION, _VERSION_WITH_HUNKS, _VERSION_WITH_COMPONENTS, _VERSION_W
 class Journal:
     """A restore that has begun and is not recorded yet. `trouble` is why it could not be finished
     the last time. `saved_since` is the first tree that was saved nevertheless; when a later one
-    differs, work has `moved_on`, and no recovery changes the workspace any more."""
+    differs, work has `moved_on`, and recovery no longer changes the workspace."""
 
     token: str
     kind: OperationKind

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.ignore.defaults import is_made_by_tools
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import (
     basename,
@@ -141,14 +142,14 @@ def _uncaptured(
 
 
 def missing_now(vault: Vault, checkpoint: Checkpoint) -> Iterable[Missing]:
-    """What was there when a checkpoint was made, is not in it, and is gone by now."""
+    """Paths that existed when a checkpoint was made, are not in it, and are gone by now."""
     return _missing(vault, read_report(vault, checkpoint), ())
 
 
 def _missing(
     vault: Vault, left_out_then: Iterable[Skipped], paths: tuple[bytes, ...]
 ) -> Iterable[Missing]:
-    """What was there when the checkpoint was made, is not in it, and is gone by now."""
+    """Paths that existed when the checkpoint was made, are not in it, and are gone by now."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for skip in left_out_then:
             if skip.reason not in _LEFT_OUT or not skip.path or not _is_asked(skip.path, paths):
@@ -158,8 +159,12 @@ def _missing(
                 vault.fs.stat(basename(skip.path), dir_fd=dir_fd, follow_symlinks=False)
             except OSError as error:
                 if error.errno in NO_DIRECTORY:
-                    by_default = skip.detail.startswith(_DEFAULT_RULE)
-                    yield Missing(skip.path, skip.describe(), by_default)
+                    ignored = skip.reason is SkipReason.IGNORED
+                    is_cache = ignored and (
+                        skip.detail.startswith(_DEFAULT_RULE)
+                        or is_made_by_tools(skip.path, is_directory=True)
+                    )
+                    yield Missing(skip.path, skip.describe(), is_cache, ignored)
 
 
 def _is_asked(path: bytes, paths: tuple[bytes, ...]) -> bool:
@@ -174,7 +179,7 @@ def _lost(left_out: Iterable[Skipped], paths: tuple[bytes, ...]) -> Iterable[Blo
 
 
 def _unread(scan: Scan, plan: RestorePlan, paths: tuple[bytes, ...]) -> Iterable[Kept]:
-    """Present paths that nobody could read: whatever the target says of them, they stay."""
+    """Present paths that could not be read: whatever the target says of them, they stay."""
     blocked = {b.path for b in plan.blocked}
     for skip in scan.skipped:
         if not skip.reason.is_failure or skip.reason.content_is_captured or skip.path in blocked:
@@ -184,7 +189,7 @@ def _unread(scan: Scan, plan: RestorePlan, paths: tuple[bytes, ...]) -> Iterable
 
 
 def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
-    """Loads trees of the store, and those that a scan found and nobody stored."""
+    """Loads trees of the store, and those that a scan found and that are not stored."""
 
     def load(digest: Digest) -> Tree:
         encoded = scan.encoded.get(digest)
@@ -221,8 +226,8 @@ def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:
 
 
 def _unknown(path: bytes, now: Iterable[Skipped], then: Iterable[Skipped]) -> NotFound:
-    """Neither side has it: because nobody captured it, or because there is no such path."""
-    for left_out, which in ((now, ", and the current one is not captured either"), (then, "")):
+    """Neither side has it: because it was not captured, or because there is no such path."""
+    for left_out, which in ((now, ", nor is the current version saved"), (then, "")):
         for skip in left_out:
             if is_within(path, skip.path):
                 return NotFound(

@@ -1,8 +1,8 @@
 """The plan of a restore with everything it does, for looking at: nothing is written.
 
-It warns about agents in the middle of a tool call. What such a call has written since it began is
-in no checkpoint yet; the restore saves it first, and the preview says whose call it is and which of
-its files would go.
+It warns about agents in the middle of a tool call. The output of such a call is in no checkpoint
+yet; the restore saves it first, and the preview says whose call it is and which of its files would
+go.
 
 It also brings back paths that the target left out, as the first checkpoint after it has them:
 
@@ -27,6 +27,7 @@ from holdfast.domain.tool_calls import one_line
 from holdfast.domain.trees.changes import TreeLoader, replace_entries, tree_changes, visible_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.engine.components.git_drift import git_drift
+from holdfast.engine.components.recorded import recorded_remarks
 from holdfast.engine.components.restore import (
     file_warnings,
     plan_components,
@@ -96,6 +97,8 @@ def with_unrestored(vault: Vault, request: RestoreRequest, plan: RestorePlan) ->
     if request.paths or request.reverses is not None:
         return plan
     warnings = unrestored_warnings(vault, request.target, request.components)
+    if request.kind is OperationKind.RESTORE:  # an undo is about the last step, not about then
+        warnings = (*warnings, *recorded_remarks(vault, request.target))
     return replace(plan, warnings=(*plan.warnings, *warnings))
 
 

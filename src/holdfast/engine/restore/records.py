@@ -1,4 +1,4 @@
-"""What a restore leaves in the history: its safety checkpoints, its record and its operation."""
+"""The history records of a restore: its safety checkpoints, its record and its operation."""
 
 from __future__ import annotations
 
@@ -41,12 +41,11 @@ class RestoreRequest:
 
     With `hunks`, only those of the one file in `paths`; `tree` is then the tree to reach in place
     of the target's own, as soon as it was made. `components` are those that come back with the
-    files, each with the way in which. `note` is why; of an undo, what it undoes.
-    `added` are paths that the target left out and that come back nevertheless, as a later
-    checkpoint has them; `tree` is then the tree to reach, too.
-    With `only_changes`, a restore that finds nothing to change leaves no record.
-    `rolls_back` is set for taking back an unfinished restore: the trees that it may have brought
-    into the workspace.
+    files, each with the way in which. `note` is why; of an undo, what it undoes. `added` are paths
+    that the target left out and that come back nevertheless, as a later checkpoint has them; `tree`
+    is then the tree to reach, too. With `only_changes`, a restore that finds nothing to change
+    leaves no record. `rolls_back` is set for rolling back an unfinished restore: the trees that it
+    may have brought into the workspace.
     """
 
     session_id: SessionId
@@ -183,9 +182,9 @@ def record_restore(
     """The restore becomes part of history: its record, its operation and the new HEAD, together.
     `untouched` are paths that stayed as they were.
 
-    What it says about the components that were restored is how they are now: that it differs from
-    the safety checkpoint tells an undo what the restore has touched. Of the others it says what the
-    safety checkpoint does, whatever somebody else has done to them meanwhile."""
+    For the restored components it has their present state. The difference from the safety
+    checkpoint tells an undo what the restore has touched. For the others it repeats the safety
+    checkpoint, even if another program has changed them meanwhile."""
     tree, report, files, size_bytes = _resulting_tree(vault, request, safety, untouched)
     now_ns = vault.clock.now_ns()
     session = vault.catalog.session(request.session_id)

@@ -1,9 +1,9 @@
-"""Putting right what a crashed restore left, before anything else is done with the store.
+"""Recovery from a crashed restore, before anything else is done with the store.
 
     no journal                → staging directories are leftovers of an unstarted restore: remove
     journal, already recorded → only the tidying was missing
-    journal                   → save what lies in staging and nobody has, then restore again to
-                                the same target (or, if it was being taken back, to its safety)
+    journal                   → save unsaved content of staging, then restore again to the same
+                                target (or, if it was being rolled back, to its safety)
 
 Restoring again starts from a new scan, so it does not matter how far the first attempt came.
 """
@@ -47,7 +47,7 @@ def recover(vault: Vault, scanner: Scanner) -> bool:
     """Called with the store's lock held. True when an unfinished restore was dealt with."""
     data = vault.journal.read()
     if data is None:
-        # Nothing in them is needed: one that cannot be removed is in nobody's way.
+        # Nothing in them is needed: one that cannot be removed does no harm.
         with contextlib.suppress(PermissionError):
             _remove_leftovers(vault)
         restore_noted_modes(vault, lambda path: None)
@@ -62,10 +62,10 @@ def recover(vault: Vault, scanner: Scanner) -> bool:
 
 
 def try_recover(vault: Vault, scanner: Scanner, *, required: bool) -> str | None:
-    """`recover` for whoever holds the lock and perhaps only looks, where nothing can be written.
+    """`recover` for a caller that holds the lock and may only read, where nothing can be written.
 
-    Why it could not be done, unless it is `required`: whoever saves or looks goes on, whatever is
-    left of a restore. What restores or drops something needs it done, and is refused."""
+    Why it could not be done, unless it is `required`: saves and reads continue, whatever is left of
+    a restore. Restores and deletions need a finished recovery, and are refused."""
     try:
         with vault.lock.hold():
             trouble = _moved_on(vault, scanner)
@@ -84,7 +84,7 @@ def try_recover(vault: Vault, scanner: Scanner, *, required: bool) -> str | None
     if required:
         raise RestoreFailed(
             f"an earlier restore could not be finished: {trouble}",
-            hint="quarantine it with everything in it: holdfast repair",
+            hint="quarantine it: holdfast repair",
         )
     return trouble
 
@@ -152,9 +152,9 @@ def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> None:
 
 
 def _clear_staging(vault: Vault, journal: Journal) -> tuple[Journal, Checkpoint]:
-    """Save whatever lies in staging alone, and clear it away; modes too."""
+    """Save content that is only in staging, and clear it away; modes too."""
     safety = _checkpoint(vault, journal.session_id, journal.safety)
-    _sync_what_was_done(vault, journal)
+    _sync_changes(vault, journal)
     safety = rescue(vault, journal, safety)
     put_modes_back(vault, journal.modes)
     if safety.id != journal.safety:
@@ -192,7 +192,7 @@ def _restore_again(
     safety = _with_later_work(vault, safety, reached, saved.scan, but=databases)
     present = None
     if journal.components:
-        # Somebody may have used git, say, since the crash: what is there now is kept as well.
+        # A user may have used git, for example, since the crash: what is there now is kept as well.
         present = add_safety_row(vault, safety, safety.tree, capture=True)
         steps = plan_components(vault, goal, request.components)
         plan = with_component_steps(plan, steps)
@@ -230,9 +230,9 @@ def _with_later_work(
     *,
     but: Collection[bytes],
 ) -> Checkpoint:
-    """The crash and the recovery may lie far apart: what is neither as it was before the restore
-    nor as the restore makes it, somebody has written since, and undo must bring it back. `reached`
-    includes what a restore that is rolled back may have made."""
+    """The crash and the recovery may lie far apart: content that is neither as before the restore
+    nor as the restore makes it was written since, and undo must restore it. `reached` includes what
+    a restore that is rolled back may have made."""
     made: list[dict[bytes, Entry | None]] = [
         {change.path: change.new for change in tree_changes(vault.load_tree, safety.tree, tree)}
         for tree in reached
@@ -249,7 +249,7 @@ def _with_later_work(
     return add_safety_row(vault, safety, amended_tree(vault, safety.tree, written))
 
 
-def _sync_what_was_done(vault: Vault, journal: Journal) -> None:
+def _sync_changes(vault: Vault, journal: Journal) -> None:
     """The process that died may have synced nothing of what it changed, and what it did already is
     not done again: make it durable before the restore is recorded as done."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
@@ -286,7 +286,7 @@ def _remove_leftovers(vault: Vault, directories: tuple[bytes, ...] = ()) -> None
             except OSError as error:
                 if error.errno not in NO_DIRECTORY:
                     raise
-                continue  # gone, or something of somebody else stands there
+                continue  # gone, or replaced by something else
             remove_contents(vault.fs, fd)
             handles.forget(path)
             vault.fs.rmdir(basename(path), dir_fd=handles.open(parent(path)))

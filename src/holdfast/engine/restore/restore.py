@@ -3,9 +3,9 @@
     check that the request still holds → scan and save the present state (safety) → plan
     → carry the plan out (`carry_out`) → tell where git is
 
-A plan may have been on the screen for minutes while others worked: the checkpoint may be deleted
-since, and what an undo was to take back may be taken back already. Such a restore is refused before
-it begins, so that nothing is done twice, or to a state that no checkpoint keeps.
+A plan may have been on the screen for minutes while others worked: the checkpoint may have been
+deleted since, and the change to undo may be undone already. Such a restore is refused before it
+begins, so that nothing is done twice, or to a state that no checkpoint keeps.
 
 Saving and planning are repeated when unreadable paths could be opened up, and when a database
 transaction that was in the way has ended; the wait is bounded.
@@ -195,10 +195,9 @@ def _with_components(
 
 
 def _nothing_to_do(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> bool:
-    """Whether there is nothing to change, and nothing to record. What somebody asked for is
-    recorded also when the workspace is as it should be, so that the next undo is about it. There
-    is no record of a reset in whose round nothing was done, nor of what a trigger found to be
-    right already."""
+    """Whether there is nothing to change, and nothing to record. A request is recorded even if the
+    workspace already matches, so the next undo is about it. There is no record of a reset in whose
+    round nothing was done, nor of what a trigger found to be right already."""
     automatic = request.only_changes and request.kind is OperationKind.RESTORE
     if plan.steps or not (automatic or request.kind is OperationKind.RESET):
         return False

@@ -2,9 +2,9 @@
 
     note the way back → move → look at what came out
 
-The way back is noted first, because Ctrl-C may interrupt a move at any moment; it checks by itself
-whether the move was made. Only files and links stay in a slot: a directory that has taken the place
-of a file meanwhile returns at once.
+The way back is noted first, because Ctrl-C may interrupt a move at any moment; it checks whether
+the move was made. Only files and links stay in a slot: a directory that has taken the place of a
+file meanwhile returns at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class StepFailed(Exception):
 @dataclass(frozen=True, slots=True)
 class Displaced:
     """Something a step took out of the workspace, lying in a staging slot; `whole` when it is a
-    database together with what lay beside it."""
+    database together with the files beside it."""
 
     path: bytes
     area: int
@@ -59,7 +59,7 @@ class Displaced:
 
 @dataclass(slots=True)
 class RestoreProgress:
-    """What has been done so far, and how to take it back. `in_place` was read back already when it
+    """What has been done so far, and how to roll it back. `in_place` was read back already when it
     was written; `in_use` are databases that others have open."""
 
     steps: list[Step] = field(default_factory=list)
@@ -93,7 +93,7 @@ class RestoreProgress:
         for path in self.in_use:
             yield Remark(
                 f"{to_text(path)} is open in another program: its content is restored, but "
-                "SQLite's counters in it went on, so it shows as changed"
+                "SQLite's internal counters differ, so it shows as changed"
             )
 
 
@@ -115,7 +115,7 @@ class RestoreSite:
 
 
 class SlotMoves:
-    """Notes the ways back, and what somebody else put where something had to be returned."""
+    """Records the ways back, and what other programs put where something had to be returned."""
 
     def __init__(self, site: RestoreSite) -> None:
         self._fs, self._databases, self._handles = site.fs, site.databases, site.handles
@@ -128,15 +128,15 @@ class SlotMoves:
         self._fs.rename_new(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
 
     def exchange(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
-        """What waits in the slot takes the place of what stands there, which goes into it."""
+        """The content of the slot and the entry at the path are exchanged."""
         path, name, staged = step.path, basename(step.path), self._inode(area, slot)
         self.refuse_directory(path, dir_fd, name)
         self._done.undo.append(lambda: self._put_out(path, slot, area, staged))
         with between_transactions(self._databases, step, dir_fd, name):
             self._exchange(path, slot, dir_fd, area, staged)
 
-    def take_out(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
-        """What stands there goes into the slot, which is free."""
+    def move_out(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
+        """The entry at the path goes into the slot, which is free."""
         path, name = step.path, basename(step.path)
         self.refuse_directory(path, dir_fd, name)
         self._done.undo.append(lambda: self._put_out(path, slot, area, None))
@@ -144,7 +144,7 @@ class SlotMoves:
             self._take(path, slot, dir_fd, area)
 
     def move_away(self, path: bytes, slot: bytes, area: int) -> None:
-        """For taking back: what was put in goes back into its slot."""
+        """For rolling back: what was put in goes back into its slot."""
         dir_fd, name = self._handles.open(parent(path)), basename(path)
         with contextlib.suppress(FileNotFoundError):
             self.refuse_directory(path, dir_fd, name)
@@ -157,7 +157,7 @@ class SlotMoves:
             raise _directory_at(path)
 
     def _put_out(self, path: bytes, slot: bytes, area: int, before: Inode | None) -> None:
-        """Taking back: `before` is what lay in the slot before the move, if anything did."""
+        """Rolling back: `before` is the content of the slot before the move, if any."""
         now = self._inode(area, slot)
         if now == before:
             return  # the move was not made
@@ -167,7 +167,7 @@ class SlotMoves:
             self._move_back(path, slot, area)
 
     def _move_back(self, path: bytes, slot: bytes, area: int) -> None:
-        """What was displaced returns; whatever stands there goes into its slot."""
+        """What was displaced returns; any entry there goes into its slot."""
         dir_fd, name = self._handles.open(parent(path)), basename(path)
         try:
             self._fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
@@ -181,7 +181,7 @@ class SlotMoves:
     ) -> None:
         try:
             self._fs.exchange(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
-        except FileExistsError:  # in steps, and somebody took the name between two of them
+        except FileExistsError:  # in steps, and the name was taken between two of them
             self._keep_aside(path, slot + SET_ASIDE, area)
             raise
         self._return_others(path, slot, area, staged)
@@ -215,8 +215,9 @@ class SlotMoves:
 def return_others(
     fs: Filesystem, handles: DirectoryHandles, path: bytes, slot: bytes, area: int
 ) -> bool:
-    """Whether what lies in the slot was neither a file nor a link and had to go back: to its place,
-    where that is gone to the nearest directory, and beside another one that took its name."""
+    """Whether the content of the slot was neither a file nor a link and had to go back: to its
+    place, where that is gone to the nearest directory, and beside another one that took its
+    name."""
     for number in itertools.count():
         if _may_stay(fs, slot, area):
             return number > 0

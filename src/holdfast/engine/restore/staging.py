@@ -18,7 +18,7 @@ from holdfast.engine.stored_objects import read_content
 from holdfast.ports.filesystem import DIRECTORY_FLAGS, DIRECTORY_MODE, Filesystem, write_all
 from holdfast.ports.objects import ObjectReader
 
-RUNS_AS_ANOTHER = "it would run with the rights of another user than its directory's"
+RUNS_AS_ANOTHER = "it is a setuid or setgid file, and its owner differs from its directory's"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _HOLE_BYTES = 4096
 _SYNC_ONE_BY_ONE = 64

@@ -1,4 +1,4 @@
-"""Opening up what its owner made unreadable, so that a restore can save it and then replace it.
+"""Making the user's unreadable paths readable, so a restore can save and then replace them.
 
     look at the modes → note them, durably → open up → … → put back → the note goes
 
@@ -38,7 +38,7 @@ _NOT_OURS = (errno.EPERM, errno.EACCES)
 
 
 def locked_paths(scan: Scan, plan: RestorePlan) -> list[bytes]:
-    """Unreadable paths that stand in the way of the plan."""
+    """Unreadable paths that block the plan."""
     unreadable = [s.path for s in scan.skipped if s.reason is SkipReason.UNREADABLE]
     return [p for p in unreadable if any(is_within(b.path, p) for b in plan.blocked)]
 
@@ -72,7 +72,7 @@ class Unlocked:
         self.modes.clear()
 
     def _unlock(self, handles: DirectoryHandles, paths: list[bytes]) -> list[bytes]:
-        """Open up these, after one note of all of them; what lies in them comes next."""
+        """Open up these, after one note of all of them; their content comes next."""
         fs = self._vault.fs
         found: dict[bytes, tuple[int, int]] = {}
         directories: list[bytes] = []
@@ -95,7 +95,7 @@ class Unlocked:
             modes = {path: mode for path, (mode, _) in found.items()}
             self._vault.journal.write_note(encode_note(self.modes | modes))
         for path, (mode, opened) in found.items():
-            # What is not ours stays in the way, and the restore says so.
+            # Paths of other users stay blocked, and the restore reports them.
             with contextlib.suppress(PermissionError):
                 dir_fd = handles.open(parent(path))
                 fs.set_mode(basename(path), opened, dir_fd=dir_fd)
@@ -109,7 +109,7 @@ class Unlocked:
 
 def restore_noted_modes(vault: Vault, restored: Callable[[bytes], int | None]) -> None:
     """What a killed restore left opened up, but for paths that have the mode which was `restored`
-    since. Modes that somebody has set meanwhile are theirs."""
+    since. Modes that were changed meanwhile are kept."""
     data = vault.journal.read_note()
     if data is None:
         return
@@ -129,8 +129,8 @@ def _set_modes(
     applies: Callable[[bytes, int, int], bool] = lambda path, mode, now: True,
 ) -> None:
     """Deepest first: a directory is closed after what it holds. One that a restore has closed
-    meanwhile is noted, too, and open for as long as it takes. What is gone, or has become somebody
-    else's, is no longer ours to close."""
+    meanwhile is noted, too, and open for as long as it takes. Paths that are gone or belong to
+    another user now are not closed again."""
     fs, wanted = vault.fs, dict(modes)
     with vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
         for path in modes:
@@ -175,5 +175,6 @@ def decode_note(data: bytes) -> dict[bytes, int]:
         }
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise StoreDamaged(
-            "the note of files that a restore had opened up is damaged", hint="run: holdfast check"
+            "the record of files that a restore made writable is damaged",
+            hint="run: holdfast check",
         ) from None

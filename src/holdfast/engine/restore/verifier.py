@@ -19,7 +19,7 @@ from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 
 _BLOCK_BYTES = 1 << 20
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-"""A directory that became a file or a link holds nothing any more."""
+"""A directory that became a file or a link is empty."""
 
 
 def verify(

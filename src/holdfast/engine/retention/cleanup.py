@@ -1,4 +1,4 @@
-"""Making room: drop checkpoints that the retention rules let go, then collect what nobody needs.
+"""Cleanup: delete expired checkpoints, then collect unreferenced objects.
 
     decide → delete rows (one transaction) → mark everything that rows and the journal reach
     → the object store keeps just that
@@ -42,7 +42,7 @@ CLEANUP_EVERY_NS = 24 * DEBRIS_GRACE_NS
 
 @dataclass(frozen=True, slots=True)
 class CleanupPlan:
-    """Every decision, and what objects take that nobody would need afterwards."""
+    """Every decision, and the size of objects that would be unreferenced afterwards."""
 
     decisions: tuple[Decision, ...]
     unneeded_bytes: int
@@ -77,9 +77,9 @@ def cleanup(
     most_steps: int | None = None,
     save_first: Callable[[], SavedFirst] = SavedFirst,
 ) -> CleanupOutcome:
-    """Drop what the rules let go, free its space step by step, and clear debris away. `save_first`
-    is called when anything is to go; what it saves changes no decision. What was not `asked` for
-    does not trust the clock alone.
+    """Delete expired checkpoints, free their space step by step, and remove leftovers. `save_first`
+    is called when anything is to go; what it saves changes no decision. Without `asked` it does not
+    trust the clock alone.
 
     Others get their turn between the steps. Cut off anywhere, or after `most_steps`, it leaves a
     sound store, and goes on the next time.
@@ -138,7 +138,7 @@ def confirmed_now_ns(vault: Vault) -> int:
 
 
 def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Take the rows away that the rules let go, all in one transaction, and then what components
+    """Delete the rows of expired checkpoints in one transaction, and then the data that components
     keep alive for them."""
     dropped = tuple(decision for decision in decided if not decision.keep)
     if dropped:
@@ -157,7 +157,7 @@ def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
                         checkpoint=gone.id,
                     )
                 )
-        release_components(vault)  # what cannot be let go now is let go the next time
+        release_components(vault)  # the next time releases the rest
     forget_story(vault)
     return dropped
 

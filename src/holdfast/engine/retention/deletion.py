@@ -3,10 +3,10 @@
 One checkpoint: its row at once, its content when that is worth it. A session:
 
     rows of its checkpoints, each with an entry of the log → what was said → logs and free pages of
-    the databases → content nobody needs
+    the databases → unreferenced content
 
 The log is never shortened, and its entries name the session, so the row of the session itself
-stays, empty: what is left cannot be told from a session that has not begun. Cut off after the
+stays, empty: the rest is indistinguishable from a session that has not begun. Cut off after the
 first step, everything else is found unneeded by the next cleanup.
 """
 
@@ -97,15 +97,15 @@ def delete_session(vault: Vault, session: Session) -> DeletedSession:
     checkpoints = sum(not row.kind.is_record for row in rows)
     try:
         _forget(vault, session.id)
-        told = (*_erase_words(vault), *warnings)
-        return DeletedSession(session.id, checkpoints, collect(vault), told)
+        remarks = (*_erase_words(vault), *warnings)
+        return DeletedSession(session.id, checkpoints, collect(vault), remarks)
     except StoreDamaged as error:
         said = f"no space was freed: {error.message}"
         return DeletedSession(session.id, checkpoints, 0, (said, *warnings))
 
 
 def _erase_words(vault: Vault) -> list[str]:
-    """Nothing that was said stays in a log or a free page of the databases, or it is told."""
+    """No message stays in a log or a free page of the databases, or that is reported."""
     try:
         if vault.has_story():
             vault.story.erase_traces()
@@ -135,5 +135,7 @@ def _forget(vault: Vault, session_id: SessionId) -> None:
         return
     vault.story.forget_session(session_id)
     newest = vault.catalog.newest_operation()
-    if newest is not None:  # one that begins again under this id is not told of what was before
+    if (
+        newest is not None
+    ):  # one that begins again under this id gets no notices of earlier restores
         vault.story.set_fact(session_id, LAST_NOTICE, str(newest.sequence), expected=None)

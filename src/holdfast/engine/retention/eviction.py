@@ -1,9 +1,9 @@
-"""Making room in a store whose budget is used up, without ending anybody's protection.
+"""Eviction from a store whose budget is used up, without ending the protection of any session.
 
-    1. checkpoints that the retention rules let go, and where all stores together have too much,
-       the same three steps in other stores, the one that was not used for longest first
+    1. expired checkpoints, and where all stores together have too much, the same three steps in
+       other stores, the one that was not used for longest first
     2. automatic checkpoints of sessions that were not active for a day, the oldest day first and,
-       of one day, those first that hold the most bytes nobody else needs
+       of one day, those first that hold the most bytes of their own
     3. what only ended sessions hold, the oldest first: their initial checkpoint and HEAD, the ends
        of abandoned rounds, and what an undo would need
 
@@ -39,7 +39,7 @@ from holdfast.values.classes import dataclass
 
 _DAY_NS = 24 * 3600 * 1_000_000_000
 _ENDED_AFTER_NS = 7 * _DAY_NS
-"""A session that nobody ended, and that was not used for so long, has ended with its agent."""
+"""A session that was never ended, and was not used for so long, has ended with its agent."""
 
 _HEADROOM = 20
 """One part in so many of the budget is made free besides, so that not every save makes room."""
@@ -115,7 +115,7 @@ def over_budget(vault: Vault) -> list[Checkpoint]:
 
 def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
     """Drop what a person agreed to, with the lock held: how many, and the bytes that gave back.
-    What may not go any more, because its session is at work again for example, stays."""
+    Checkpoints that are protected again, because their session is active for example, stay."""
     before = vault.space.size_bytes()
     agreed = {one.id for one in checkpoints}
     groups = _evictable(vault, list(vault.catalog.roots()), chosen_too=True)

@@ -1,4 +1,5 @@
-"""What retention keeps: recent sessions, protected checkpoints, and states before users' messages.
+"""Checkpoints that retention keeps: recent sessions, protected checkpoints, and states before
+users' messages.
 
 A story that cannot be read may speak of any checkpoint, so then all that it could name are kept.
 """
@@ -18,7 +19,7 @@ from holdfast.engine.vault import Vault
 RECENT_NS = 24 * 3600 * 1_000_000_000
 """Nothing of a session that was active within this time is thinned."""
 
-_NOT_ACTIVITY = (OperationKind.PRUNE, OperationKind.REPAIR, OperationKind.LOST)
+NOT_ACTIVITY = (OperationKind.PRUNE, OperationKind.REPAIR, OperationKind.LOST)
 _MESSAGES_AT_ONCE = 500
 
 
@@ -64,7 +65,7 @@ def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
 
 
 def open_edits(vault: Vault) -> dict[CheckpointId, str]:
-    """What an edit or attempt that has not ended would go back to."""
+    """The checkpoints that unfinished edits and attempts would go back to."""
     if not vault.has_story():
         return {}
     try:
@@ -91,12 +92,12 @@ def last_activity_ns(vault: Vault, session_id: SessionId) -> int:
     done = (
         operation.at_ns
         for operation in vault.catalog.operations(session_id)
-        if operation.kind not in _NOT_ACTIVITY
+        if operation.kind not in NOT_ACTIVITY
     )
-    return max(max(done, default=0), _last_message_ns(vault, session_id))
+    return max(max(done, default=0), last_message_ns(vault, session_id))
 
 
-def _last_message_ns(vault: Vault, session_id: SessionId) -> int:
+def last_message_ns(vault: Vault, session_id: SessionId) -> int:
     if not vault.has_story():
         return 0
     try:
@@ -108,8 +109,8 @@ def _last_message_ns(vault: Vault, session_id: SessionId) -> int:
 
 
 def states_before_messages(vault: Vault, checkpoints: Iterable[Checkpoint]) -> set[CheckpointId]:
-    """For each user's message, the newest checkpoint of its session that was made before it. One
-    of kind `message` is that by itself; this finds the others, where none was made.
+    """For each user's message, the newest checkpoint of its session that was made before it. One of
+    kind `message` always is; this finds the others, where none was made.
 
     A story that cannot be read may name any of them: then they all count.
     """
@@ -136,7 +137,7 @@ def _user_messages(vault: Vault, session_id: SessionId) -> Iterator[int]:
 
 
 def _before(checkpoints: list[Checkpoint], messages: Iterable[int]) -> set[CheckpointId]:
-    """By position in the conversation: a checkpoint stands after the message of its index."""
+    """By position in the conversation: a checkpoint follows the message of its index."""
     placed = sorted(checkpoints, key=_position)
     newest: list[Checkpoint] = []  # of each beginning of `placed`, the newest by sequence
     for one in placed:

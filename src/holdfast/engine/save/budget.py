@@ -144,7 +144,7 @@ def _bytes(skip: Skipped) -> int:
 
 
 def _measure(vault: Vault, scanner: Scanner) -> list[int]:
-    """What each file that a save now would read may add, at most."""
+    """The most that each file that a save would read now may add."""
     started_ns = vault.clock.now_ns()
     known = set() if is_known(vault, scanner) else _saved_last(vault)
     with vault.open_root() as root_fd:
@@ -155,7 +155,7 @@ def _measure(vault: Vault, scanner: Scanner) -> list[int]:
 
 
 def _saved_last(vault: Vault) -> set[tuple[int, int]]:
-    """Size and time of every file of the newest checkpoint. What a scan remembers is gone after a
+    """Size and time of every file of the newest checkpoint. The memory of scans is gone after a
     collection; such files are read again, and nearly all are found to be stored."""
     newest = None
     for newest in vault.catalog.roots():  # noqa: B007

@@ -8,6 +8,8 @@ nothing was stored under any name (I1, I3).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from holdfast.domain.checkpoints import (
     AUTOMATIC_KINDS,
     ChangeCounts,
@@ -23,8 +25,13 @@ from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.tool_calls import AFTER_CALL
 from holdfast.domain.trees.changes import ChangeType, TreeLoader, tree_changes, visible_changes
-from holdfast.engine.components.captured import CapturedComponents, capture_components
+from holdfast.engine.components.captured import (
+    CapturedComponents,
+    capture_components,
+    same_components,
+)
 from holdfast.engine.save.workspace_tree import SavedTree, has_left_out, save_tree
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.scan.state_trees import count_state_changes
@@ -53,6 +60,7 @@ def save(
     kind: Kind = Kind.MANUAL,
     position: Position = NOWHERE,
     reuse: bool = False,
+    record_environment: bool = False,
     unsettled: tuple[Skipped, ...] = (),
 ) -> SaveOutcome:
     """Called with the lock held. `unsettled` is what others are in the middle of. With `reuse`, and
@@ -65,7 +73,7 @@ def save(
             f"the session already has a checkpoint named {name!r}", hint="choose another name"
         )
     reuse = reuse and name is None
-    # Whoever is content with the checkpoint there is may not need room for another.
+    # A caller that accepts the existing checkpoint may not need room for another.
     if not reuse:
         require_checkpoint_allowed(vault, session_id, kind)
     saved = save_tree(vault, scanner)
@@ -81,6 +89,7 @@ def save(
         identifier,
         at_head,
         thorough=kind not in AUTOMATIC_KINDS or kind is Kind.RISKY,
+        recorded=_is_recorded(vault, kind, asked=record_environment),
         scan=saved.scan,
     )
     if (reuse or kind in AUTOMATIC_KINDS) and name is None:
@@ -121,6 +130,12 @@ def save(
     scanner.remember(saved.scan)
     outcome = _outcome(checkpoint, saved, components)
     return replace(outcome, warnings=(*outcome.warnings, *warnings)) if warnings else outcome
+
+
+def _is_recorded(vault: Vault, kind: Kind, *, asked: bool) -> bool:
+    """Whether to capture what is recorded only. Programs that save often do not pay for it."""
+    when = vault.settings.record_environment
+    return when == "always" or (when == "manual" and (asked or kind is Kind.RISKY))
 
 
 def add_to_history(
@@ -172,7 +187,9 @@ def _same_of_late(
     if head is None or head.tree != saved.scan.tree or head.report != saved.report:
         return None
     serves = (Kind.TOOL, Kind.RISKY, Kind.MANUAL) if kind is Kind.TOOL else (kind,)
-    if head.components != components.manifest or (kind is not None and head.kind not in serves):
+    if kind is not None and head.kind not in serves:
+        return None
+    if not same_components(vault, head, components):
         return None
     age_ns = vault.clock.now_ns() - head.created_at_ns
     if not 0 <= age_ns < _SAME_WITHIN_NS or not was_last_at(vault, head.tree):
@@ -195,8 +212,24 @@ def was_last_at(vault: Vault, tree: Digest) -> bool:
 
 def _speaks_for(same: Checkpoint, kind: Kind, intent: SnapshotIntent) -> bool:
     """Each user's message has a checkpoint that is named from it (SE-3), even where nothing changed
-    since the last one; only the same message again needs none."""
-    return kind is not Kind.MESSAGE or same.intent.reasoning == intent.reasoning
+    since the last one; only the same message again needs none. A call that names files outside the
+    workspace has one that names them too: undo brings back just those. A command is quoted by the
+    one before it, so that after an edit does not serve."""
+    if kind is Kind.MESSAGE:
+        return same.intent.reasoning == intent.reasoning
+    after_edit = same.intent.reasoning.startswith(AFTER_CALL) and not _has_command(same.intent)
+    if after_edit and _has_command(intent):
+        return False
+    return _outside(intent) <= _outside(same.intent)
+
+
+def _has_command(intent: SnapshotIntent) -> bool:
+    return any(isinstance(call, Mapping) and "command" in call for call in intent.tool_calls)
+
+
+def _outside(intent: SnapshotIntent) -> set[str]:
+    calls = [call for call in intent.tool_calls if isinstance(call, Mapping)]
+    return {str(path) for call in calls for path in call.get("external", ())}
 
 
 def _has_ended(session: Session | None) -> bool:
@@ -276,8 +309,8 @@ def _parent(vault: Vault, session_id: SessionId, head: CheckpointId | None) -> C
 def conversation_position(
     vault: Vault, session_id: SessionId, position: Position
 ) -> tuple[Position, tuple[str, ...]]:
-    """The position, at the last message there is when nobody said which. A story that cannot be
-    read is no reason not to save: then there are warnings."""
+    """The position, by default at the last message. A story that cannot be read is no reason not to
+    save: then there are warnings."""
     if position.message_index is not None or not vault.has_story():
         return position, ()
     try:

@@ -1,4 +1,4 @@
-"""How much a save may add to the store: what the budgets and the disk leave.
+"""The space limit of a save: what the budgets and the disk leave.
 
 Guarantees: the last part of the disk is never filled; small changes always have room, even where a
 budget is used up, so that reaching it never ends protection.
@@ -62,7 +62,7 @@ class SpaceLimit:
             return ()
         if share >= total:
             used = f"the store has used {share:.0%} of its disk budget"
-            return (f"{used}; to see what can go: holdfast cleanup --dry-run",)
+            return (f"{used}; to see what can be deleted: holdfast cleanup --dry-run",)
         used = f"all stores together have used {total:.0%} of total_budget"
         return (f"{used}; stores without a workspace: holdfast cleanup --stores --dry-run",)
 

@@ -179,7 +179,7 @@ def capture_policy(vault: Vault, file_filter: FileFilter | None = None) -> Captu
         policy = CapturePolicy(settings, vault.workspace, file_filter, own_data=own_data)
     by_tools = settings.capture_named_ignored == "on"
     named = vault.files.named_paths() if by_tools else ()
-    return policy.keeping(ExemptPaths(vault.fs, os.fsencode(vault.workspace), named))
+    return policy.with_exceptions(ExemptPaths(vault.fs, os.fsencode(vault.workspace), named))
 
 
 def _is_project(vault: Vault) -> bool:

@@ -94,7 +94,7 @@ class WalksMet(Exception):
 
 
 class BackwardSurvey(Survey):
-    """The names are seen in their order; what stands for them is taken afterwards."""
+    """The names are seen in their order; their results are collected afterwards."""
 
     walker: BackwardWalker
 
@@ -151,7 +151,7 @@ class BackwardWalker(Walker):
         self.stop_if_met()
         state = super().visit(place, parent)
         if isinstance(state, DirectoryState) and place.path:
-            # What is below has been told, and takes no more room than its name from here on.
+            # Everything below has been reported, and needs no more room than its name from here on.
             state.children = {
                 name: KnownChild(child.key.mode, _NOT_BUILT)
                 for name, child in state.children.items()

@@ -158,8 +158,8 @@ def _read_part(survey: Survey, base: bytes, name: bytes) -> PartRead:
 
 
 def _read_journal(survey: Survey, name: bytes, base: bytes, status: os.stat_result) -> None:
-    """A journal tells how to take back what was written to the database: beside another state
-    of it, it would destroy it. One that is being written is therefore left out."""
+    """A journal contains what is needed to roll the database back: beside another state of it, it
+    would destroy it. One that is being written is therefore left out."""
     stable = survey.capture(name, status)
     row = survey.files.get(base)
     now = survey.fs.stat(base, dir_fd=survey.fd, follow_symlinks=False)

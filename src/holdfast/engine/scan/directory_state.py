@@ -1,4 +1,4 @@
-"""What is remembered about one directory between scans, packed tightly.
+"""The remembered state of one directory between scans, packed tightly.
 
 A million files have to fit, so the files of a directory are one run of names and one run of rows
 and not objects: about 90 bytes a file. The same runs are what the stat cache stores.
@@ -40,7 +40,7 @@ UNSETTLED = 4
 """The file changed so shortly before it was read that it may change again unseen."""
 
 BEING_WRITTEN = 8
-"""Somebody had the file open for writing: it may change without times or events that tell."""
+"""A program had the file open for writing: it may change without times or events that tell."""
 
 _DIRECTORY_SETTLED = 1
 _HAS_IGNORE_FILES = 2

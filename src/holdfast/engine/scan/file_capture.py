@@ -1,4 +1,4 @@
-"""Taking one file's content into the object store, whole or in pieces.
+"""Storing one file's content, whole or in chunks.
 
 Files above a threshold are cut by content (FastCDC), so that an insertion moves no later border
 and a small edit stores a small difference. Memory stays flat: one piece at a time.
@@ -6,7 +6,7 @@ and a small edit stores a small difference. Memory stays flat: one piece at a ti
 A changed piece is stored as a difference to its counterpart in the earlier version:
 
     a piece that the earlier version has too says where the two run side by side
-    → one that it does not have resembles the piece that lies at the same place there
+    → one that it does not have resembles the piece at the same place there
     → and when the two are about as long, they end at the same place as well
 """
 
@@ -93,7 +93,7 @@ class CapturedContent(NamedTuple):
 
 class FileCapture:
     """Stores content through one writer; `previous` is a hint at what the new bytes resemble. One
-    that `reconsiders` decides anew about files that had no room in the last save."""
+    that `reconsiders` decides again about files that had no room in the last save."""
 
     reconsiders = False
 
@@ -217,5 +217,5 @@ def is_sparse(status: os.stat_result) -> bool:
 
 
 def special_kind(mode: int) -> str:
-    """What a file is that has no content to take."""
+    """The kinds of files without content to capture."""
     return _SPECIAL_KINDS.get(stat.S_IFMT(mode), "unknown kind")

@@ -1,4 +1,4 @@
-"""Whether the rules of a workspace leave a directory or a file out, without a scan of anything
+"""Check whether a workspace's rules leave out a directory or a file, without a scan of anything
 else.
 
     from the root downwards: list → rules of this directory → is the next one on the way captured?
@@ -47,7 +47,7 @@ def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: b
             if policy.kept is not None:
                 policy.kept.enter(path, names, _not_settled)
             entered = _as_cache(rule_files, policy, opened[-1], path, names, rules)
-            rules = rule_files.entering(opened[-1], path, names, rules, entered.mode)
+            rules = rule_files.rules_inside(opened[-1], path, names, rules, entered.mode)
             path = join(path, name)
             judged = policy.judge(rules.stack, path, True, rules.mode)
             own = name == GIT_DIRECTORY or path in policy.own_data
@@ -129,7 +129,7 @@ class IgnoreRules:
             judged = _as_cache(self._rule_files, self._policy, fd, directory, names, rules)
             if judged.reason is not None:
                 return _Decided(judged.detail)
-            return self._rule_files.entering(fd, directory, names, rules, judged.mode)
+            return self._rule_files.rules_inside(fd, directory, names, rules, judged.mode)
 
     def _open(self, opened: ExitStack, directory: bytes) -> int:
         fd = opened.enter_context(self._open_root())
@@ -142,7 +142,8 @@ class IgnoreRules:
 
 
 class _Decided(NamedTuple):
-    """The rule that leaves out a directory with everything in it; None for what is not ours."""
+    """The rule that leaves out a directory with everything in it; None for paths outside the
+    workspace."""
 
     rule: str | None
 
@@ -193,7 +194,7 @@ def _ignored(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[bytes, str]
     for path, changes in candidates.items():
         try:
             rule = rules.rule(path)
-        except OSError:  # it cannot be reached: nobody captures it
+        except OSError:  # it cannot be reached: it is not captured
             continue
         if rule is not None and (changes or precedence_of(rule) is not Precedence.DEFAULT):
             found[path] = rule

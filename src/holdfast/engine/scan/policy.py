@@ -98,7 +98,7 @@ class CapturePolicy:
         )
         self.kept: ExemptPaths | None = None
 
-    def keeping(self, kept: ExemptPaths) -> CapturePolicy:
+    def with_exceptions(self, kept: ExemptPaths) -> CapturePolicy:
         """The same decisions with these exceptions, for one scan."""
         policy = copy(self)
         policy.kept = kept
@@ -117,7 +117,7 @@ class CapturePolicy:
             return _NOT_LISTED if exception is None else _ignored(_BELOW_IGNORED, exception)
         rule = stack.decide(path, is_dir)
         if rule is None or rule.negated:
-            # Nothing ignores the directory itself; what is ignored in it is included all the same.
+            # Nothing ignores the directory itself; ignored files in it are included anyway.
             return _CAPTURE_ALL if is_dir and self._includes.matches(path, True) else _CAPTURE
         by_default = rule.source == "default"
         exception = self._exception(path, is_dir, by_default=by_default)
@@ -131,7 +131,7 @@ class CapturePolicy:
         read: Callable[[bytes], bytes | None],
     ) -> Verdict:
         """A directory that says of itself that it is a cache is left out like an ignored one,
-        unless a rule takes it back (`!target/`)."""
+        unless a rule re-includes it (`!target/`)."""
         verdict = Verdict(parent.mode)
         if parent.mode is not Mode.NORMAL or not path or not self._use_defaults:
             return verdict

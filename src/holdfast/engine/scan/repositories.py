@@ -13,7 +13,7 @@ Files that git tracks, and files that a tool named, are captured although a rule
     a rule ignores a path              → is it one of these, or a directory above one?
 
 An index is parsed when it changed, and only once something is ignored. Guarantee: only the path
-itself is an exception. Whatever else is in an ignored directory stays left out.
+itself is an exception. Other files in an ignored directory stay left out.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Repository:
         try:
             status = self._fs.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
-                raise UnknownIndex("it is no file")
+                raise UnknownIndex("it is not a regular file")
             if status.st_size > most:
                 raise UnknownIndex(f"it has {status.st_size:,} bytes")
             return read_whole(self._fs, fd, status.st_size), status
@@ -197,7 +197,7 @@ class ExemptPaths:
     def enter(
         self, directory: bytes, names: Iterable[bytes], settled: Callable[[int], bool]
     ) -> None:
-        """Told of each directory that is surveyed, with what is in it."""
+        """Called for each surveyed directory, with its content."""
         found = None
         if GIT_DIRECTORY in names:
             found = Repository(self._fs, self._place(directory), directory, b"")
@@ -211,7 +211,7 @@ class ExemptPaths:
             self.repositories[directory] = found
 
     def trouble(self, directory: bytes) -> str | None:
-        """Why nobody knows what the repository in a directory tracks, once somebody had to."""
+        """Why it is unknown what the repository in a directory tracks, once that was needed."""
         repository = self.repositories.get(directory)
         return None if repository is None else repository.trouble
 

@@ -38,7 +38,7 @@ class RuleFiles:
         fingerprint = rules_fingerprint(self._policy.salt, stack, Mode.NORMAL)
         return DirectoryRules(fingerprint, Mode.NORMAL, stack=stack)
 
-    def entering(
+    def rules_inside(
         self, fd: int, path: bytes, names: list[bytes], parent: DirectoryRules, mode: Mode
     ) -> DirectoryRules:
         """The rules inside a directory that has just been listed."""
@@ -57,8 +57,8 @@ class RuleFiles:
             if state.has_ignore_files:
                 contents = self._contents(fd, list(IGNORE_FILES), git=False)
                 stack = self._stack(stack, path, contents)
-            # Somebody may have edited them since they were looked at: what is decided by them now
-            # must not be remembered as decided by those that were there, and may come back.
+            # They may have been edited since they were read: what is decided by them now must not
+            # be remembered as decided by those that were there, and may come back.
             rules.fingerprint = rules_fingerprint(self._policy.salt, stack, Mode.NORMAL)
             return stack
 

@@ -1,8 +1,8 @@
-"""How far a scan is, how much it would read, and capturing no more than there is room for.
+"""Progress and size of a scan, and the limit on captured bytes.
 
 A workspace that was scanned before has about as many files as it had. One that is new is counted
-first, which takes about a tenth of the time that reading it takes; both only while somebody is
-looking. A file whose content the store holds already costs nothing, and is captured whatever its
+first, which takes about a tenth of the time that reading it takes; both only while there is a
+listener. A file whose content the store holds already costs nothing, and is captured whatever its
 size.
 """
 
@@ -21,8 +21,8 @@ from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
 from holdfast.ports.progress import TransferProgress
 
-_TELL_EVERY = 50
-_TELL_EVERY_BYTES = 1 << 20
+_REPORT_EVERY = 50
+_REPORT_EVERY_BYTES = 1 << 20
 _NOTHING = Digest(bytes(32))
 _RECORD_BYTES = 200
 """What a file costs besides its content, about."""
@@ -31,34 +31,42 @@ _RECORD_BYTES = 200
 class ScanMeter:
     """Counts, and tells now and then."""
 
-    __slots__ = ("_listener", "_phase", "_told", "_told_bytes", "_total", "files", "size_bytes")
+    __slots__ = (
+        "_listener",
+        "_phase",
+        "_reported",
+        "_reported_bytes",
+        "_total",
+        "files",
+        "size_bytes",
+    )
 
     def __init__(self, listener: TransferProgress, phase: str, total: int | None) -> None:
         self._listener = listener
         self._phase = phase
         self._total = total
-        self._told = 0
-        self._told_bytes = 0
+        self._reported = 0
+        self._reported_bytes = 0
         self.files = 0
         self.size_bytes = 0
         listener.advance(phase, 0, total)
 
     def passed(self, files: int) -> None:
         self.files += files
-        if self.files - self._told >= _TELL_EVERY:
-            self._told = self.files
+        if self.files - self._reported >= _REPORT_EVERY:
+            self._reported = self.files
             done = self.files if self._total is None else min(self.files, self._total)
             self._listener.advance(self._phase, done, self._total)
 
     def read(self, size_bytes: int) -> None:
         self.size_bytes += size_bytes
-        if self.size_bytes - self._told_bytes >= _TELL_EVERY_BYTES:
-            self._told_bytes = self.size_bytes
+        if self.size_bytes - self._reported_bytes >= _REPORT_EVERY_BYTES:
+            self._reported_bytes = self.size_bytes
             self._listener.transferred(self.size_bytes)
 
 
 class NothingRead(FileCapture):
-    """Stands in for the reading of files where they are only counted."""
+    """Replaces the reading of files where they are only counted."""
 
     def __init__(self, fs: Filesystem, started_ns: int) -> None:
         super().__init__(fs, DiscardingWriter(), started_ns)
@@ -144,7 +152,7 @@ class MeasuringCapture(NothingRead):
 
 def certainly_fits(fs: Filesystem, root_fd: int, policy: CapturePolicy, room_bytes: int) -> bool:
     """Whether there is room for everything in the workspace, as far as a quick look tells: it asks
-    no ignore file, and so finds more than a save would. What it cannot look at is not certain."""
+    no ignore file, and so finds more than a save would. Unreadable paths make it uncertain."""
     try:
         return _taken(fs, root_fd, b"", policy, room_bytes, 0) is not None
     except OSError:

@@ -3,8 +3,8 @@
 With a watch over the workspace the walk goes only where something may have changed, unless there
 is any doubt, or a restore asks: a restore never relies on a watch.
 
-What is remembered is only replaced by `remember`, which the caller calls after everything that
-the scan stored is durable; a scan whose save failed leaves no trace.
+The memory is only replaced by `remember`, which the caller calls after everything that the scan
+stored is durable; a scan whose save failed leaves no trace.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ScanRequest:
 
 
 class PendingNotes:
-    """What the cache is to be told, in order, of each directory the last word only."""
+    """Updates for the cache, in order, only the last one for each directory."""
 
     def __init__(self) -> None:
         self._notes: dict[tuple[bytes, bool], DirectoryState | None] = {}
@@ -324,8 +324,8 @@ class Scanner:
             self.flush()
 
     def flush(self) -> None:
-        """Hand to the cache what it has not got yet. While changes are told to us nobody needs it
-        soon, and what is lost with us is only read again."""
+        """Hand to the cache what it has not got yet. While changes are watched it is not needed
+        soon, and lost updates only cost another read."""
         pending, self._pending = self._pending, PendingNotes()
         if len(pending) and self._cache is not None and self._generation is not None:
             self._cache.update(

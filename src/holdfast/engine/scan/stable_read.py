@@ -1,7 +1,7 @@
 """Reading a file that others may be writing.
 
     open without following links → fstat → is there a writer? → read → fstat again
-    → nothing changed and nobody was writing: done, else again, else say so
+    → nothing changed and no program was writing: done, else again, else say so
 
 A change of times alone does not tell: one long write sets the time when it begins and can still be
 copying when both looks are done. So for a file that changed a moment ago the system is asked
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class NotARegularFile(OSError):
-    """What the name stands for is not (or no longer) a regular file."""
+    """The path is not (or no longer) a regular file."""
 
 
 class StableRead(NamedTuple, Generic[T]):

@@ -78,7 +78,7 @@ def _changed_names(path: bytes, old: DirectoryState, new: DirectoryState) -> Ite
 
 
 class _TreesMustTell(Exception):
-    """What is in memory is not enough."""
+    """The data in memory is not enough."""
 
 
 class _Count:
@@ -127,7 +127,7 @@ class _Count:
             self.modified += 1
 
     def _count_edited(self, old: DirectoryState, new: DirectoryState) -> None:
-        """The same names: rows stand side by side."""
+        """The same names: rows are stored side by side."""
         for before, after in zip(ROW.iter_unpack(old.rows), ROW.iter_unpack(new.rows), strict=True):
             self.modified += before[6] != after[6] or (before[4] ^ after[4]) & MODE_MASK != 0
 

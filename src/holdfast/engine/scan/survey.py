@@ -1,4 +1,4 @@
-"""Looking at one directory afresh: list it, decide about each name, read what is new or changed."""
+"""A fresh survey of one directory: list it, decide about each name, read what is new or changed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ VOLATILE = (
 )
 """Reasons that can pass without the directory's own times changing."""
 
-_KEEPS_CHANGING = "it keeps turning into something else"
+_KEEPS_CHANGING = "it keeps changing its type"
 
 
 class Place(NamedTuple):
@@ -125,7 +125,7 @@ class Survey:
             self._cannot_settle = True
         if verdict.reason is not None:
             return Skipped(self.path, verdict.reason, verdict.detail)
-        rules = rule_files.entering(self.fd, self.path, names, parent, verdict.mode)
+        rules = rule_files.rules_inside(self.fd, self.path, names, parent, verdict.mode)
         self._keep_undisputed(rules)
         for name in [name for name in names if name not in self.files]:
             try:
@@ -161,8 +161,8 @@ class Survey:
         return state
 
     def _other_workspace(self, names: list[bytes]) -> SkipReason | None:
-        """Whether the directory is saved by itself, and not as a part of this workspace. A
-        repository that a checkpoint has is entered all the same; a linked worktree never."""
+        """Whether the directory is saved separately, and not as a part of this workspace. A
+        repository that a checkpoint has is entered anyway; a linked worktree never."""
         kind = repository_kind(self.fs, self.fd, names) if self.path else None
         reason = self.walker.policy.judge_repository(kind, self.path)
         if reason is SkipReason.REPOSITORY and self._wanted is not None and self._wanted.trees:
@@ -171,7 +171,7 @@ class Survey:
         return reason
 
     def read_again(self, changed: list[tuple[bytes, os.stat_result]]) -> DirectoryState | None:
-        """The previous state with these files read anew; None when one is no longer a file."""
+        """The previous state with these files read again; None when one is no longer a file."""
         assert self._previous is not None
         self.names = self._previous.names.split(b"\0")
         state = self._previous.copy()
@@ -179,7 +179,7 @@ class Survey:
         self.skipped = [note for note in state.skipped if note.path not in touched]
         present = {*self.names, *(basename(note.path) for note in state.skipped)}
         for name, status in changed:
-            # What it is now decides about what lies beside it, left out or not.
+            # Its current kind decides whether the files beside it are left out.
             if has_parts(name, present):
                 return None
             if (known := self._previous.row_of(name)) is not None:
@@ -230,7 +230,7 @@ class Survey:
     def _keep_undisputed(self, rules: DirectoryRules) -> None:
         """Files that these very rules captured last time, asked for all at once: one of hundreds
         came or went, and judging each of the others again is most of what the save would cost.
-        Keeps a file only where looking at it by itself would keep it."""
+        Keeps a file only where looking at it alone would keep it."""
         previous, policy = self._previous, self.walker.policy
         if previous is None or not previous.by_rules or previous.rules != rules.fingerprint:
             return

@@ -88,7 +88,7 @@ class TargetRules:
     def in_directory(self, path: bytes) -> DirectoryRules | None:
         """None for a directory that these rules leave out."""
         if path not in self._directories:
-            self._directories[path] = self._entering(path)
+            self._directories[path] = self._rules_inside(path)
         return self._directories[path]
 
     def _concerns(self, path: bytes) -> bool:
@@ -96,7 +96,7 @@ class TargetRules:
             is_within(path, chosen) or is_within(chosen, path) for chosen in self._within
         )
 
-    def _entering(self, path: bytes) -> DirectoryRules | None:
+    def _rules_inside(self, path: bytes) -> DirectoryRules | None:
         above = self._rule_files.above_root()
         if path:
             outside = self.in_directory(parent(path))

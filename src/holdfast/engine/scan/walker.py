@@ -53,8 +53,8 @@ _SWAPPED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
 
 
 class Walker:
-    """One scan. `remembered` gives what was known of a directory before; `watch` is told of each
-    directory before it is looked at."""
+    """One scan. `remembered` gives what was known of a directory before; `watch` is called for each
+    directory before it is read."""
 
     surveys: type[Survey] = Survey
 
@@ -93,7 +93,7 @@ class Walker:
         return state
 
     def begin_directory(self, path: bytes, fd: int) -> None:
-        """Whatever changes in the directory from here on is told to the next scan."""
+        """The next scan learns of every change in the directory from here on."""
         if self._watch is not None:
             self._watch(path, fd)
 
@@ -222,8 +222,8 @@ class Walker:
         return state or previous
 
     def _files_again(self, fd: int, path: bytes, previous: DirectoryState) -> DirectoryState | None:
-        """The directory with its changed files read anew, itself if there are none; None when
-        more than that changed."""
+        """The directory with its changed files read again, itself if there are none; None when more
+        than that changed."""
         changed = self._changed_files(fd, previous) if previous.names else ()
         if changed is None or (previous.symlinks and not self._links_unchanged(fd, previous)):
             return None
@@ -305,7 +305,7 @@ def is_settled(ctime_ns: int, now_ns: int) -> bool:
 
 def allow_deep_recursion() -> None:
     """Very deep trees need more frames than Python allows by default. Frames of Python functions
-    lie on the heap, so the higher limit costs nothing; it is never lowered again, because another
+    are on the heap, so the higher limit costs nothing; it is never lowered again, because another
     thread may be deep down as well."""
     if sys.getrecursionlimit() < _DEEP_RECURSION:
         sys.setrecursionlimit(_DEEP_RECURSION)

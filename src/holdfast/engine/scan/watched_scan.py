@@ -10,8 +10,8 @@
 
 Guarantee: given that the hint is complete, the result is what a walk of everything would give.
 Files that can change without an event in their directory are looked at each time: those with
-several names, those that somebody was writing to, those that could not be read, and directories
-with a repository, whose list of excluded paths lies outside of what is watched. In paranoid mode
+several names, those that a program was writing to, those that could not be read, and directories
+with a repository, whose list of excluded paths is outside the watched directories. In paranoid mode
 both walks are done and compared, and the whole walk counts.
 """
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class HintIsNotEnough(Exception):
-    """What was found concerns places that the hint does not name."""
+    """The scan found changes in places that the hint does not name."""
 
 
 class Visit:
@@ -313,7 +313,7 @@ def _changed_exceptions(scanner: Scanner, request: ScanRequest) -> set[bytes]:
     before, now = scanner.kept, request.policy.kept
     if before is None or now is None:
         if before is not now:
-            raise HintIsNotEnough("what is captured as an exception is not known")
+            raise HintIsNotEnough("the captured exceptions are unknown")
         return set()
     changed = now.changed_since(before, lambda ctime_ns: is_settled(ctime_ns, request.started_ns))
     if changed is None:
@@ -332,11 +332,11 @@ def remember_watched(scanner: Scanner, watch: WorkspaceWatch, scan: Scan, begun:
             (scanner.restless.add if is_restless(state) else scanner.restless.discard)(path)
     watch.seen(begun.mark, whole=begun.whole)
     if not begun.plain:
-        watch.doubt("a restore captured what rules leave out")
+        watch.doubt("a restore captured ignored files")
 
 
 def _first_difference(one: DirectoryState, other: DirectoryState, path: str = "") -> str:
-    """The uppermost directory that both have and that differs by itself, for the log."""
+    """The uppermost directory that both have and that itself differs, for the log."""
     for name, child in one.children.items():
         twin = other.children.get(name)
         if (

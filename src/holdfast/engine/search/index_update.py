@@ -4,7 +4,7 @@
     else, batch by batch: what was removed or approved, new checkpoints, messages, annotations
 
 Each batch is one transaction together with how far it has read, so it can be cut off anywhere. The
-index begins anew when the log is another one than was read, or content was purged.
+index is rebuilt when the log was replaced or content was purged.
 
 Guarantee: a complete index finds everything that was acknowledged before the update began.
 Not guaranteed: completeness, when patience, space or the story come to an end before.
@@ -92,9 +92,9 @@ def call_text(call: ToolCall) -> str:
 
 
 def touched_paths(vault: Vault, checkpoint: Checkpoint) -> Iterator[bytes]:
-    """Files that differ from the parent, in path order, as many as can be found. What a damaged
-    tree would have named is left out. The state before a restore may be the only one that has a
-    path; the one after it is that of its target, which is found itself."""
+    """Files that differ from the parent, in path order, as many as can be found. Paths of a damaged
+    tree are left out. The state before a restore may be the only one that has a path; the one after
+    it is that of its target, which is found itself."""
     if checkpoint.kind is Kind.RESTORE:
         return
     parent = vault.catalog.checkpoint(checkpoint.session_id, checkpoint.parent)
@@ -139,7 +139,7 @@ def catch_up(vault: Vault, *, patience_s: float | None) -> CatchUp:
 
 def reindex(vault: Vault, checkpoint: Checkpoint) -> None:
     """A checkpoint that says something else now than when it was read. Without an index, or where
-    it was not read yet, there is nothing to do; a lost index is made anew by the next search."""
+    it was not read yet, there is nothing to do; the next search rebuilds a lost index."""
     try:
         if vault.search.cursors().checkpoint < checkpoint.sequence:
             return
@@ -148,7 +148,7 @@ def reindex(vault: Vault, checkpoint: Checkpoint) -> None:
             indexer.replace(checkpoint)
     except (Busy, NoSpace, IndexLost):
         with suppress(Busy, NoSpace, IndexLost):
-            vault.search.begin_anew()
+            vault.search.recreate()
 
 
 class _Indexer:
@@ -165,7 +165,7 @@ class _Indexer:
         while not self._is_current(index.cursors()):
             with index.exclusive():
                 batch = self._next_batch(self._valid(index.cursors()))
-                index.take_in(batch)
+                index.ingest(batch)
             self._report_progress(batch)
             if self._is_late():
                 return self._outcome(self._is_current(index.cursors()))
@@ -174,7 +174,7 @@ class _Indexer:
     def replace(self, checkpoint: Checkpoint) -> None:
         cursors = self._vault.search.cursors()
         self._has_annotations = cursors.annotation > 0
-        self._vault.search.take_in(IndexBatch(cursors, checkpoints=self._texts([checkpoint])))
+        self._vault.search.ingest(IndexBatch(cursors, checkpoints=self._texts([checkpoint])))
 
     def _is_late(self) -> bool:
         deadline_ns = self._deadline_ns
@@ -199,10 +199,10 @@ class _Indexer:
         return self._same_story(cursors)
 
     def _same_story(self, cursors: Cursors) -> bool:
-        """Whether numbers still mean what was read: a story made anew counts from one again."""
-        untold = (cursors.message, cursors.annotation) == (0, 0)
+        """Whether numbers still mean what was read: a recreated story counts from one again."""
+        is_empty = (cursors.message, cursors.annotation) == (0, 0)
         return (
-            untold or self._story.generation() == cursors.story or self._story.trouble is not None
+            is_empty or self._story.generation() == cursors.story or self._story.trouble is not None
         )
 
     def _valid(self, cursors: Cursors) -> Cursors:
@@ -210,11 +210,11 @@ class _Indexer:
         generation = self._story.generation()
         fresh = cursors == Cursors()
         if not fresh and self._same_log(cursors):
-            untold = (cursors.message, cursors.annotation) == (0, 0)
-            if cursors.story == generation or untold:
+            is_empty = (cursors.message, cursors.annotation) == (0, 0)
+            if cursors.story == generation or is_empty:
                 return replace(cursors, story=generation)
         if not fresh:
-            self._vault.search.begin_anew()
+            self._vault.search.recreate()
         newest = self._vault.catalog.newest_operation()
         if newest is None:
             return Cursors(story=generation)

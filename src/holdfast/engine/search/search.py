@@ -72,7 +72,7 @@ def search(
             near = tuple(_suggestions(vault, text, session_id))
         return SearchResult(hits[:limit], caught.complete, warnings, answer.back_to_ns, near)
     raise StoreDamaged(
-        "the search index of the store breaks whenever it is rebuilt",
+        "the search index is damaged again each time it is rebuilt",
         hint="check the disk; saving and restoring do not need it",
     )
 

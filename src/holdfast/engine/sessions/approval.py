@@ -1,4 +1,4 @@
-"""Approving work and throwing it away: what people decide about whole stretches of it.
+"""Approving and discarding work: what people decide about whole stretches of it.
 
     approve: save what is there → the checkpoint is approved, the round merged, the next one begins
     reset:   restore what was approved last (or how it all began) → the round is abandoned;
@@ -28,7 +28,11 @@ from holdfast.domain.sessions import (
     rounds_of,
 )
 from holdfast.domain.trees.changes import tree_changes
-from holdfast.engine.components.captured import CapturedComponents, capture_components
+from holdfast.engine.components.captured import (
+    CapturedComponents,
+    capture_components,
+    same_components,
+)
 from holdfast.engine.components.selection import choose_components
 from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.restore.plan import loader_for
@@ -44,7 +48,7 @@ from holdfast.values.classes import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class ApprovalStatus:
-    """Where a session stands. `base` is what was approved last, or how the session began.
+    """The approval state of a session. `base` is what was approved last, or how the session began.
 
     `has_unapproved`: HEAD holds something else, or, if the workspace was looked at, that does.
     `unsaved`: the workspace differs from HEAD, that of the session and its own, in what a restore
@@ -73,7 +77,7 @@ class ApprovalStatus:
 @dataclass(frozen=True, slots=True)
 class ApproveOutcome:
     """`count` checkpoints of the round lead to what is locked in; `saved` tells that the last of
-    them was made for it. What was restored away from does not count."""
+    them was made for it. Work that a restore has undone does not count."""
 
     approved: Checkpoint
     merged: str
@@ -165,7 +169,7 @@ def approve(
     base = _base(vault, session)
     first = base is not None and (base.kind, base.round) == (Kind.INITIAL, session.round)
     began = first and session.approved is None
-    same = present is not None or (head is not None and head.components == components.manifest)
+    same = present is not None or (head is not None and same_components(vault, head, components))
     unchanged = same and base is not None and not _differs(vault, base, saved.scan)
     if unchanged and (count == int(began) or session.approved is not None):
         raise Refused(
@@ -201,7 +205,7 @@ def approve(
 
 def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> int:
     """The checkpoints of the round that lead to what is approved, one that is about to be made
-    included. What was restored away from is not approved, and not counted."""
+    included. Work that a restore has undone is not approved, and not counted."""
     end = present.id if present is not None else session.head
     if end is None:
         return 1
@@ -230,7 +234,7 @@ def _lock_in(
 
 
 def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
-    """The restore that takes the work back to what was approved last, or to how it began."""
+    """The restore that resets the work to the last approval, or to the start of the session."""
     session = require_open_session(vault, session_id) or _required(vault, session_id)
     base = _base(vault, session)
     if base is None:
@@ -290,8 +294,9 @@ def _holding(
     if nothing else is."""
     at_head = vault.catalog.checkpoint(session.id, session.head)
     for found in (head_checkpoint(vault, session.id), at_head):
-        held = found and (found.tree, found.components)
-        if held == (saved.scan.tree, components.manifest):
+        if found is None or found.tree != saved.scan.tree:
+            continue
+        if same_components(vault, found, components):
             return found
     return None
 

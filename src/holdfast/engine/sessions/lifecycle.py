@@ -49,7 +49,7 @@ def resumed_remark(session_id: SessionId) -> str:
 
 
 def resume(vault: Vault, session_id: SessionId) -> None:
-    """Let one that has ended go on, if nobody else has done it meanwhile."""
+    """Reopen an ended session, unless another process has done it meanwhile."""
     with vault.lock.hold():
         session = require_open_session(vault, session_id)
         if session is not None and session.status is SessionStatus.ENDED:
@@ -84,7 +84,7 @@ def start(
     """The session, active, with a checkpoint of how it began. `inside` as in `Engine.save`."""
     vault = engine.vault
     title, agent = require_label("title", title), require_label("agent", agent)
-    engine = engine.having_waited(inside)
+    engine = engine.after_waiting(inside)
     with engine.recovered():
         known = require_open_session(vault, session_id)
         _require_free(vault, known, session_id, agent)

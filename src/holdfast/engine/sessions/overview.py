@@ -8,7 +8,7 @@ from __future__ import annotations
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.history.history import head_checkpoint
-from holdfast.engine.retention.protection import last_activity_ns
+from holdfast.engine.retention.protection import NOT_ACTIVITY, last_message_ns
 from holdfast.engine.sessions.active_agents import effective_status
 from holdfast.engine.sessions.approval import approval
 from holdfast.engine.vault import Vault
@@ -17,7 +17,7 @@ from holdfast.values.classes import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One line of the list. `unapproved` counts checkpoints that nobody approved; `is_current`:
+    """One line of the list. `unapproved` counts checkpoints without approval; `is_current`:
     commands that add to a session use it; `has_head`: the workspace is at one of its states.
     `active_session` is the round with work to approve, None when everything is approved."""
 
@@ -43,8 +43,19 @@ def sessions_overview(vault: Vault) -> list[SessionSummary]:
 
 def listed_sessions(vault: Vault) -> list[Session]:
     """Those with checkpoints, oldest first. The row of a deleted session stays in the catalog,
-    because the log names it, and nobody is shown it."""
+    because the log names it, but it is never listed."""
     return [one for one in vault.catalog.sessions() if vault.catalog.counts(one.id).checkpoints]
+
+
+def remaining_sessions(vault: Vault) -> list[Session]:
+    """Those that were not deleted, oldest first. One without a HEAD that the log names had
+    checkpoints once; one that the log does not name has not made its first yet."""
+    catalog = vault.catalog
+    return [
+        one
+        for one in catalog.sessions()
+        if one.head is not None or catalog.latest_operation(one.id, other_than=()) is None
+    ]
 
 
 def _summary(
@@ -59,9 +70,16 @@ def _summary(
         effective_status(vault, session),
         vault.catalog.counts(session.id).checkpoints,
         where.checkpoints if where.has_unapproved else 0,
-        max(session.created_at_ns, last_activity_ns(vault, session.id)),
+        _last_activity_ns(vault, session),
         session.id == current,
         session.id == at_head,
         where.active_session,
         where.last_approved_at_ns,
     )
+
+
+def _last_activity_ns(vault: Vault, session: Session) -> int:
+    """As retention sees it, from one row: a list is shown often, and may be long."""
+    latest = vault.catalog.latest_operation(session.id, other_than=NOT_ACTIVITY)
+    done_ns = 0 if latest is None else latest.at_ns
+    return max(session.created_at_ns, done_ns, last_message_ns(vault, session.id))

@@ -1,4 +1,4 @@
-"""Which tool calls of agents may have made the change that an undo takes back.
+"""Which tool calls of agents may have made the change that an undo reverts.
 
 A call that begins in a state that was saved a moment ago gets no checkpoint of its own: the one
 there is serves. So the newest checkpoint before a call may have been made for an earlier one, which
@@ -6,16 +6,16 @@ changed nothing. The log of tools knows each call, by the checkpoint that it beg
 does not go back that far, the call that the checkpoint was made for is taken.
 
     calls that began at the checkpoint, without those after which all was found unchanged
-      none                      no call did it: somebody else has changed something since
+      none                      no call did it: another session has changed something since
       its own                   quoted with what it was asked to do
       others                    quoted by their tools; by the checkpoint after it, if one was made
 
 Also what the last calls deleted and no checkpoint has, where nothing else has changed since:
 
-    rm -rf .git, make clean → every saved file is as it was → undo would take back an earlier thing
+    rm -rf .git, make clean → every saved file is as it was → undo would revert an earlier change
 
-The reports of the checkpoints that were made before the calls tell what was there and left out.
-What built-in rules leave out is made again by a tool, and is no loss.
+The reports of the checkpoints made before the calls list what was there and left out. Tools can
+regenerate files that built-in rules leave out: undo names them, and continues.
 
 Undo names all of that in a few words: `the Bash call "rm -rf src" by AGENT`.
 """
@@ -27,18 +27,17 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import SessionId, short
-from holdfast.domain.ignore.defaults import is_made_by_tools
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import Missing
 from holdfast.domain.restore.selections import selected_words, selection_of
 from holdfast.domain.timeline.undo_history import State
-from holdfast.domain.tool_calls import BEFORE_MESSAGE, one_line
+from holdfast.domain.tool_calls import AFTER_CALL, BEFORE_MESSAGE, one_line
 from holdfast.engine.restore.plan import missing_now
 from holdfast.engine.undo.outside_files import keys_outside
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LoggedCall
-from holdfast.values.classes import dataclass
+from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.engine.undo.undo import UndoStep
@@ -141,34 +140,40 @@ def _later(before: Checkpoint, calls: list[LoggedCall], after: Checkpoint | None
 
 
 def is_before_tool(checkpoint: Checkpoint) -> bool:
-    kinds = (Kind.TOOL, Kind.RISKY)
-    return checkpoint.kind in kinds and bool(checkpoint.intent.tool_calls)
+    intent = checkpoint.intent
+    made_for_call = checkpoint.kind in (Kind.TOOL, Kind.RISKY) and bool(intent.tool_calls)
+    return made_for_call and not intent.reasoning.startswith(AFTER_CALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The call, and what it deleted."""
+    """The call, and what it deleted. Caches can be made again: that is no reason to leave what
+    happened before it alone."""
 
     cause: Cause
     missing: tuple[Missing, ...]
 
+    @property
+    def is_caches(self) -> bool:
+        return all(gone.is_cache for gone in self.missing)
+
 
 def loss_since(vault: Vault, state: State) -> Loss | None:
     """What calls since a state, which the workspace is still in, have deleted: the newest of them
-    that has. What was gone already when an undo or a restore led to the state does not count."""
+    that has, or else the newest that deleted caches. What was gone already when an undo or a
+    restore led to the state does not count."""
+    caches: Loss | None = None
     returned = [place for place, one in enumerate(state.checkpoints) if one.kind is Kind.RESTORE]
     for one in reversed(state.checkpoints[returned[-1] + 1 if returned else 0 :]):
         cause = call_begun_at(vault, one)
         if cause is None:
             continue
-        missing = tuple(gone for gone in missing_now(vault, one) if _is_loss(gone))
-        if missing:
-            return Loss(cause, missing)
-    return None
-
-
-def _is_loss(gone: Missing) -> bool:
-    return not gone.by_default and not is_made_by_tools(gone.path, is_directory=True)
+        found = Loss(cause, tuple(missing_now(vault, one)))
+        if not found.is_caches:
+            kept = tuple(gone for gone in found.missing if not gone.is_cache)
+            return replace(found, missing=kept)
+        caches = caches or (found if found.missing else None)
+    return caches
 
 
 def undone_words(vault: Vault, step: UndoStep) -> str:

@@ -1,9 +1,9 @@
 """Undo and redo: of a session's restores, for programs, and of whatever happened last, for people.
 
-A program's undo returns exactly from the last restore of its session. A person's undo takes back
-the last thing that happened to the workspace, whoever did it; which that is says
-`holdfast.domain.timeline.undo_history`. Both are restores themselves, to a saved state, with
-the present saved first.
+A program's undo returns exactly from the last restore of its session. A person's undo reverts the
+last change to the workspace, no matter who made it; which that is says
+`holdfast.domain.timeline.undo_history`. Both are restores themselves, to a saved state, with the
+present saved first.
 
 An undo is recorded in the session whose checkpoint it goes back to. So the conversation there
 follows it, that agent hears of it as of its own work, and every other session as of a neighbour's.
@@ -91,7 +91,7 @@ class UndoStep:
 
 
 def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
-    """The restore that takes back the newest restore (or redo) of the session."""
+    """The restore that reverts the newest restore (or redo) of the session."""
     undoable = undo_lists(vault.catalog.operations(session_id)).undoable
     if not undoable:
         raise NothingToUndo("Nothing to undo: this session has no restore", hint=_HINT)
@@ -99,7 +99,7 @@ def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
 
 
 def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
-    """The restore that takes back the newest undo."""
+    """The restore that reverts the newest undo."""
     redoable = undo_lists(vault.catalog.operations(session_id)).redoable
     if not redoable:
         raise NothingToUndo("Nothing to redo: nothing was undone in this session", hint=_HINT)
@@ -111,7 +111,7 @@ Rescan = Callable[[tuple[Digest, ...], RulesOf | None], Scan]
 
 
 def last_step(vault: Vault, scan: Scan, rescan: Rescan, *, turn: bool = False) -> UndoStep:
-    """What a person's undo takes back now: the last thing, or everything since the last message."""
+    """What a person's undo reverts now: the last thing, or everything since the last message."""
     return _from_history(vault, lambda history: _last_step(vault, history, scan, rescan, turn=turn))
 
 
@@ -261,7 +261,7 @@ class _Outside:
 
 
 def _target(vault: Vault, state: State) -> Checkpoint:
-    """A checkpoint that people know, where the record of a restore stands for one."""
+    """The checkpoint that a restore record represents to people."""
     found = state.newest_checkpoint
     whole = found.kind is Kind.RESTORE and selection_of(found) is None
     if whole and found.restores_from is not None:
@@ -336,8 +336,8 @@ def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool, bool]:
 
 
 def _before_messages(vault: Vault, history: UndoHistory) -> set[CheckpointId]:
-    """Checkpoints of states in which somebody sent a message: made for it, or, where nothing had
-    changed and none was made, the newest one there was."""
+    """Checkpoints of states in which a message was sent: made for it, or, where nothing had changed
+    and none was made, the newest one there was."""
     known = [one for state in history.past for one in state.checkpoints]
     made = {one.id for one in known if one.kind is Kind.MESSAGE}
     return made | states_before_messages(vault, known)

@@ -1,1 +1,1 @@
-"""Where each line of a file comes from."""
+"""The origin of each line of a file."""

@@ -39,7 +39,7 @@ class Version(Protocol):
 
 V = TypeVar("V", bound=Version)
 Pairs = list[tuple[int, int]]
-"""Where a line stands in a version, and where in the file that was asked about."""
+"""The position of a line in a version, and in the requested file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,17 +16,18 @@ Not guaranteed: that of several calls which name the file the last one wrote a g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from holdfast.domain.agent_events import EDIT_TOOLS
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
 from holdfast.domain.diff.line_origins import LineOrigin, OtherAgent
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.sessions import Session
 from holdfast.domain.story import Activity, Message, Role
-from holdfast.domain.tool_calls import Likelihood, likelihood
+from holdfast.domain.tool_calls import AFTER_CALL, Likelihood, likelihood
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.stored_objects import entry_at
@@ -50,12 +51,14 @@ class Causes:
 
     def explain(self, origin: LineOrigin, before: Checkpoint, first: Checkpoint) -> LineOrigin:
         """The origin with what led from one checkpoint to the next."""
+        calls = first.intent.tool_calls
+        others = _edits_others(calls, origin.path)
         said = replace(
             origin,
             session_id=self._session_id,
             reasoning=first.intent.reasoning,
-            tool_calls=() if _tells_no_call(first) else first.intent.tool_calls,
-            tool_use_id=None if _is_before_a_call(first) else first.tool_use_id,
+            tool_calls=() if others or _tells_no_call(first) else calls,
+            tool_use_id=None if others or _is_before_a_call(first) else first.tool_use_id,
         )
         speaks = first.kind not in AUTOMATIC_KINDS and not first.kind.is_record
         by_hook = self._call_of(before, first, origin.path)
@@ -101,7 +104,7 @@ class Causes:
         if not _is_before_a_call(before) or not calls or not self._are_neighbours(before, first):
             return None
         if _is_after_a_call(first):
-            if first.tool_use_id != before.tool_use_id:
+            if first.tool_use_id != before.tool_use_id or _edits_others(calls, path):
                 return None
             tools = [str(call.get("tool")) for call in calls if not isinstance(call, str)]
             named = any(first.intent.reasoning.startswith(f"After {tool}") for tool in tools)
@@ -174,6 +177,14 @@ def _edits(call: ToolCall, path: bytes) -> bool:
     return likelihood(call, path) is Likelihood.EDIT
 
 
+def _edits_others(calls: Sequence[ToolCall], path: bytes) -> bool:
+    """Whether the calls of a hook are edits of other files. Several edits run side by side, and the
+    first one that ends has a checkpoint with all that they did."""
+    named = [call for call in calls if isinstance(call, Mapping) and call.get("paths")]
+    edits = [call for call in named if call.get("kind") in EDIT_TOOLS]
+    return bool(edits) and len(edits) == len(calls) and not any(_edits(c, path) for c in edits)
+
+
 def _tells_no_call(checkpoint: Checkpoint) -> bool:
     """Whether its calls are not what was done: they are to come, or it is the record of a restore,
     which notes what was selected."""
@@ -186,12 +197,12 @@ def _is_before_a_call(checkpoint: Checkpoint) -> bool:
 
 
 def _is_after_a_call(checkpoint: Checkpoint) -> bool:
-    return checkpoint.kind is Kind.TOOL and checkpoint.intent.reasoning.startswith("After ")
+    return checkpoint.kind is Kind.TOOL and checkpoint.intent.reasoning.startswith(AFTER_CALL)
 
 
 class RunningCall(NamedTuple):
-    """A call, the checkpoint that holds what there was when it began, and when it ended, if
-    somebody noted that."""
+    """A call, the checkpoint that holds what there was when it began, and when it ended, if that
+    was recorded."""
 
     agent: OtherAgent
     at: str
@@ -209,8 +220,8 @@ class ConcurrentCalls:
         self._contents: dict[tuple[Digest, bytes], Digest | None] = {}
 
     def named(self, origin: LineOrigin, before: Checkpoint, first: Checkpoint) -> LineOrigin:
-        """The origin with the agents of other sessions that may have written the line. What the
-        session itself did is told only if it may have, too."""
+        """The origin with the agents of other sessions that may have written the line. The
+        session's own work is reported only if it may have written the line, too."""
         found = None if first.kind.is_record else self.running(origin.path, before, first)
         others = [one.agent for one in found or () if one.agent.session_id != first.session_id]
         if not others:

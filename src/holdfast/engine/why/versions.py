@@ -7,8 +7,8 @@ Of each checkpoint only the trees on the way to the file are loaded, and none th
 Where a checkpoint has no such file, one that is gone in the next is taken for it: with the same
 content, or else the most similar one that shares half of its lines.
 
-Guarantee: a version that is too large or damaged costs what it would have told, and is named. Not
-guaranteed: that a file which was renamed and rewritten in one step is known again.
+Guarantee: a version that is too large or damaged is skipped and named. Not guaranteed: that a file
+which was renamed and rewritten in one step is known again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from holdfast.engine.vault import Vault
 
 _CHUNK = 200
 LARGEST_BYTES = 16 * 1024 * 1024
-"""Of a file whose lines are told: some 200 MB of memory."""
+"""Of a file whose lines are explained: some 200 MB of memory."""
 
 _SNIFFED_BYTES = 8_000
 _MOST_KNOWN = 4_096
@@ -143,7 +143,7 @@ class FileVersions:
             self.warnings.append(warning)
 
     def entry(self, tree: Digest, path: bytes) -> Entry | None:
-        """What a tree has at a path; what lies on the way is remembered."""
+        """What a tree has at a path; versions on the way are cached."""
         if (tree, path) in self._known:
             return self._known[tree, path]
         name, _, rest = path.partition(b"/")
@@ -172,7 +172,7 @@ class FileVersions:
         return FileVersion(path, entry.digest, older, entry)
 
     def _gone(self, older: Checkpoint, version: FileVersion) -> Iterator[tuple[bytes, FileEntry]]:
-        """Files of a checkpoint that are not there any more."""
+        """Files of a checkpoint that are gone now."""
         if version.checkpoint is not None:
             for change in tree_changes(self._vault.load_tree, older.tree, version.checkpoint.tree):
                 if change.type is ChangeType.REMOVED and isinstance(change.old, FileEntry):
@@ -208,7 +208,7 @@ class FileVersions:
 
 
 class WorkspaceStates:
-    """Tells what came before a checkpoint; the log is read as far as somebody asks."""
+    """Tells what came before a checkpoint; the log is read as far as needed."""
 
     def __init__(self, vault: Vault) -> None:
         self._catalog = vault.catalog

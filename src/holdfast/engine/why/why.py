@@ -184,7 +184,7 @@ def _read_current_file(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
     try:
         status = fs.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise Refused(f"{name} is {kind}", hint="use a file")
         pieces, size_bytes = [], status.st_size
         while size_bytes <= largest_bytes and (piece := fs.read(fd, _PIECE_BYTES)):
@@ -267,9 +267,9 @@ class _Explained:
         found = self._concurrent.running(origin.path, before, first)
         agents = tuple(dict.fromkeys(call.agent for call in found or ()))
         if found is None or first.kind in (Kind.MANUAL, Kind.RESTORE):  # it speaks for itself
-            told = self._causes(first.session_id).explain(origin, before, first)
+            explained = self._causes(first.session_id).explain(origin, before, first)
             others = [agent for agent in agents if agent.session_id != first.session_id]
-            return replace(told, others=tuple(others if first.kind is Kind.MANUAL else ()))
+            return replace(explained, others=tuple(others if first.kind is Kind.MANUAL else ()))
         by_hand = self._concurrent.was_written_after(found, origin.path, first)
         origin = replace(origin, by_hand=by_hand)
         unsure = replace(origin, others=agents, own=False)
@@ -279,10 +279,10 @@ class _Explained:
         at = self._vault.catalog.checkpoint(session_id, found[-1].at) or before
         causes = self._causes(session_id)
         if first.session_id == session_id:
-            told = causes.explain(origin, at, first)
+            explained = causes.explain(origin, at, first)
         else:
-            told = causes.edit_begun_at(origin, at) or origin
-        return told if told.tool_calls else causes.asked_at(unsure, at)
+            explained = causes.edit_begun_at(origin, at) or origin
+        return explained if explained.tool_calls else causes.asked_at(unsure, at)
 
     def _causes(self, session_id: SessionId) -> Causes:
         if session_id not in self._causes_of:

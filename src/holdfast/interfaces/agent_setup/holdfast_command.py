@@ -1,8 +1,10 @@
-"""How an agent calls us: by words that mean this installation in the agent's environment too.
+"""The command by which an agent calls Holdfast: by words that mean this installation in the agent's
+environment too.
 
-An agent is started by a login, a desktop or an editor, and has not the `PATH` of the shell in which
-somebody installs: what lies in a virtual environment is not found there by its bare name. A path
-that stays the same across upgrades is preferred, because agents may trust a hook by its very words.
+An agent is started by a login, a desktop or an editor, and does not have the `PATH` of the shell
+that ran the installation: a program in a virtual environment is not found there by its bare name. A
+path that stays the same across upgrades is preferred, because agents may trust a hook by its very
+words.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def our_program() -> str:
 
 
 def agents_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What an agent has at the least, whoever starts it."""
+    """The minimum that every agent has, however it is started."""
     also = (*_KEPT, "XDG_CONFIG_HOME", "XDG_DATA_HOME")
     kept = {
         name: value
@@ -51,7 +53,7 @@ def login_path(environment: Mapping[str, str]) -> str:
 
 
 def not_found(program: str) -> str | None:
-    """Why a command of ours cannot run in an agent's environment, told without running it."""
+    """Why Holdfast's command cannot run in an agent's environment, without running it."""
     try:
         first = shlex.split(program)[0]
     except (ValueError, IndexError):

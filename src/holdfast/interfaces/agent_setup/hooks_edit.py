@@ -1,7 +1,7 @@
 """Our entries in the settings of an agent: put in, taken out, found. Everything else stays.
 
-Works on the text of a settings file; what is ours is told by the command alone, so that entries of
-an older version, or that somebody moved, are found too.
+Works on the text of a settings file; Holdfast's entries are recognised by the command alone, so old
+or moved entries are found too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _COMMANDS = ("command", "bash", "powershell")
 
 def is_our_command(command: Any, agent: str) -> bool:
     """Whether a command is one that `install` wrote, of this version or another, and nothing else:
-    what somebody has added to it is theirs."""
+    additions by the user are kept."""
     if not calls_us(command, agent):
         return False
     try:
@@ -66,8 +66,8 @@ class _Step:
 
 
 def with_hooks(text: str | None, agent: str, entries: Entries, *, version: bool) -> str:
-    """The settings with exactly these entries of ours. `version`: the file needs one; it stands
-    behind the hooks where both are ours, and before them where it is the user's."""
+    """The settings with exactly these entries of Holdfast. `version`: the file needs one; it is
+    after the hooks where both are Holdfast's, and before them where it is the user's."""
     if text is not None and found_hooks(text, agent) == entries:
         return text
     shown = without_hooks(text, agent, version=version) if text is not None else None
@@ -123,7 +123,7 @@ def _is_version(last: Child, hooks: Child) -> bool:
 
 
 def found_hooks(text: str, agent: str) -> Entries:
-    """Our entries as they stand in the settings now, by event."""
+    """Our entries in the current settings, by event."""
     found: Entries = {}
     for trail in _trails(_object(text), agent):
         event, item = trail[1].child.key or "", plain(trail[2].child.value)
@@ -133,24 +133,28 @@ def found_hooks(text: str, agent: str) -> Entries:
 
 
 def hook_program(text: str, agent: str) -> str | None:
-    """The words before `hook AGENT` in the first command of ours."""
+    """The words before `hook AGENT` in Holdfast's first command."""
     for trail in _trails(_object(text), agent):
         handler = plain(trail[-1].child.value)
-        told = next(handler[name] for name in _COMMANDS if is_our_command(handler.get(name), agent))
-        return str(told).partition(f" hook {agent}")[0]
+        command = next(
+            handler[name] for name in _COMMANDS if is_our_command(handler.get(name), agent)
+        )
+        return str(command).partition(f" hook {agent}")[0]
     return None
 
 
 def edited_commands(text: str, agent: str) -> list[str]:
-    """Commands that call our hook among other things: somebody's own."""
+    """Commands that call our hook among other things: the user's own."""
     found: list[str] = []
     for top in (c for c in _object(text).children if c.key == "hooks"):
         waiting = [plain(top.value)]
         while waiting:
             value = waiting.pop()
             if isinstance(value, dict):
-                told = [value[name] for name in _COMMANDS if name in value]
-                found += [t for t in told if calls_us(t, agent) and not is_our_command(t, agent)]
+                commands = [value[name] for name in _COMMANDS if name in value]
+                found += [
+                    t for t in commands if calls_us(t, agent) and not is_our_command(t, agent)
+                ]
                 waiting += value.values()
             elif isinstance(value, list):
                 waiting += value
@@ -177,7 +181,8 @@ def _require(node: Node, kind: str, name: str) -> None:
 
 
 def _trails(root: Node, agent: str) -> Iterator[list[_Step]]:
-    """The way to every handler of ours: hooks, event, item, and handler where items are groups."""
+    """The path to each of Holdfast's handlers: hooks, event, item, and handler where items are
+    groups."""
     for top in (c for c in root.children if c.key == "hooks" and c.value.kind == "object"):
         for event in (c for c in top.value.children if c.value.kind == "list"):
             for item in event.value.children:
@@ -198,8 +203,8 @@ def _is_handler(value: Any, agent: str) -> bool:
 
 
 def _was_put(text: str, trail: list[_Step], step: _Step) -> bool:
-    """Whether it stands where the user had an empty list or object. Handlers are in groups, and
-    these are put in as a whole."""
+    """Whether it is where the user had an empty list or object. Handlers are in groups, and these
+    are put in as a whole."""
     is_handler = len(trail) > 3 and step is trail[3]
     return not is_handler and was_empty(text, step.container, step.child)
 

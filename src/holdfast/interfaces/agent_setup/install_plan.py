@@ -1,8 +1,9 @@
-"""What an installation changes, planned as data: read every file once, then plan the new text of
+"""The changes of an installation, planned as data: read every file once, then plan the new text of
 each, or refuse as a whole.
 
-Guarantees: a file that is invalid or somebody else's is refused. A file of ours, or a command, that
-somebody has edited is theirs, too: what can be told apart is, and the rest is left and named.
+Guarantees: a file that is invalid or foreign is refused. A Holdfast file or command that the user
+has edited is theirs, too: Holdfast's recognisable parts are removed, and the rest is kept and
+listed.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def _beside(manifest: Path, going: Sequence[Path]) -> list[Path]:
 
 
 def is_installed(agent: Agent, place: SettingsFile) -> bool:
-    """Whether anything of ours is in a file, in whatever version; `Refused` when that cannot be
-    told, because the file is damaged and names us."""
+    """Whether a file contains anything of Holdfast, in whatever version; `Refused` when that is
+    unclear, because the file is damaged and mentions Holdfast."""
     before, _ = read_settings(place.path)
     if before is None:
         return False
@@ -79,7 +80,7 @@ def is_installed(agent: Agent, place: SettingsFile) -> bool:
     except NotJson as error:
         if f"hook {agent.name}" in before:
             raise _invalid(place, error) from None
-        return False  # somebody else's file, and somebody else's trouble
+        return False  # not Holdfast's file, and not its trouble
 
 
 def installed_program(agent: Agent, places: Sequence[SettingsFile]) -> str | None:
@@ -97,11 +98,11 @@ def installed_program(agent: Agent, places: Sequence[SettingsFile]) -> str | Non
 
 
 def has_server(place: SettingsFile) -> bool | None:
-    """Whether our MCP server is in a file, in whatever version; None when an entry of somebody
-    else has its name. `Refused` as above."""
+    """Whether our MCP server is in a file, in whatever version; None when a foreign entry has its
+    name. `Refused` as above."""
     before, _ = read_settings(place.path)
     if before is None or place.server is None or NAME not in before:
-        return False  # such a file can be large, and is somebody else's
+        return False  # such a file can be large, and is not Holdfast's
     try:
         found = found_server(before, place.server)
     except (NotJson, NotToml) as error:
@@ -186,7 +187,7 @@ def _own_file(
 def _uninstalled(
     agent: Agent, place: SettingsFile, before: str | None
 ) -> tuple[str | None, str | None]:
-    """The text that is left, and why something of ours is still in it, if it is."""
+    """The remaining text, and why it still contains something of Holdfast, if it does."""
     if before is None:
         return None, None
     if place.content is None:

@@ -1,4 +1,4 @@
-"""JSON with comments as a text that is edited, not written anew: every other byte stays.
+"""JSON with comments as a text that is edited, not rewritten: every other byte stays.
 
     scan the text to nodes with their places → insert or remove one child → scan again
 
@@ -16,7 +16,8 @@ from typing import Any
 from holdfast.values.classes import dataclass, field
 
 _SPACE = re.compile(r"[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+# Runs of ordinary characters at once: settings may hold megabytes of history in one string.
+_STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 _SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _DEEPEST = 200
 _NOTEWORTHY = re.compile(_STRING.pattern + r"|//|/\*")
@@ -106,8 +107,8 @@ def append(text: str, container: Node, value: Any, key: str | None = None) -> st
 
 
 def remove(text: str, container: Node, child: Child) -> str:
-    """The text without one child of the container: its own bytes, one comma and the space that it
-    stood in. A comment before or behind it is somebody's, and stays on a line of its own."""
+    """The text without one child of the container: its own bytes, one comma and the space around
+    it. A comment before or behind it is the user's, and stays on a line of its own."""
     position = container.children.index(child)
     if position > 0 and child is container.children[-1]:
         before = container.children[position - 1].value.end
@@ -166,7 +167,7 @@ def has_comments(text: str, start: int, end: int) -> bool:
 
 
 def _ends_in_a_note(text: str, end: int) -> bool:
-    """Whether a comment runs up to there, so that nothing may stand behind it on its line."""
+    """Whether a comment runs up to there, so nothing may follow it on its line."""
     last = [*_NOTES_AND_STRINGS.finditer(text, 0, end)][-1:]
     return any(found.end() == end and found[0].startswith("//") for found in last)
 

@@ -6,8 +6,7 @@ one that we made does not. In TOML it is a table at the end:
 
     read the text → append or cut our lines → read again: nothing but our table may differ
 
-Lines of ours that stand inside a text of somebody else are not taken for a table, since what is
-read would differ.
+Our lines inside a foreign string are not taken for a table, since the parsed value would differ.
 """
 
 from __future__ import annotations
@@ -96,11 +95,11 @@ _EMPTY = "{}\n"
 
 
 class NotOurs(Exception):
-    """What stands there is somebody else's, and why it is not edited."""
+    """The entry there is foreign, and the reason why it is not edited."""
 
 
 def found_server(text: str, server: Server) -> Any:
-    """What stands under our name; None when nothing does, False for a null."""
+    """The entry under our name; None when nothing does, False for a null."""
     wrong = NotToml if server.toml else NotJson
     settings = load_toml(text) if server.toml else load(text)
     if not isinstance(settings, dict):
@@ -192,13 +191,13 @@ def is_our_entry(found: Any, server: Server) -> bool:
 
 
 def program_of(found: Mapping[str, Any]) -> str:
-    """The words by which an entry of ours calls us."""
+    """The words by which our entry calls Holdfast."""
     words = _words(found)
     return shlex.join(words[: own_command_length(words)])
 
 
 def _arguments(entry: Mapping[str, Any]) -> list[str] | None:
-    """What a program of ours is called with; None when it is not ours."""
+    """The arguments of a Holdfast program; None when it is foreign."""
     words = _words(entry)
     if not all(isinstance(word, str) for word in words):
         return None

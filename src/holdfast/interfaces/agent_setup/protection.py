@@ -3,8 +3,8 @@ that has any.
 
     in its settings? → as this version writes them? → the program there? → does the agent run them?
 
-Reads settings only: cheap enough for every `status`. When an agent was last heard of is told by the
-checkpoints of its sessions, so that no event has to write anything for it.
+Reads settings only: cheap enough for every `status`. The checkpoints of its sessions show when an
+agent was last seen, so no event must write anything for it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def protections(
     *,
     now: datetime | None = None,
 ) -> list[Protection]:
-    """Every agent that has hooks of ours here or for the user, or that had some a few days ago."""
+    """Every agent that has Holdfast's hooks here or for the user, or that had some a few days
+    ago."""
     at = locations(workspace)
     seen = last_events or {}
     found = [
@@ -127,7 +128,7 @@ def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
         return Protection(name, scope, path, False, kept_back.reason, kept_back.cure)
     try:
         planned = plan_install(agent, agent.hook_files(scope, at, program), program)
-    except HoldfastError as error:  # somebody has edited it
+    except HoldfastError as error:  # the user has edited it
         return Protection(name, scope, path, True, error.message, error.hint, program=program)
     stale = [change.path for change in planned if change.word != "unchanged"]
     if stale:
@@ -139,7 +140,7 @@ def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
 def _without_command(
     agent: Agent, scope: str, places: Sequence[SettingsFile], again: str
 ) -> Protection | None:
-    """Something of ours is there, and nothing that calls us."""
+    """There is something of Holdfast, and nothing that calls it."""
     there = [place.path for place in places if is_installed(agent, place)]
     if not there:
         return None
@@ -174,17 +175,17 @@ def examine_servers(workspace: Path) -> Iterator[Protection]:
             except HoldfastError as error:
                 yield Protection(agent.name, scope, place.path, False, error.message, error.hint)
                 continue
-            told = f"MCP server in {place.path}" + ("" if whose else ", set up by hand")
+            finding = f"MCP server in {place.path}" + ("" if whose else ", set up by hand")
             if stale:
-                told = f"the MCP server in {place.path} was written by another version or edited"
+                finding = f"the MCP server in {place.path} was written by another version or edited"
             if missing:
-                told = f"the MCP server in {place.path} cannot start: {missing}"
+                finding = f"the MCP server in {place.path} cannot start: {missing}"
             cure = f"holdfast install {agent.name} --{scope} --mcp" if stale or missing else None
-            yield Protection(agent.name, scope, place.path, cure is None, told, cure)
+            yield Protection(agent.name, scope, place.path, cure is None, finding, cure)
 
 
 def server_files(agent: Agent, scope: str, at: Locations, program: str) -> list[SettingsFile]:
-    """The files in which the agent may keep its MCP servers, with the entry of ours."""
+    """The files in which the agent may keep its MCP servers, with Holdfast's entry."""
     server = agent.server(program)
     return [
         SettingsFile(path, hooks=False, server=server) for path in agent.server_files(scope, at)
@@ -192,14 +193,14 @@ def server_files(agent: Agent, scope: str, at: Locations, program: str) -> list[
 
 
 def note_removed(agent: str, scope: str, workspace: Path) -> None:
-    """A person has taken the hooks out with `holdfast uninstall`, so that nobody is warned of it.
+    """A person has removed the hooks with `holdfast uninstall`, so there is no warning.
 
     One empty file, below `$HOLDFAST_HOME/removed-hooks`, named by a digest of the agent and of the
-    workspace, or of the user's own settings. Where it cannot be written, the hooks are missed as if
-    somebody else had removed them."""
+    workspace, or of the user's own settings. Where it cannot be written, the hooks count as removed
+    by another program."""
     place = _removal_note(agent, scope, workspace)
     if not place.parent.parent.is_dir():
-        return  # nothing was ever saved, so nobody misses anything
+        return  # nothing was ever saved, so nothing is missed
     with contextlib.suppress(OSError):
         place.parent.mkdir(mode=0o700, exist_ok=True)
         place.touch(mode=0o600)

@@ -4,7 +4,7 @@
 
 Guarantees: nothing is written when any file cannot be; a file keeps its mode and its owner, and a
 link stays a link (what it leads to is edited); a file that changed since it was read is not
-overwritten. Not guaranteed: that nobody changes it in the instant between the last look and the
+overwritten. Not guaranteed: that it does not change in the instant between the last look and the
 exchange.
 """
 
@@ -43,10 +43,10 @@ def load_toml(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file before and after; None means that it is not there. `target` is where it really
-    lies, `owner` the user and the group that it belongs to. `remodelled`: the content is
-    right, and nobody could run it. `kept`: why something of ours stays in it. `shared`: the file
-    is not ours alone."""
+    """One file before and after; None means that it is not there. `target` is where it really lies,
+    `owner` the user and the group that it belongs to. `remodelled`: the content is right, and it
+    could not be run. `kept`: why something of Holdfast stays in it. `shared`: the file is not only
+    Holdfast's."""
 
     path: Path
     target: Path
@@ -142,7 +142,7 @@ def toml_settings(path: Path) -> dict[str, Any]:
 
 
 def texts(value: Any) -> list[str]:
-    """The texts of a list in somebody else's settings."""
+    """The texts of a list in foreign settings."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
@@ -230,7 +230,7 @@ def _give_to_owner(fd: int, change: FileChange) -> None:
 
 
 def _remove_empty(directory: Path, keep: Sequence[Path]) -> None:
-    """Directories that hold nothing any more, up to those that stay."""
+    """Directories that are empty now, up to those that stay."""
     while any(directory.is_relative_to(root) and directory != root for root in keep):
         try:
             directory.rmdir()

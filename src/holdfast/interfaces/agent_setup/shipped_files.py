@@ -1,5 +1,5 @@
 """Files that are wholly ours: scripts, plug-ins, skills, each with a line that says so, and which
-of them are still what was written. What somebody has edited is not only ours any more."""
+of them are still what was written. An edited file is no longer only Holdfast's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sealed(text: str) -> str:
 
 
 def is_untouched(text: str, content: str) -> bool:
-    """Whether a file of ours is as this version or another one wrote it; `content` is how it is
+    """Whether a Holdfast file is as this version or another one wrote it; `content` is how it is
     written now."""
     seal = _SEAL.search(text)
     if seal is not None:
@@ -40,7 +40,7 @@ def is_untouched(text: str, content: str) -> bool:
 
 
 def names_us(text: str, marks: Sequence[str] = ()) -> bool:
-    """Whether anything of ours is in a file, edited or not."""
+    """Whether a file contains anything of Holdfast, edited or not."""
     return any(name in text for name in (*_NAMES, *marks))
 
 
@@ -62,8 +62,8 @@ def _manifest(text: str) -> dict[str, object] | None:
 
 
 def skill_files(agent: Agent, scope: str, at: Locations) -> list[SettingsFile]:
-    """The skills where the agent looks for them; most share one directory. There, one of them
-    reads beside a skill that it must not start it by itself."""
+    """The skills where the agent looks for them; most share one directory. There, one of them reads
+    beside a skill that it must not start it on its own."""
     own = agent.own_skills(scope, at)
     base = own or at.root(scope) / ".agents" / "skills"
     names = ("SKILL.md", "agents/openai.yaml") if own is None else ("SKILL.md",)
@@ -100,7 +100,7 @@ def _shipped() -> Path:
 
 def write_plugin(target: Path, *, dry_run: bool) -> list[Path]:
     """The paths that are written. A directory that holds something else is refused, and so is one
-    in which a file is not as this version writes it: somebody may have edited it."""
+    in which a file is not as this version writes it: the user may have edited it."""
     try:
         return _written(target, dry_run=dry_run)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What Holdfast has to know about a coding agent: the contract of every other module here.
+"""The description of a coding agent: the contract of every other module here.
 
 Each module describes one agent: a subclass of `Agent`, and `AGENT`, its only instance. Nothing else
 in Holdfast names an agent, so a new one is one new module. The defaults are the hook schema that
@@ -46,12 +46,12 @@ it stays away, the shell says so, and the agent shows that."""
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 Entries = dict[str, list[dict[str, Any]]]
-"""What stands under `hooks` in the settings of an agent: by event, the items of its list."""
+"""The content of `hooks` in the settings of an agent: by event, the items of its list."""
 
 
 class Server(NamedTuple):
-    """Our MCP server in the settings of an agent: the entry under our name, and the table that it
-    stands in. `toml`: the file is no JSON."""
+    """Our MCP server in the settings of an agent: the entry under our name, and its table. `toml`:
+    the file is no JSON."""
 
     table: str
     entry: Mapping[str, Any]
@@ -122,10 +122,10 @@ class Agent:
     server_project_variable = ""
     server_session_variable = ""
     own_file_marks: tuple[str, ...] = ()
-    """What tells an edited file of ours, besides the usual signs."""
+    """Marks of an edited Holdfast file, besides the usual ones."""
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """The payload of an event in the common shape: what is nested stands at the top."""
+        """The payload of an event in the common shape: nested values are moved to the top."""
         return payload
 
     def render(self, event: AgentEvent, reply: Reply) -> str:
@@ -195,12 +195,12 @@ class Agent:
         return None
 
     def without_own_lines(self, text: str) -> str | None:
-        """A file of ours that somebody has added lines to, without ours; empty when nothing was
-        added. None when ours are not as they were written."""
+        """A Holdfast file with lines added by the user, without Holdfast's lines; empty when
+        nothing was added. None when ours are not as they were written."""
         return None
 
     def program_in(self, text: str) -> str | None:
-        """The words by which a file of ours calls us; None when it does not, or not as we write
+        """The words by which a Holdfast file calls it; None when it does not, or not as we write
         it."""
         return None
 
@@ -227,11 +227,11 @@ def tool_groups(command: str, tools: str) -> list[dict[str, Any]]:
 
 
 def own_directory(environment: Mapping[str, str], variable: str, default: str) -> str:
-    """Where an agent was told to keep its files, if that is a full path, as a pattern."""
+    """Where an agent keeps its files by its settings, if that is a full path, as a pattern."""
     chosen = environment.get(variable, "")
     return literal(chosen.rstrip("/")) if chosen.startswith("/") and chosen != "/" else default
 
 
 def literal(text: str) -> str:
-    """As a pattern that stands for nothing but itself."""
+    """As a pattern that matches nothing but itself."""
     return re.sub(r"([*?\[])", r"[\1]", text)

@@ -6,8 +6,8 @@ bookkeeping of the program: titles (`summary`), events (`system`), progress, sna
 lines that a subagent wrote (`isSidechain`) are left out: they are another conversation.
 
 When the context is compacted, a `user` line marked `isCompactSummary` follows and the chain of
-`parentUuid` begins anew. Messages are taken in the order of the file and keyed by `uuid`, never by
-that chain or by a number, so that those before a compaction stay what they were.
+`parentUuid` restarts. Messages follow the order of the file and are keyed by `uuid`, never by that
+chain or by a number, so that those before a compaction stay what they were.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class ClaudeCode(Agent):
         )
 
     def transcript_message(self, line: Mapping[str, Any]) -> TranscriptMessage | None:
-        from holdfast.domain import transcript_messages as told
+        from holdfast.domain import transcript_messages as transcript
         from holdfast.domain.story import Role
 
         spoken = line.get("message")
@@ -164,7 +164,7 @@ class ClaudeCode(Agent):
         blocks = list(_blocks(spoken.get("content")))
         content = "\n".join(part for block in blocks if (part := _visible(block)))
         calls = tuple(
-            told.tool_call(block.get("id"), block.get("name"), block.get("input"))
+            transcript.tool_call(block.get("id"), block.get("name"), block.get("input"))
             for block in blocks
             if block.get("type") == "tool_use"
         )
@@ -176,14 +176,14 @@ class ClaudeCode(Agent):
         if not content and not calls and not answered:
             return None  # thinking only
         named = [call["id"] for call in calls]
-        named += [told.identifier(block.get("tool_use_id")) for block in answered]
-        uuid = told.identifier(line.get("uuid"))
-        key = uuid or f"#{told.content_key(role, line.get('timestamp'), content, calls)}"
-        return told.TranscriptMessage(
+        named += [transcript.identifier(block.get("tool_use_id")) for block in answered]
+        uuid = transcript.identifier(line.get("uuid"))
+        key = uuid or f"#{transcript.content_key(role, line.get('timestamp'), content, calls)}"
+        return transcript.TranscriptMessage(
             source_key=f"claude:{key}",
             role=role,
             content=content,
-            at_ns=told.nanoseconds(line.get("timestamp")),
+            at_ns=transcript.nanoseconds(line.get("timestamp")),
             tool_calls=calls,
             tool_use_ids=tuple(call_id for call_id in named if call_id),
         )

@@ -1,8 +1,8 @@
 """Cline: one script an event; what belongs to the event is nested under its name.
 
 A conversation that is resumed gets a new `taskId`, and so does each agent that another one starts;
-the session that they belong to is told beside it. An agent starts with each message of the user;
-what was typed is not told, except for a message that is sent while the agent works.
+the session that they belong to is given beside it. An agent starts with each message of the user;
+the typed text is missing, except for a message that is sent while the agent works.
 """
 
 from __future__ import annotations

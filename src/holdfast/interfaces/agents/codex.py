@@ -1,4 +1,4 @@
-"""Codex: the common format; edits are patches whose text stands in `tool_input.command`.
+"""Codex: the common format; edits are patches whose text is in `tool_input.command`.
 
 A transcript is a rollout (`~/.codex/sessions/…/rollout-….jsonl`). A line holds `timestamp`, `type`
 and `payload`. The conversation is in the `response_item`s: what was said, each tool call and each
@@ -193,7 +193,7 @@ def _repository(workspace: Path) -> Path:
 
 
 def _trusts_hooks(settings: Mapping[str, Any], path: Path) -> bool:
-    """Whether every hook of ours in a file is trusted, by the digest of what it says."""
+    """Whether every Holdfast hook in a file is trusted, by its digest."""
     hooks = settings.get("hooks")
     states = hooks.get("state") if isinstance(hooks, dict) else None
     known = states if isinstance(states, dict) else {}
@@ -206,7 +206,7 @@ def _trusts_hooks(settings: Mapping[str, Any], path: Path) -> bool:
 
 
 def trusted_digests(path: Path) -> Iterator[tuple[str, str]]:
-    """Each hook of ours in a file, by the key that Codex has for it, and the digest that it trusts
+    """Each Holdfast hook in a file, by the key that Codex has for it, and the digest that it trusts
     it by."""
     from holdfast.interfaces.agent_setup.hooks_edit import is_our_command
     from holdfast.interfaces.agent_setup.settings_file import json_settings
@@ -259,14 +259,15 @@ def _message(
     calls: tuple[dict[str, Any], ...] = (),
     ids: tuple[str | None, ...] = (),
 ) -> TranscriptMessage:
-    from holdfast.domain import transcript_messages as told
+    from holdfast.domain import transcript_messages as transcript
     from holdfast.domain.story import Role
 
-    return told.TranscriptMessage(
-        source_key=f"codex:#{told.content_key(line.get('timestamp'), role, content, calls, ids)}",
+    key = transcript.content_key(line.get("timestamp"), role, content, calls, ids)
+    return transcript.TranscriptMessage(
+        source_key=f"codex:#{key}",
         role=Role(role),
         content=content,
-        at_ns=told.nanoseconds(line.get("timestamp")),
+        at_ns=transcript.nanoseconds(line.get("timestamp")),
         tool_calls=calls,
         tool_use_ids=tuple(call_id for call_id in ids if call_id),
     )
@@ -319,7 +320,7 @@ def _text(content: object) -> str:
     if isinstance(content, str):
         return text_of(content)
     parts = content if isinstance(content, list) else []
-    return "\n".join(told for part in parts if (told := _part(part)))
+    return "\n".join(text for part in parts if (text := _part(part)))
 
 
 def _part(part: object) -> str:

@@ -83,7 +83,7 @@ class Copilot(Agent):
         return json.dumps({"additionalContext": reply.text}) if reply.text else "{}"
 
     def may_be_sender(self, payload: Mapping[str, Any]) -> bool:
-        """Its payload for the hooks of others: the time is told, and none of the ids; the
+        """Its payload for the hooks of others: the time is given, and none of the ids; the
         transcript with the end of a turn only."""
         if "toolName" in payload and "toolArgs" in payload:
             return True
@@ -159,7 +159,7 @@ def _own(at: Locations) -> Path:
 
 
 def _with_exit(payload: dict[str, Any]) -> dict[str, Any]:
-    """A command that failed is a success here; how it ended stands in the text for the model."""
+    """A command that failed is a success here; the exit status is in the text for the model."""
     for name, text in (("toolResult", "textResultForLlm"), ("tool_result", "text_result_for_llm")):
         result = payload.get(name)
         if isinstance(result, dict) and (ended := _EXIT.search(str(result.get(text, "")))):

@@ -53,8 +53,9 @@ class Gemini(Agent):
     project_variable = "GEMINI_PROJECT_DIR"
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Without a terminal, what hooks said when the session began stands before the message.
-        How a command ended stands in the text for the model only. Tool names tell the server."""
+        """Without a terminal, the hooks' output at the start of the session comes before the
+        message. The exit status of a command is only in the text for the model. Tool names tell the
+        server."""
         flat = dict(payload)
         server = payload.get("mcp_context")
         if isinstance(server, dict) and server.get("tool_name"):
@@ -64,11 +65,11 @@ class Gemini(Agent):
         if isinstance(prompt, str) and "<hook_context>" in prompt:
             flat["prompt"] = _OF_HOOKS.sub("", prompt)
         if isinstance(answer, dict) and payload.get("tool_name") == "run_shell_command":
-            told = (
+            text = (
                 str(answer.get("llmContent", "")).replace("</untrusted_context>", "").rstrip()
                 + "\n"
             )
-            if ended := _EXIT.search(told):
+            if ended := _EXIT.search(text):
                 flat["tool_response"] = {**answer, "exit_code": int(ended[1])}
         return flat
 

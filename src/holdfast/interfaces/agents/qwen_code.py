@@ -61,7 +61,7 @@ class QwenCode(Agent):
     project_variable = "QWEN_PROJECT_DIR"
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Only a message that somebody typed is one."""
+        """Only a typed message is one."""
         if payload.get("hook_event_name") != "UserPromptSubmit":
             return payload
         typed = payload.get("submitted_prompt") or payload.get("prompt")
@@ -120,7 +120,7 @@ class QwenCode(Agent):
         return ("QWEN.md", "AGENTS.md", ".qwen", f"{kept}/projects/{literal(slug)}/memory")
 
     def transcript_message(self, line: Mapping[str, Any]) -> TranscriptMessage | None:
-        from holdfast.domain import transcript_messages as told
+        from holdfast.domain import transcript_messages as transcript
         from holdfast.domain.story import Role
 
         spoken = line.get("message")
@@ -129,7 +129,7 @@ class QwenCode(Agent):
             return None
         parts = list(_parts(spoken.get("parts")))
         calls = tuple(
-            told.tool_call(one.get("id"), one.get("name"), one.get("args"))
+            transcript.tool_call(one.get("id"), one.get("name"), one.get("args"))
             for one in _named(parts, "functionCall")
         )
         answers = list(_named(parts, "functionResponse"))
@@ -137,14 +137,17 @@ class QwenCode(Agent):
         content = "\n".join(text for text in texts if text)
         if not content and not calls and not answers:
             return None  # thinking only
-        named = [*(call["id"] for call in calls), *(told.identifier(a.get("id")) for a in answers)]
-        uuid = told.identifier(line.get("uuid"))
-        key = uuid or f"#{told.content_key(role, line.get('timestamp'), content, calls)}"
-        return told.TranscriptMessage(
+        named = [
+            *(call["id"] for call in calls),
+            *(transcript.identifier(a.get("id")) for a in answers),
+        ]
+        uuid = transcript.identifier(line.get("uuid"))
+        key = uuid or f"#{transcript.content_key(role, line.get('timestamp'), content, calls)}"
+        return transcript.TranscriptMessage(
             source_key=f"qwen:{key}",
             role=Role(role),
             content=content,
-            at_ns=told.nanoseconds(line.get("timestamp")),
+            at_ns=transcript.nanoseconds(line.get("timestamp")),
             tool_calls=calls,
             tool_use_ids=tuple(call_id for call_id in named if call_id),
         )

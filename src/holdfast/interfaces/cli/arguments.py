@@ -1,6 +1,6 @@
 """Reading a command line: the verb first, then its own parser.
 
-The options of every command may stand before the verb or after it. Everything behind `--` is taken
+The options of every command may come before the verb or after it. Everything behind `--` is taken
 literally. A mistake raises `UsageError`, which names the mistake and guesses what was meant.
 """
 
@@ -136,7 +136,7 @@ def make_parser(verb: str, configure: Callable[[Parser], None], *, width: int) -
 def parse(
     verb: str, configure: Callable[[Parser], None], tokens: Sequence[str], *, width: int
 ) -> tuple[argparse.Namespace, list[str]]:
-    """The options of one verb, and the words that stand behind `--`."""
+    """The options of one verb, and the words after `--`."""
     parser = make_parser(verb, configure, width=width)
     end = tokens.index("--") if "--" in tokens else len(tokens)
     options = parser.read(list(tokens[:end]))
@@ -164,7 +164,7 @@ def _require_text(options: argparse.Namespace) -> None:
 
 
 def _is_utf8(text: str) -> bool:
-    """What Python could not decode stands in the text as lone surrogates."""
+    """Bytes that Python could not decode are in the text as lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -182,10 +182,10 @@ def number_option(option: str, text: str, most: int, *, of: str = "", hint: str)
 
 
 def limit_option(text: str | None, default: int, *, least: int) -> int:
-    """The value of `-n`; where 0 is allowed, it stands for all."""
+    """The value of `-n`; where 0 is allowed, it means all."""
     if text is None:
         return default
-    # Nobody has more checkpoints than that, and the database counts no further.
+    # No workspace has more checkpoints than that, and the database counts no further.
     found = min(int(text.lstrip("0")[:20] or 0), sys.maxsize) if _is_number(text) else -1
     if found < least:
         which, hint = (f" from {least} on", None) if least else ("", "0 lists all")
@@ -210,6 +210,11 @@ def add_restore_options(parser: Parser) -> None:
         "--dry-run", action="store_true", help="show what would happen, and change nothing"
     )
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
+    parser.add_argument(
+        "--stop-agents",
+        action="store_true",
+        help="first ask agents with an open session here to end (SIGTERM), and wait for them",
+    )
 
 
 def _add_global_options(parser: Parser) -> None:
@@ -312,6 +317,8 @@ def _unknown_option(who: str, option: str, known: Iterable[str], see: str) -> Us
     typed = option.partition("=")[0]
     known = sorted(set(known) - set(_NEVER_GUESSED))
     near = [name for name in known if len(typed) > 2 and name.startswith(typed)]
-    near = near or get_close_matches(typed, known, 1)
+    if not near:  # the dashes that all of them have make none alike
+        close = get_close_matches(typed.lstrip("-"), [name.lstrip("-") for name in known], 1)
+        near = [name for name in known if name.lstrip("-") in close]
     hint = f"did you mean {near[0]}? {see}" if near else see
     return UsageError(f"unknown option for {who}: {typed}", hint=hint)

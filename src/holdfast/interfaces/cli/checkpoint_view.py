@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.ids import CheckpointId, short
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
+from holdfast.domain.paths import GIT_DIRECTORY
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -26,8 +27,6 @@ SURE, FAIRLY_SURE = 0.9, 0.7
 CERTAIN = 1.0
 _LONGEST_REASON = 160
 _MOST_SKIPPED = 20
-_EXPECTED = (SkipReason.OWN_DATA, SkipReason.GIT_DATA)
-"""Our own marker, and the repository itself, whose state is saved besides the files."""
 
 
 def confidence_colour(confidence: float) -> str:
@@ -38,8 +37,8 @@ def confidence_colour(confidence: float) -> str:
 
 
 def given_confidence(kind: Kind, confidence: float) -> float | None:
-    """How sure somebody said they are; None where nobody did. What Holdfast saves automatically has
-    a value of its own, and so does a checkpoint for which none was given."""
+    """The given confidence; None where none was given. What Holdfast saves automatically has a
+    value of its own, and so does a checkpoint for which none was given."""
     given = kind is Kind.MANUAL or (kind is Kind.INITIAL and confidence != CERTAIN)
     return confidence if given and confidence != DEFAULT_CONFIDENCE else None
 
@@ -49,7 +48,7 @@ def confidence_mark(terminal: Terminal, confidence: float) -> str:
 
 
 def confidence_word(checkpoint: Checkpoint) -> str:
-    """For a line that programs read: a dash where nobody said how sure they are."""
+    """For a line that programs read: a dash where no confidence was given."""
     sure = given_confidence(checkpoint.kind, checkpoint.intent.confidence)
     return "-" if sure is None else f"{sure:.2f}"
 
@@ -110,18 +109,24 @@ def change_marks(changed: ChangeCounts) -> str:
 
 def left_out_words(skipped: Iterable[Skipped]) -> str:
     """How many paths were left out, by reason; empty when none were that anybody would miss."""
-    present = (*_EXPECTED, SkipReason.NAMED)
-    counts = Counter(s.reason.value for s in skipped if s.reason not in present)
+    missed = [s for s in skipped if s.reason is not SkipReason.NAMED and not _is_expected(s)]
+    counts = Counter(s.reason.value for s in missed)
     return ", ".join(f"{number:,} {reason}" for reason, number in counts.most_common())
 
 
 def list_skipped(terminal: Terminal, skipped: Iterable[Skipped]) -> None:
     """The paths that `left_out_words` counts, and ignored ones that are captured anyway."""
     for skip in skipped:
-        if skip.reason in _EXPECTED:
+        if _is_expected(skip):
             continue
         path = terminal.path(skip.path)
         terminal.line(f"  {path}: {terminal.paint(visible(_why(skip)), DIM)}")
+
+
+def _is_expected(skip: Skipped) -> bool:
+    """Our own marker, and the repository itself, whose state is saved besides the files."""
+    own = skip.reason is SkipReason.GIT_DATA and skip.path == GIT_DIRECTORY
+    return own or skip.reason is SkipReason.OWN_DATA
 
 
 def list_first_skipped(terminal: Terminal, skipped: Sequence[Skipped]) -> None:

@@ -1,10 +1,10 @@
 """The command line as completion sees it, and the script of each shell.
 
-The verbs, their options and what each word stands for are read from the parsers of the verbs, so
-that a script cannot say anything else than they do. The name that the help page gives a word tells
-what it stands for. The scripts are `completion.bash` (3.2 or later; it needs no other package),
-`completion.zsh` (to be sourced, or put as `_holdfast` into a directory of `fpath`) and
-`completion.fish`, with marks such as @VERBS@ where these facts go.
+The verbs, their options and the meaning of each word come from the parsers of the verbs, so a
+script cannot differ from them. The name of a word on the help page gives its meaning. The scripts
+are `completion.bash` (3.2 or later; it needs no other package), `completion.zsh` (to be sourced, or
+put as `_holdfast` into a directory of `fpath`) and `completion.fish`, with marks such as @VERBS@
+where these facts go.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class Kind(StrEnum):
-    """What can stand in a place of the command line."""
+    """The kinds of words on the command line."""
 
     NOTHING = "nothing"  # only the person knows
     VERB = "verb"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
     AGENT = "agent"
 
 
-# By the name on the help page: what each word stands for; the last one repeats if it is a path.
+# By the name on the help page: the kind of each word; the last one repeats if it is a path.
 WORDS: dict[str, tuple[Kind, ...]] = {
     "REASON": (),
     "QUERY": (),
@@ -251,7 +251,7 @@ def _fish_option(option: Option) -> str:
 
 
 def _fish_words(verb: Verb, kind: Kind) -> Iterator[str]:
-    """What can stand for a word of this kind."""
+    """The candidates for a word of this kind."""
     if kind in (Kind.CHECKPOINT, Kind.SESSION):
         yield f"-k -a '(__holdfast_list {kind.value})'"
     elif kind in (Kind.ACTION, Kind.SETTING):

@@ -1,8 +1,8 @@
 """A difference for programs: a JSON document, or a patch that `git apply` takes.
 
-A binary content stands in a patch as git writes it: each side whole, deflated, in lines of base 85,
-so that the patch can be applied in reverse; above them the git names of both sides, which
-`git apply` compares before and after.
+A binary content is written in a patch as git writes it: each side whole, deflated, in lines of base
+85, so that the patch can be applied in reverse; above them the git names of both sides, which `git
+apply` compares before and after.
 
 Guarantees: in a pipe, all of the output or none of it; bounded memory, whatever the sizes, because
 a content is read twice, in pieces.

@@ -118,7 +118,7 @@ def notes(change: Change) -> list[str]:
 
 
 def content_note(content: ContentDiff) -> str | None:
-    """What stands in place of lines when there are none to show."""
+    """The text in place of lines when there are none to show."""
     if content.kind == "withheld":
         return f"{NOT_SHOWN}, {_sizes(content)}"
     if content.kind == "binary":

@@ -1,8 +1,8 @@
 """From anything that went wrong to an exit status, and to words with the way out.
 
-Statuses are those of the error family; here are only those of errors that nobody raised on purpose:
-130 for Ctrl-C, 143 and 129 for SIGTERM and SIGHUP, 7 for a full disk, 5 for something the system
-does not permit, and 1 for a bug.
+Statuses are those of the error family; here are only those of unexpected errors: 130 for Ctrl-C,
+143 and 129 for SIGTERM and SIGHUP, 7 for a full disk, 5 for something the system does not permit,
+and 1 for a bug.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class EndRequest(KeyboardInterrupt):
 
 
 class Bug(HoldfastError):
-    """An error that nobody foresaw."""
+    """An unexpected error."""
 
     code = "bug"
     exit_status = 1

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 PARTIAL = 3
 """The exit status of a command that did not do everything, and says what is missing."""
-_RECOVERED = "note: a restore was interrupted; it was repaired first (holdfast log --records)"
+_RECOVERED = "note: recovered from an interrupted restore (see: holdfast log --records)"
 _MOST_WORKSPACES = 10
 _UNPURGED = "note: a purge was interrupted; to finish it: holdfast purge"
 
 
 class Invocation:
-    """What a command's `run` is given."""
+    """The argument of a command's `run`."""
 
     def __init__(
         self, verb: str, options: argparse.Namespace, literal: Sequence[str], terminal: Terminal
@@ -114,7 +114,7 @@ class Invocation:
         `passive`: neither wait nor change anything. Without `recover` an interrupted restore is
         left as it is. `new_store`: in place of one that is lost. A store that is made with a
         `new_secret` is encrypted, and so is one in place of a lost encrypted store unless
-        `unencrypted`. With `mention_former_store`, people are told of an earlier store."""
+        `unencrypted`. With `mention_former_store`, an earlier store is mentioned."""
         from holdfast.api.workspace import find_workspace, open_workspace
 
         directory, force = self.directory, self.options.force
@@ -140,7 +140,7 @@ class Invocation:
             self.terminal.subdirectory = subdirectory_of(directory, opened.path)
         if opened.recovered and not self.json:
             self.terminal.note(_RECOVERED)
-        if self.verb != "status":  # which tells it by itself
+        if self.verb != "status":  # which reports it anyway
             self.warn_of_settings(opened.setting_problems)
         if not self.json:
             for text in opened.news:
@@ -174,7 +174,7 @@ class Invocation:
             self.terminal.note(f"note: earlier checkpoints are in the store {place}, which {where}")
 
     def _ask_passphrase(self) -> str | None:
-        """Of a person, once in a run; None where there is nobody."""
+        """Of a person, once in a run; None where there is no terminal."""
         from holdfast.interfaces.cli.standard_input import ask_passphrase, can_ask
 
         if self._passphrase is None:
@@ -213,7 +213,7 @@ class Invocation:
         return self.session(opened)
 
     def resolve(self, opened: Workspace, reference: str) -> Checkpoint:
-        """The checkpoint that somebody named."""
+        """The named checkpoint."""
         return opened.resolve(self.scope(opened), reference)
 
     def session_or_none(self, opened: Workspace) -> SessionId | None:
@@ -236,7 +236,7 @@ class Invocation:
 
     @contextmanager
     def busy(self, title: str, opened: Workspace | None = None) -> Iterator[Progress]:
-        """Shows how far the work is, when it takes long and somebody is looking."""
+        """Shows the progress of long work on a terminal."""
         if not self.terminal.err_is_live or self.json:
             from holdfast.api.workspace import NoProgress
 
@@ -259,7 +259,7 @@ class Invocation:
 
     @contextmanager
     def paged(self) -> Iterator[None]:
-        """A long answer is shown a screen at a time, where somebody looks at one."""
+        """A long answer is shown a screen at a time on a terminal."""
         if self.json or not self.terminal.out_is_live:
             yield
             return
@@ -271,12 +271,11 @@ class Invocation:
     def fresh_id(self, opened: Workspace) -> SessionId:
         """For a session that is about to be made."""
         base = f"cli-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock
-        taken = {session.id for session in opened.sessions.all()}
-        number, name = 1, base
-        while name in taken:
+        number, made = 1, session_id(base)
+        while opened.sessions.get(made) is not None:
             number += 1
-            name = f"{base}-{number}"
-        return session_id(name)
+            made = session_id(f"{base}-{number}")
+        return made
 
     def _no_session(self, opened: Workspace, message: str) -> NotFound:
         known = [session.id for session in opened.sessions.listed()]

@@ -30,7 +30,7 @@ _GAP = "  "
 _NARROW = 90
 _ENOUGH_FOR_REASON = 40
 _MOVABLE = ("git", "session")
-"""Told behind or above the reason, where columns would leave it too little room."""
+"""Shown after or above the reason, where columns would leave it too little room."""
 _NARROWER = 66
 _LEAST_FOR_REASON = 20
 _SHORT = (" ", "id", "when", "sure", "session")
@@ -74,8 +74,8 @@ def show_table(
     above: SessionId | None = None
     for one, row in zip(found, rows, strict=True):
         if sessions and "session" not in names and one.session_id != above:
-            told = _session_heading(sessions[one.session_id], terminal.width)
-            terminal.line(terminal.paint(told, BOLD))
+            text = _session_heading(sessions[one.session_id], terminal.width)
+            terminal.line(terminal.paint(text, BOLD))
         above = one.session_id
         cells = [_cell(terminal, row[name], widths[name], right=name in _RIGHT) for name in names]
         reason = _reason(terminal, one, max(terminal.width - left, _LEAST_FOR_REASON))
@@ -103,14 +103,14 @@ def _with_place(terminal: Terminal, reason: list[str], row: Row, width: int) -> 
     place = "".join(part.text for part in row.get("git", []))
     if not place:
         return reason
-    told = terminal.paint(place, DIM)
+    text = terminal.paint(place, DIM)
     if cell_width(unpainted(reason[-1])) + len(_GAP) + cell_width(place) <= width:
-        return [*reason[:-1], f"{reason[-1]}{_GAP}{told}"]
-    return [*reason, told]
+        return [*reason[:-1], f"{reason[-1]}{_GAP}{text}"]
+    return [*reason, text]
 
 
 def _show_list(terminal: Terminal, found: Sequence[Checkpoint], rows: Sequence[Row]) -> None:
-    """Where columns leave no room for the reason, it stands below."""
+    """Where columns leave no room for the reason, it is below."""
     for one, row in zip(found, rows, strict=True):
         shown = [name for name in _SHORT if name in row]
         cells = [_cell(terminal, row[name], 1 if name == " " else 0) for name in shown]
@@ -146,7 +146,7 @@ def _row(
 
 
 def _sure(one: Checkpoint, faint: tuple[str, ...]) -> list[Part]:
-    """Nothing where nobody said how sure they are."""
+    """Nothing where no confidence was given."""
     sure = given_confidence(one.kind, one.intent.confidence)
     if sure is None:
         return []
@@ -160,8 +160,8 @@ def _add_places(
     above = ""
     for one, row in zip(found, rows, strict=True) if places else ():
         place = places.get(one.id, "")
-        told = shortened(visible(place), _LONGEST_MARK) if place != above else ""
-        row["git"] = [Part(told, (DIM,))]
+        text = shortened(visible(place), _LONGEST_MARK) if place != above else ""
+        row["git"] = [Part(text, (DIM,))]
         above = place
 
 

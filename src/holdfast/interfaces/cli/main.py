@@ -2,7 +2,7 @@
 
 Guarantees: an error leaves standard output empty, but for lines that people were shown meanwhile,
 and says on standard error what, why and the way out; Ctrl-C, SIGTERM and SIGHUP unwind the running
-operation, which takes back what it had not finished; a closed pipe ends quietly.
+operation, which rolls back unfinished work; a closed pipe ends quietly.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:
 
 @contextmanager
 def _signals_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind like Ctrl-C, unless somebody already decided what they do."""
+    """SIGTERM and SIGHUP unwind like Ctrl-C, unless the parent process set them otherwise."""
     taken: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
         wanted = (signal.SIGTERM, signal.SIGHUP)
@@ -221,7 +221,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _raise_signal_again(lost: sys.UnraisableHookArgs) -> None:
     """A signal that came where Python drops every exception, such as in a callback while a module
-    is loaded, is raised once more at the next call or return: neither lost nor told with a trace.
+    is loaded, is raised once more at the next call or return: neither lost nor shown with a
+    traceback.
 
     Why with `sys.setprofile`: it has to be raised in a frame outside the place that drops it. A
     signal sent again from here (`signal.raise_signal`, `os.kill`) is handled before this function
@@ -244,7 +245,7 @@ def _raise_signal_again(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _discard_output() -> None:
-    """Nobody reads any more: what is still buffered must not complain when Python ends."""
+    """The reader is gone: what is still buffered must not complain when Python ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         if stream is None:

@@ -1,4 +1,4 @@
-"""Picking the moment to go back to, at a terminal: `restore` without a reference.
+"""A picker for the moment to go back to, at a terminal: `restore` without a reference.
 
 draw the list, or the difference of the chosen one → wait for a key → move, search, look or choose
 
@@ -51,7 +51,7 @@ _DIFF_HELP = ("enter restore", "esc leave", "space back to the list", "↑↓ sc
 
 
 class MomentPicker:
-    """The moments, newest first, and which of them somebody is looking at."""
+    """The moments, newest first, and the selected one."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class MomentPicker:
         self._who_width = self._widest(map(self._who, moments), _WHO)
 
     def pick(self) -> Checkpoint | None:
-        """The moment that was chosen; None when somebody left without choosing."""
+        """The moment that was chosen; None when the user left without choosing."""
         with self._screen.full_screen():
             while True:
                 shown = self._shown()
@@ -96,7 +96,7 @@ class MomentPicker:
                 if key in (GONE, "escape"):
                     return None
                 if key in _ENTER:
-                    # Typed ahead of the picture, it would take a moment that nobody has seen.
+                    # Typed ahead of the screen, it would choose a moment that was not shown.
                     if shown and shown[self._at].id == self._drawn:
                         return shown[self._at]
                 elif key != RESIZED:
@@ -141,8 +141,8 @@ class MomentPicker:
         self._typed, self._at = typed, None
 
     def _first_that_changes(self, shown: Sequence[Checkpoint]) -> int:
-        """Not the state that is there already, such as what somebody wants to get away from. While
-        somebody types, only what is known of that counts."""
+        """Not the current state, which the user wants to leave. While the user types, only known
+        values count."""
         if self._typed:
             return next((at for at, one in enumerate(shown) if not self._is_known_as_now(one)), 0)
         tried = enumerate(shown[:_MOST_TRIED])

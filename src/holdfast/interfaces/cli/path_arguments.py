@@ -1,4 +1,4 @@
-"""Paths as people type them, relative to where they stand, turned into paths of the workspace.
+"""Paths as people type them, relative to the current directory, turned into paths of the workspace.
 
 What begins with `:/` is relative to the workspace instead, as paths in JSON are. Nothing but the
 workspace itself is resolved: a link that is named is meant, not what it points to.
@@ -65,7 +65,7 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
 
 
 def subdirectory_of(base: Path, workspace: Path) -> bytes:
-    """Where in the workspace the command works; its top when that cannot be told."""
+    """Where in the workspace the command works; its top when that is unknown."""
     return _below(os.path.realpath(os.fsencode(base)), os.fsencode(workspace)) or b""
 
 

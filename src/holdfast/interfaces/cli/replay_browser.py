@@ -77,7 +77,7 @@ _PAGE_KEYS = {"d": "diff", "f": "files", "m": "messages", "?": "help"}
 
 
 class Pages:
-    """What can be seen where a replay stands."""
+    """The pages of a replay step."""
 
     def __init__(self, diffs: Diffs, replay: Replay, terminal: Terminal, now: datetime) -> None:
         self._diffs = diffs
@@ -177,7 +177,7 @@ class Pages:
     def messages(self, width: int) -> Iterator[ScreenLine]:
         messages = self._replay.messages(newest=_MOST_MESSAGES)
         if not messages:
-            yield ScreenLine("no messages are known for this step", (DIM,))
+            yield ScreenLine("no messages for this step", (DIM,))
         elif messages[0].index:
             yield ScreenLine(f"… {count(messages[0].index, 'earlier message')}", (DIM,))
         for message in messages:
@@ -223,7 +223,7 @@ def _trouble(error: HoldfastError, width: int) -> Iterator[ScreenLine]:
 
 
 class Browser:
-    """Where somebody stands and what they look at."""
+    """The current step and page."""
 
     def __init__(self, replay: Replay, pages: Pages, screen: Screen, *, page: str = "step") -> None:
         self._replay = replay
@@ -244,7 +244,7 @@ class Browser:
         }
 
     def run(self) -> None:
-        """Until somebody quits, or nobody is there any more."""
+        """Until the user quits, or the terminal is gone."""
         with self._screen.full_screen():
             while True:
                 self._draw()

@@ -1,15 +1,19 @@
 """Which parts a restore brings back: hunks, changes, and files outside the workspace.
 
-Hunks are named with `--hunk`. Each file outside the workspace is agreed to by itself.
-With `--patch` each change is shown, and a person says whether to restore it. The answers are those
-of git: y and n for this change, a and d for the rest of the file, q to leave everything else as it
-is. All chosen changes are one restore, which one `undo` takes back.
+Hunks are named with `--hunk`. Each file outside the workspace is confirmed separately. With
+`--patch` each change is shown, and a person says whether to restore it. The answers are those of
+git: y and n for this change, s to split it, a and d for the rest of the file, q to leave everything
+else as it is. All chosen changes are one restore, which one `undo` reverts.
+
+The parts of a hunk are the hunks of the same difference without context. A restore has one number
+of context lines, so once a hunk was split, all chosen ones are named by their parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,6 +26,8 @@ from holdfast.domain.diff.hunk_choice import (
     NumberedHunk,
     hunk_key,
     name_in,
+    parts_of,
+    splits,
 )
 from holdfast.domain.errors import NeedsConfirmation, Refused, UsageError
 from holdfast.domain.paths import is_within
@@ -47,6 +53,7 @@ if TYPE_CHECKING:
 _ANSWERS = {
     "y": "restore this change",
     "n": "leave it as it is",
+    "s": "split this hunk into smaller ones",
     "a": "restore this change and all later ones in the file",
     "d": "leave this change and all later ones in the file",
     "q": "leave this change and all that follow",
@@ -65,8 +72,10 @@ _HINT = "preview it with --dry-run; accept all with --yes"
 
 @dataclass(slots=True)
 class _Chosen:
-    """What was agreed to so far."""
+    """What was agreed to so far, in hunks with this many lines of context."""
 
+    context: int
+    is_split: bool = False
     paths: list[bytes] = field(default_factory=list)
     hunks: dict[bytes, list[NumberedHunk]] = field(default_factory=dict)
     modes: set[bytes] = field(default_factory=set)
@@ -83,8 +92,7 @@ def choose_hunks(
             "--hunk needs exactly one file",
             hint="usage: holdfast restore REF PATH --hunk 1",
         )
-    text = invocation.options.context
-    context = DEFAULT_CONTEXT if text is None else context_lines(text)
+    context = _context(invocation)
     with invocation.busy("comparing", opened):
         present = opened.restores.look(request.target)
         request = present.choose_hunks(request, wanted, context=context)
@@ -95,8 +103,13 @@ def choose_hunks(
         return request, [hunk for hunk in hunks if hunk.name in names]
 
 
+def _context(invocation: Invocation) -> int:
+    text = invocation.options.context
+    return DEFAULT_CONTEXT if text is None else context_lines(text)
+
+
 def show_hunks(terminal: Terminal, hunks: Sequence[NumberedHunk]) -> None:
-    """What is taken back: lines with a plus go, lines with a minus return."""
+    """The restored content: lines with a plus go, lines with a minus return."""
     for hunk in hunks:
         show_lines(terminal, hunk_lines(hunk.hunk, f"hunk {hunk.number}: "))
 
@@ -110,18 +123,28 @@ def choose_patches(
             "--patch needs a terminal, because it asks about each change",
             hint="use --hunk instead: holdfast restore REF PATH --hunk 1",
         )
+    chosen = _Chosen(_context(invocation))
     with invocation.busy("comparing", opened):
         present = opened.restores.look(request.target)
         changes = present.changes(request.target)
-    chosen = _Chosen()
     for change in _each_asked_once(changes, request.paths):
         if chosen.is_over:
             break
         _ask_about(invocation, opened, request, present, change, chosen)
     if not chosen.paths:
         return None
+    if chosen.is_split:
+        for path, found in chosen.hunks.items():
+            chosen.hunks[path] = _parts(request, present, path, found)
     hunks = [hunk for found in chosen.hunks.values() for hunk in found]
     return _request(request, chosen), hunks
+
+
+def _parts(
+    request: RestoreRequest, present: PresentState, path: bytes, hunks: Iterable[NumberedHunk]
+) -> list[NumberedHunk]:
+    without_context = list(present.hunks(request.target, path, context=0))
+    return [part for hunk in hunks for part in parts_of(hunk.hunk, without_context)]
 
 
 def _each_asked_once(changes: Iterable[Change], paths: Sequence[bytes]) -> Iterator[Change]:
@@ -159,7 +182,8 @@ def _request(request: RestoreRequest, chosen: _Chosen) -> RestoreRequest:
     names = frozenset(
         name if alone else name_in(path, name) for path, found in parts.items() for name in found
     )
-    return replace(request, paths=paths, hunks=HunkChoice(names))
+    context = 0 if chosen.is_split else chosen.context
+    return replace(request, paths=paths, hunks=HunkChoice(names, context))
 
 
 def _selected(change: Change, paths: Sequence[bytes]) -> bool:
@@ -178,7 +202,7 @@ def _ask_about(
     terminal, path = invocation.terminal.aside(), change.path
     shown = opened.diffs.of(request.target, None, [change])
     try:
-        hunks = list(present.hunks(request.target, path))
+        hunks = list(present.hunks(request.target, path, context=chosen.context))
     except (Refused, UsageError):  # there are no lines to choose from
         hunks = []
     if not hunks:
@@ -195,7 +219,8 @@ def _ask_about(
         answer = _answer(invocation, terminal, f"Restore the mode {modes[0]:04o}")
     found = hunks if answer == "a" else []
     if answer in "yn":
-        found = list(_chosen_hunks(invocation, terminal, hunks, chosen))
+        split = partial(_parts, request, present, path)
+        found, hunks = _choose_in_file(invocation, terminal, hunks, chosen, split)
     chosen.is_over |= answer == "q"
     with_mode = answer in "ya"
     if found or with_mode:
@@ -215,32 +240,49 @@ def _show_start(terminal: Terminal, shown: Difference) -> None:
         terminal.line(terminal.paint(f"… {at_least}{count(rest, 'more line')}", DIM))
 
 
-def _chosen_hunks(
-    invocation: Invocation, terminal: Terminal, hunks: Sequence[NumberedHunk], chosen: _Chosen
-) -> Iterator[NumberedHunk]:
-    for position, hunk in enumerate(hunks):
-        show_lines(terminal, hunk_lines(hunk.hunk, f"hunk {hunk.number} of {len(hunks)}: "))
-        answer = _answer(invocation, terminal, "Restore this hunk")
+def _choose_in_file(
+    invocation: Invocation,
+    terminal: Terminal,
+    hunks: list[NumberedHunk],
+    chosen: _Chosen,
+    split: Callable[[Iterable[NumberedHunk]], list[NumberedHunk]],
+) -> tuple[list[NumberedHunk], list[NumberedHunk]]:
+    """Those that were agreed to, of all hunks of the file, with parts in place of split ones."""
+    found: list[NumberedHunk] = []
+    all_hunks, position = list(hunks), 0
+    while position < len(all_hunks):
+        hunk = all_hunks[position]
+        show_lines(terminal, hunk_lines(hunk.hunk, f"hunk {position + 1} of {len(all_hunks)}: "))
+        answer = _answer(invocation, terminal, "Restore this hunk", can_split=splits(hunk.hunk))
+        if answer == "s":
+            chosen.is_split = True
+            all_hunks[position : position + 1] = split([hunk])
+            continue
+        position += 1
         if answer in "ya":
-            yield hunk
+            found.append(hunk)
         if answer == "a":
-            yield from hunks[position + 1 :]
+            found += all_hunks[position:]
         if answer in "adq":
             chosen.is_over = answer == "q"
-            return
+            break
+    return found, all_hunks
 
 
-def _answer(invocation: Invocation, terminal: Terminal, question: str) -> str:
+def _answer(
+    invocation: Invocation, terminal: Terminal, question: str, *, can_split: bool = False
+) -> str:
     """One of the letters; the end of the input leaves everything as it is."""
+    answers = {letter: words for letter, words in _ANSWERS.items() if can_split or letter != "s"}
     while True:
-        asked = f"{question} [{','.join(_ANSWERS)}]? "
+        asked = f"{question} [{','.join(answers)}]? "
         typed = ask_line(invocation, terminal.paint(asked, BOLD, CYAN))
         if not typed:
             return "q"
         letter = typed.strip().lower()[:1]
-        if letter in _ANSWERS and letter not in ("", "?"):
+        if letter in answers and letter not in ("", "?"):
             return letter
-        for name, meaning in _ANSWERS.items():
+        for name, meaning in answers.items():
             terminal.line(f"{name} - {meaning}")
 
 
@@ -267,7 +309,7 @@ def choose_external(
 
 
 def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:
-    """The keys of those that somebody wants."""
+    """The keys of the chosen ones."""
     if invocation.options.yes:
         return [key for key, _ in step.choices]
     if step.choices and not can_ask(invocation):

@@ -1,4 +1,5 @@
-"""What `restore`, `undo`, `redo` and `reset` share: preview, question, the restore, its report."""
+"""The dialog that `restore`, `undo`, `redo` and `reset` share: preview, question, the restore, its
+report."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from holdfast.domain.git.drift import TO_RESTORE_GIT
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, RestoreOutcome
+from holdfast.domain.paths import GIT_DIRECTORY, basename, is_within, parent
 from holdfast.domain.restore.plan import FAILED, Missing, RestorePlan
 from holdfast.domain.sessions import round_title
 from holdfast.domain.wording import reworded
@@ -24,10 +26,12 @@ from holdfast.interfaces.cli.restore_view import (
     action_words,
     missing_to_report,
     show_components_outcome,
+    show_include_command,
     show_nothing_to_do,
     show_outcome,
     show_plan,
     show_where_missing,
+    shown_missing,
     summary,
     target_words,
 )
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
 
 _MOST_LOOKED_FOR = 5
-_HINT = "preview it with --dry-run; go ahead with --yes"
+_HINT = "preview it with --dry-run; confirm it with --yes"
 
 
 def restore_and_report(
@@ -84,7 +88,7 @@ def restore_and_report(
     else:
         _show(invocation, opened, request, outcome, shown, what, steps_back)
         _show_head(invocation.terminal, opened, request, outcome)
-        show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
+        _show_ways(invocation.terminal, opened, outcome.missing)
         if shown is None:
             _show_other_references(invocation.terminal, opened, request, outcome)
         if reset is not None and reset.abandoned is not None:
@@ -92,18 +96,30 @@ def restore_and_report(
             line = f"  {ended} is abandoned; {begun} begins"
             invocation.terminal.sentence(invocation.terminal.paint(line, DIM))
     failed = any(component.status == FAILED for component in outcome.components)
+    failed = failed or _lacks_files(request, outcome)
     return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
 
 
-def _stops_agents(invocation: Invocation) -> bool:
-    """Only `restore` has the option."""
-    return bool(getattr(invocation.options, "stop_agents", False))
+def _lacks_files(request: RestoreRequest, outcome: RestoreOutcome) -> bool:
+    """Whether something of what was asked for could not come back. An undo is to bring back all
+    that the undone change deleted. Another restore has only brought back the files of a repository
+    whose git data is gone."""
+    if request.kind is OperationKind.UNDO and request.note:
+        return bool(missing_to_report(outcome.missing))
+    gone = _without_git_data(outcome.missing)
+    return any(is_within(step.path, top) for step in outcome.steps for top in gone)
+
+
+def _without_git_data(missing: Sequence[Missing]) -> list[bytes]:
+    """Repositories below the workspace that have lost it."""
+    git_data = [gone.path for gone in missing if basename(gone.path) == GIT_DIRECTORY]
+    return [top for top in map(parent, git_data) if top]
 
 
 def _agents_to_stop(invocation: Invocation, opened: Workspace) -> list[StoppedAgentView] | None:
     from holdfast.api.views.restores import stopped_agent_view
 
-    if not _stops_agents(invocation):
+    if not invocation.options.stop_agents:
         return None
     return [stopped_agent_view(one, "active") for one in opened.sessions.active_agents()]
 
@@ -111,7 +127,7 @@ def _agents_to_stop(invocation: Invocation, opened: Workspace) -> list[StoppedAg
 def _stop_agents(invocation: Invocation, opened: Workspace) -> list[StoppedAgentView] | None:
     from holdfast.api.views.restores import stopped_agent_view
 
-    if not _stops_agents(invocation):
+    if not invocation.options.stop_agents:
         return None
     with invocation.busy("waiting for agents to end", opened):
         stopped = opened.sessions.stop_agents()
@@ -148,7 +164,7 @@ def _show(
     what: str | None,
     steps_back: int,
 ) -> None:
-    """What was seen before the question is not told again."""
+    """Lines that were shown before the question are not repeated."""
     terminal = invocation.terminal
     idle = not (outcome.steps or outcome.components)
     if not outcome.recorded or (idle and request.kind is OperationKind.RESTORE):
@@ -168,11 +184,11 @@ def _show(
     place = opened.restores.git_now(outcome)
     if place is not None:
         terminal.sentence(terminal.paint(f"  git: {place}", DIM))
-    told = shown.warnings if shown is not None else ()
-    _tell(terminal, request, (w for w in outcome.warnings if w not in told), answering=False)
+    known = shown.warnings if shown is not None else ()
+    _tell(terminal, request, (w for w in outcome.warnings if w not in known), answering=False)
 
 
-def _abandoning(opened: Workspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
+def _abandoned_round(opened: Workspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
     """The round that a reset would abandon; None for other restores, and with nothing to reset."""
     if request.kind is not OperationKind.RESET:
         return None
@@ -205,8 +221,9 @@ def _show_other_references(
     more = f" and {len(differing) - _MOST_LOOKED_FOR} more"
     shown = ", ".join(differing[:_MOST_LOOKED_FOR])
     shown += more if len(differing) > _MOST_LOOKED_FOR else ""
+    them = "it" if len(differing) == 1 else "them"
     command = f"holdfast restore {short(request.target.id)} --refs all"
-    terminal.sentence(f"  git: {visible(shown)}; to restore them: {command}")
+    terminal.sentence(f"  git: {visible(shown)}; to restore {them}: {command}")
 
 
 def _with_git_command(request: RestoreRequest, warning: str) -> str:
@@ -228,6 +245,17 @@ def _saved_elsewhere(
     return [(path, saved) for path, saved in found if saved is not None]
 
 
+def _show_ways(terminal: Terminal, opened: Workspace, missing: Sequence[Missing]) -> None:
+    """What to do about paths that are missing."""
+    for top in _without_git_data(shown_missing(missing)):
+        terminal.sentence(
+            f"  {terminal.path(top)} is no longer a repository: its commits and branches are not "
+            "saved, so clone it again or copy its .git from a backup"
+        )
+    show_where_missing(terminal, _saved_elsewhere(opened, missing))
+    show_include_command(terminal, opened.restores.include_command(shown_missing(missing)))
+
+
 def _preview(
     invocation: Invocation,
     opened: Workspace,
@@ -238,7 +266,7 @@ def _preview(
 ) -> int:
     with invocation.busy("planning", opened):
         plan = opened.restores.plan(request)
-    abandoned = _abandoning(opened, request, plan)
+    abandoned = _abandoned_round(opened, request, plan)
     agents = _agents_to_stop(invocation, opened)
     if invocation.json:
         from holdfast.api.views.restores import planned_view
@@ -256,7 +284,7 @@ def _preview(
         invocation.emit(_with_agents(view, agents))
         return 0
     show_plan(invocation.terminal, request, plan, abandoned, what)
-    show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))
+    _show_ways(invocation.terminal, opened, plan.missing)
     _show_other_references(invocation.terminal, opened, request)
     if hunks:
         from holdfast.interfaces.cli.restore_choices import show_hunks
@@ -272,9 +300,9 @@ def _preview(
 def _confirm(
     invocation: Invocation, opened: Workspace, request: RestoreRequest, what: str | None
 ) -> RestorePlan | None:
-    """The plan, if somebody was shown it and agreed. Nothing is asked when one file or none is
-    affected and nothing else, or when the engine will refuse anyway. At a terminal, what an undo
-    takes back is always shown first."""
+    """The plan, if the user has seen and confirmed it. Nothing is asked when one file or none is
+    affected and nothing else, or when the engine will refuse anyway. On a terminal, the effect of
+    an undo is always shown first."""
     with invocation.busy("planning", opened):
         plan = opened.restores.plan(request)
     others = [step for step in plan.components if step.actions]
@@ -287,12 +315,12 @@ def _confirm(
         return None
     if asks:
         aside = invocation.terminal.aside()
-        show_plan(aside, request, plan, _abandoning(opened, request, plan), what)
+        show_plan(aside, request, plan, _abandoned_round(opened, request, plan), what)
         _show_other_references(aside, opened, request)
         _tell(aside, request, plan.warnings, answering=True)
     require_confirmation(
         invocation,
-        f"{action_words(request, what)} changes {_changed(plan)} and needs confirmation",
+        f"{action_words(request, what)} needs confirmation: {_changed(plan)}",
         f"{request.kind.value.capitalize()}?",
         hint=_HINT,
     )

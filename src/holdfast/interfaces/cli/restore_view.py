@@ -41,13 +41,16 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 20
 _MOST_NAMED = 5
-# What was done, and the command that takes it back.
+# What was done, and the command that reverses it.
 _WORDS = {
     OperationKind.RESTORE: ("Restored to", "undo"),
     OperationKind.UNDO: ("Undone, back to", "redo"),
-    OperationKind.REDO: ("Redone, on to", "undo"),
+    OperationKind.REDO: ("Redone, forward to", "undo"),
     OperationKind.RESET: ("Reset to", "undo"),
 }
+_MISSING_ONLY = "gone"
+_REFS = "refs"
+_WAYS = {_MISSING_ONLY: "missing only"}
 _COLOURS = {
     StepType.CREATE: GREEN,
     StepType.MKDIR: GREEN,
@@ -95,7 +98,7 @@ def show_plan(
     abandoned: str | None = None,
     what: str | None = None,
 ) -> None:
-    """`abandoned` is the round that a reset would end, `what` the step that an undo takes back."""
+    """`abandoned` is the round that a reset would end, `what` the step that an undo reverts."""
     words = action_words(request, what)
     begin = words[0].upper() + words[1:]
     for note in plan.annotations:
@@ -106,7 +109,7 @@ def show_plan(
         written = f", {size(plan.bytes_to_write)} to write" if plan.bytes_to_write else ""
         terminal.sentence(terminal.paint(summary(plan.steps), BOLD) + written)
     elif any(step.actions for step in plan.components):
-        terminal.sentence(f"{begin} would change no files of the workspace, but this:")
+        terminal.sentence(f"{begin} would change no files, only this:")
     else:
         terminal.sentence(f"{begin} would change nothing in the workspace.")
     show_components_plan(terminal, plan.components)
@@ -123,6 +126,8 @@ def show_plan(
 def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> None:
     """What happens besides files, one line each."""
     for step in steps:
+        if step.mode == _MISSING_ONLY and not step.actions and not step.blocked:
+            continue  # a default, so there is nothing to answer
         name = terminal.paint(f"{step.name} ({_way(step.mode)}):", BOLD)
         actions = step.actions or (() if step.blocked else ("nothing to change",))
         shown = actions[:_MOST_LINES] if terminal.for_people else actions
@@ -139,7 +144,7 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
         if outcome.status == FAILED:
             mark, said = terminal.cross, f"not restored: {visible(outcome.detail)}"
         elif outcome.idle:
-            if outcome.mode != EXACT:  # nobody asked for it by name
+            if outcome.mode != EXACT:  # it was not requested by name
                 continue
             said = f"already up to date{_except(outcome)}"
             mark = terminal.tick
@@ -159,7 +164,10 @@ def _except(outcome: ComponentOutcome) -> str:
 
 
 def _extent(mode: str) -> str:
-    return count(_chosen(mode), "path") if _way(mode) == SOME else _way(mode)
+    way, _, names = mode.partition(":")
+    if way == SOME:
+        return count(_chosen(mode), "path")
+    return f"{_way(mode)}: {visible(names)}" if names and way == _REFS else _way(mode)
 
 
 def _chosen(mode: str) -> int:
@@ -168,8 +176,9 @@ def _chosen(mode: str) -> int:
 
 
 def _way(mode: str) -> str:
-    """A mode without the keys of what was chosen."""
-    return mode.partition(":")[0]
+    """A mode in words, without the keys of the chosen paths."""
+    way = mode.partition(":")[0]
+    return _WAYS.get(way, way)
 
 
 def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> None:
@@ -241,11 +250,11 @@ def show_nothing_to_do(
             f"{mark} Nothing was changed: the differences from {where} cannot be restored"
         )
     else:
-        what = "these paths are" if request.paths else "the workspace is"
-        what = "this path is" if len(request.paths) == 1 else what
+        what = "these paths already match" if request.paths else "the workspace already matches"
+        what = "this path already matches" if len(request.paths) == 1 else what
         begin = "reset" if request.kind is OperationKind.RESET else "do"
         mark = terminal.tick
-        terminal.sentence(f"{mark} Nothing to {begin}: {what} already as in {where}")
+        terminal.sentence(f"{mark} Nothing to {begin}: {what} {where}")
     show_kept(terminal, outcome.kept)
     show_missing(terminal, outcome.missing)
     show_problems(terminal, "not restored", outcome.skipped)
@@ -260,7 +269,7 @@ def show_kept(terminal: Terminal, kept: Sequence[Kept]) -> None:
 
 def missing_to_report(missing: Sequence[Missing]) -> list[Missing]:
     """Without caches."""
-    return [gone for gone in missing if not gone.by_default]
+    return [gone for gone in missing if not gone.is_cache]
 
 
 def show_where_missing(terminal: Terminal, found: Sequence[tuple[bytes, Checkpoint]]) -> None:
@@ -271,15 +280,33 @@ def show_where_missing(terminal: Terminal, found: Sequence[tuple[bytes, Checkpoi
 
 
 def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
-    """One line: what the checkpoint left out and is gone. Caches are left to --json."""
+    """Paths that the checkpoint left out and that are gone. Caches have a line of their own: tools
+    make them again."""
     noted = missing_to_report(missing)
-    if not noted:
-        return
-    names = ", ".join(terminal.path(gone.path) for gone in noted[:_MOST_NAMED])
-    more = f" and {len(noted) - _MOST_NAMED:,} more (--json lists all)"
-    more = more if len(noted) > _MOST_NAMED else ""
-    label = terminal.paint("missing, and not in the checkpoint:", YELLOW)
-    terminal.sentence(f"  {label} {names}{more}")
+    if noted:
+        label = terminal.paint("missing, and not in the checkpoint:", YELLOW)
+        terminal.sentence(f"  {label} {_names(terminal, noted)}")
+    caches = [gone for gone in missing if gone.is_cache]
+    if caches:
+        label = "missing caches, which are not saved:"
+        terminal.sentence(terminal.paint(f"  {label} {_names(terminal, caches)}", DIM))
+
+
+def shown_missing(missing: Sequence[Missing]) -> list[Missing]:
+    """Those that `show_missing` names, caches only where there is nothing else."""
+    return list(missing_to_report(missing) or missing)[:_MOST_NAMED]
+
+
+def show_include_command(terminal: Terminal, command: str | None) -> None:
+    """How to have such files saved from now on, if a setting does that."""
+    if command is not None:
+        terminal.sentence(terminal.paint(f"  to save them from now on: {command}", DIM))
+
+
+def _names(terminal: Terminal, missing: Sequence[Missing]) -> str:
+    names = ", ".join(terminal.path(gone.path) for gone in missing[:_MOST_NAMED])
+    more = f" and {len(missing) - _MOST_NAMED:,} more (--json lists all)"
+    return names + (more if len(missing) > _MOST_NAMED else "")
 
 
 def show_problems(

@@ -48,13 +48,13 @@ _READ_BYTES = 1024
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TAB = 4
 MOST_LINES = 20_000
-"""Nobody scrolls further."""
+"""People do not scroll further."""
 RESIZED = "resized"
 GONE = "gone"
 
 
 class KeyReader:
-    """Puts together what may arrive in parts; what stands for no key here is left out."""
+    """Puts together what may arrive in parts; unknown sequences are skipped."""
 
     def __init__(self) -> None:
         self._pending = b""
@@ -145,7 +145,7 @@ class Screen:
             self._write(_ENTER)
             yield
         finally:
-            # Whoever is impatient presses Ctrl-C twice: the second one waits until this is done.
+            # An impatient user presses Ctrl-C twice: the second one waits until this is done.
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
             with contextlib.suppress(OSError):
                 self._write(_LEAVE)
@@ -184,7 +184,7 @@ class Screen:
         return bool(select.select([self._keyboard, self._wake_read], [], [], 0)[0])
 
     def next_key(self) -> str:
-        """Waits for a key, or `RESIZED`, or `GONE` when there is no keyboard any more."""
+        """Waits for a key, or `RESIZED`, or `GONE` when the keyboard is gone."""
         while not self._waiting:
             timeout = _LONGEST_ESCAPE_S if self._keys.is_within_key else None
             ready, _, _ = select.select([self._keyboard, self._wake_read], [], [], timeout)

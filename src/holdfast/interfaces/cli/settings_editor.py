@@ -29,7 +29,7 @@ _HEAD = """\
 
 
 def edit_store(invocation: Invocation, toml: Callable[[str, Any], str]) -> list[str]:
-    """The keys that were changed. `toml` writes a value as it stands in a file."""
+    """The keys that were changed. `toml` writes a value as in a file."""
     with invocation.open(create=True) as opened:
         stored, workspace = opened.settings.stored(), opened.path
     with TemporaryDirectory(prefix="holdfast-") as place:

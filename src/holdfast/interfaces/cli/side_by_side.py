@@ -92,7 +92,7 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
 
 
 def _console(terminal: Terminal) -> Console:
-    """rich, told by us and not by its own guesses what the terminal can do."""
+    """rich, configured by us and not by its own guesses about the terminal."""
     return Console(
         file=terminal.out,
         force_terminal=terminal.out_colour,
@@ -116,7 +116,7 @@ def _heading(terminal: Terminal, console: Console, difference: Difference, chang
 def _captioned(
     difference: Difference, change: Change, content: ContentDiff
 ) -> Iterator[tuple[str, Hunk | None]]:
-    """Hunks with what stands above them; some things have only that."""
+    """Hunks with the lines above them; some things have only that."""
     if content.kind != "notebook":
         for label, hunk in with_labels(difference, change, content.hunks()):
             yield label + visible_line(hunk.header()), hunk
@@ -157,7 +157,7 @@ def _cells(side: Side | None, style: ChangeStyle, digits: int, width: int) -> tu
 
 
 def _pairs(hunk: Hunk, name: str, syntax: str) -> Iterator[tuple[Side | None, Side | None]]:
-    """Lines that stand next to each other: kept ones twice, changed ones in the order they come."""
+    """Lines that are next to each other: kept ones twice, changed ones in the order they come."""
     old = _sides(hunk, "-", hunk.old_start, name, syntax)
     new = _sides(hunk, "+", hunk.new_start, name, syntax)
     removed: list[Side] = []

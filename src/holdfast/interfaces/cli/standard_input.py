@@ -44,7 +44,7 @@ def typed_line() -> str:
 
 
 def require_confirmation(invocation: Invocation, what: str, question: str, *, hint: str) -> None:
-    """Return when `--yes` was given or somebody at a terminal agrees; raise otherwise."""
+    """Return when `--yes` was given or a person at a terminal agrees; raise otherwise."""
     if invocation.options.yes:
         return
     if not can_ask(invocation):
@@ -84,7 +84,7 @@ def can_ask(invocation: Invocation) -> bool:
 
 
 def has_keyboard(invocation: Invocation) -> bool:
-    """Whether a whole screen can be shown to somebody who presses keys."""
+    """Whether an interactive full screen is possible."""
     return invocation.terminal.out_is_live and not invocation.json and _is_terminal(sys.stdin)
 
 

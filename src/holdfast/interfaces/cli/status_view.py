@@ -1,4 +1,4 @@
-"""Where the work stands: as data, and on a screen."""
+"""The state of the work: as data, and on a screen."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.ids import short
 from holdfast.domain.sessions import RoundStatus, round_title
 from holdfast.domain.trees.changes import ChangeType
@@ -108,6 +109,8 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _fact(terminal, "next", Part(next_words(status, now, terminal.yes_flag)))
     if listed:
         list_skipped(terminal, status.found.skipped)
+        if any(skip.reason is SkipReason.IGNORED for skip in status.found.skipped):
+            terminal.note("note: to save an ignored file: holdfast config add include FILE")
 
 
 def next_words(status: Status, now: datetime, sure: str = "") -> str:
@@ -176,7 +179,7 @@ def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
         said = Part("protected", (GREEN,))
         rows.append([Part(f"{visible(agent)} "), said, Part(last, optional=True)])
     if not rows:
-        rows.append([Part("none is protected here")])
+        rows.append([Part("none protected here")])
     if terminal.for_people and safe:
         wrong = len(rows) - len({one.agent for one in safe})
         first, *others = rows[wrong:]
@@ -215,11 +218,11 @@ def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
     """What agents did without protection, and what of their conversation is not recorded."""
     unsaved = [one for one in problems if not one.saved]
     _show_problems(terminal, "unsaved", "not saved", unsaved)
-    _show_problems(terminal, "untold", "no record", [one for one in problems if one.saved])
+    _show_problems(terminal, "unnoted", "no record", [one for one in problems if one.saved])
 
 
 def _show_cut_off(terminal: Terminal, status: Status) -> None:
-    """What processes that are gone were in the middle of, by session, and the two ways to go on."""
+    """Unfinished work of processes that are gone, by session, and the two ways to continue."""
     for session in dict.fromkeys(one.session_id for one in status.found.interrupted):
         others = session != status.found.session
         chosen = f" --session {quote(visible(session))}" if others else status.chosen
@@ -238,7 +241,7 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
 
 
 def _show_degraded(terminal: Terminal, status: Status) -> None:
-    """What the last checkpoint has not besides files, and whether the next one tries."""
+    """Components that the last checkpoint does not have, and whether the next one tries."""
     for one in status.found.degraded:
         words = f"{one.name}: {visible(one.reason)}"
         _fact(terminal, "without", Part(words, (YELLOW,), elastic=True))
@@ -274,9 +277,9 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
         return
     name = status.session_mark if terminal.for_people else status.found.session
     ended = f", {status.found.session_status}" if status.found.session_status != "active" else ""
-    told = f"{ended}, {count(status.found.checkpoints, 'checkpoint')}"
+    held = f"{ended}, {count(status.found.checkpoints, 'checkpoint')}"
     if not terminal.for_people or status.found.approval is None:
-        _fact(terminal, "session", Part(visible(name), elastic=True), Part(told), more)
+        _fact(terminal, "session", Part(visible(name), elastic=True), Part(held), more)
         if status.found.approval is not None:
             words = _approval_words(status.found.approval, now)
             _fact(terminal, "round", words + _abandoned(terminal, status))
@@ -285,7 +288,7 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
     in_round = Part(
         f"; {round_title(status.found.approval.active.name)}: {approved}", optional=True
     )
-    _fact(terminal, "session", Part(visible(name), elastic=True), Part(told), in_round, more)
+    _fact(terminal, "session", Part(visible(name), elastic=True), Part(held), in_round, more)
 
 
 def _approval_words(status: ApprovalStatus, now: datetime) -> str:
@@ -307,7 +310,7 @@ def _abandoned(terminal: Terminal, status: Status) -> str:
 def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     if status.found.head is None:
         why = "HEAD was deleted" if status.found.checkpoints else "no checkpoint yet"
-        _fact(terminal, "HEAD", f'{why}; make one: holdfast checkpoint "why"{status.chosen}')
+        _fact(terminal, "HEAD", f'{why}; to create one: holdfast checkpoint "why"{status.chosen}')
         return
     when = when_words(terminal, status.found.head.created_at, now)
     known = Part(f"{identifier(terminal, status.found.head)}, {when}: ")
@@ -360,5 +363,5 @@ def _show_problems(
 
 
 def _fact(terminal: Terminal, label: str, *parts: Part | str) -> None:
-    told = [part if isinstance(part, Part) else Part(part) for part in parts]
-    show_fitted(terminal, [Part(f"{label:<9} ", (DIM,)), *(part for part in told if part.text)])
+    shown = [part if isinstance(part, Part) else Part(part) for part in parts]
+    show_fitted(terminal, [Part(f"{label:<9} ", (DIM,)), *(part for part in shown if part.text)])

@@ -1,4 +1,4 @@
-"""Where people read: colours when they can be shown, and text that cannot play tricks.
+"""The terminal: colours when they can be shown, and text that cannot play tricks.
 
 `NO_COLOR` switches colours off, `FORCE_COLOR` switches them on for a pipe, `TERM=dumb` has none;
 `--color` wins over all of them.
@@ -82,7 +82,7 @@ class OutputFailed(OSError):
 
 
 class _output_errors:  # noqa: N801 - used like a function
-    """Turns an error of the output into one that nobody takes for an error of the work. A class,
+    """Turns an error of the output into one that is not mistaken for an error of the work. A class,
     because it surrounds every line."""
 
     def __enter__(self) -> None:
@@ -182,7 +182,7 @@ class Terminal:
 
     @property
     def yes_flag(self) -> str:
-        """Behind a command that asks before it acts, where nobody is there to be asked."""
+        """Added to a command that asks before it acts, where there is no terminal to ask on."""
         return "" if self.for_people else " --yes"
 
     def paint(self, text: str, *codes: str) -> str:
@@ -206,7 +206,7 @@ class Terminal:
         self.line(self._broken(text, hang) if self.for_people else text)
 
     def write(self, text: str) -> None:
-        """On standard output; `OutputFailed` when that takes nothing any more."""
+        """On standard output; `OutputFailed` when that no longer accepts writes."""
         with _output_errors():
             self.out.write(text)
 

@@ -51,7 +51,7 @@ def show_timeline(
     graph: bool,
     sessions: Mapping[SessionId, Session],
 ) -> None:
-    """Newest first; without `graph` the lines are not drawn, only told. An event of another one of
+    """Newest first; without `graph` the lines of work are not drawn. An event of another one of
     several `sessions` than the event above names it."""
     above: SessionId | None = None
     lanes = min(timeline.lanes, max(terminal.width // _SHARE_OF_WIDTH // 2, 1)) if graph else 0

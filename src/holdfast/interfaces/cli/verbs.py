@@ -167,7 +167,11 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "hook": Verb("handle an agent event (hooks call this)"),
         "mcp": Verb("run the MCP server for agents"),
         "watch": Verb("save automatically while you work"),
-        "serve": Verb("run the daemon in the foreground", known_as="daemon"),
+        "daemon": Verb("run the daemon in the foreground"),
+    },
+    "Look in a browser": {
+        "ui": Verb("open the web page", known_as="dashboard web"),
+        "serve": Verb("run the HTTP API and the web page"),
     },
     "Set up": {
         "completion": Verb("print a shell completion script"),

@@ -58,7 +58,7 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def percent(share: float) -> str:
-    """A share that is not nothing is never told as nothing."""
+    """A non-zero share is never shown as zero."""
     return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
 
 

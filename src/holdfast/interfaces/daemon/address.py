@@ -1,7 +1,7 @@
-"""Where the daemon of a user is reached: a socket in a directory that nobody else can enter.
+"""The address of a user's daemon: a socket in a directory that no other user can enter.
 
 The runtime directory of the login session is preferred; where there is none, or where its path is
-too long for a socket, a directory of ours in /tmp. What decides which stores and keys are meant is
+too long for a socket, a directory of Holdfast in /tmp. The settings that select stores and keys are
 part of the name: with another `HOLDFAST_HOME` there is another daemon.
 
 Imports next to nothing, because every call of a hook begins here.
@@ -59,8 +59,8 @@ def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def socket_name(environment: Mapping[str, str]) -> str:
-    told = "\0".join(f"{name}={value}" for name, value in surroundings(environment).items())
-    return f"{crc32(told.encode('utf-8', 'surrogateescape')):08x}.sock"
+    identity = "\0".join(f"{name}={value}" for name, value in surroundings(environment).items())
+    return f"{crc32(identity.encode('utf-8', 'surrogateescape')):08x}.sock"
 
 
 def candidate_directories(environment: Mapping[str, str]) -> Iterator[str]:
@@ -98,7 +98,7 @@ def require_private(directory: str) -> None:
 
 
 def is_private(directory: str) -> bool:
-    """The same without making anything, for somebody who wants to connect."""
+    """The same without making anything, for clients."""
     try:
         status = os.lstat(directory)
     except OSError:

@@ -1,12 +1,13 @@
-"""Asking the daemon, and starting it: with the standard library only, because hooks are in a hurry.
+"""The client of the daemon, which also starts it: with the standard library only, because hooks are
+in a hurry.
 
     connect → ask
     none there → one of the clients starts a daemon, the others wait for the same one → ask
 
-Guarantees: never talks to a process of another user; never waits longer than it was told; whatever
-goes wrong becomes `NoDaemon`, and the caller does the work in its own process. An error of the work
-itself is a `DaemonError`. Not guaranteed: that a request which ended in `NoDaemon` was not carried
-out; a checkpoint may then be made twice, which does no harm.
+Guarantees: never talks to a process of another user; never waits longer than the given time;
+whatever goes wrong becomes `NoDaemon`, and the caller does the work in its own process. An error of
+the work itself is a `DaemonError`. Not guaranteed: that a request which ended in `NoDaemon` was not
+carried out; a checkpoint may then be made twice, which does no harm.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _LOOK_AGAIN_S = 0.01
 _LARGEST_LOG_BYTES = 1 << 20
 _TRY_AGAIN_S = 60.0
 _FIRST_TRY, _SECOND_TRY = b"?", b"!"
-"""What the start file says of a daemon that is not ready: it overwrites this when it is."""
+"""The content of the start file while a daemon is not ready: it overwrites this when it is."""
 _started: list[int] = []
 
 
@@ -176,13 +177,13 @@ def _start_directory(environment: Mapping[str, str]) -> str:
     raise NoDaemon("; ".join(reasons))
 
 
-def _spawn(directory: str, environment: Mapping[str, str], told: int) -> None:
-    """Start the process, detached; it writes a byte to `told` when it is ready."""
+def _spawn(directory: str, environment: Mapping[str, str], ready_fd: int) -> None:
+    """Start the process, detached; it writes a byte to `ready_fd` when it is ready."""
     _reap()
     log = _log_file(directory)
-    os.set_inheritable(told, True)
-    # -P: what lies in the current directory is not taken for a module.
-    command = [sys.executable, "-P", "-m", "holdfast", "serve", "--detached", str(told)]
+    os.set_inheritable(ready_fd, True)
+    # -P: files of the current directory are not taken for modules.
+    command = [sys.executable, "-P", "-m", "holdfast", "daemon", "--detached", str(ready_fd)]
     opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     try:
         pid = os.posix_spawn(

@@ -109,7 +109,7 @@ class Arguments:
         return self._given.get(name, default)
 
     def directory(self, name: str) -> str:
-        """A full path: the daemon stands in another directory than who asks."""
+        """A full path: the daemon runs in another directory than its client."""
         value = self.text(name)
         if not os.path.isabs(value) or "\0" in value:
             raise UsageError(f"the argument {name!r} is not an absolute path")

@@ -7,11 +7,11 @@
 A message is four bytes of length, a zero byte, then each field: four bytes of length, and its
 bytes. That needs no JSON, which takes longer to import than a hook may take.
 
-Guarantees: status 0, whatever happens; told to end, it still answers, and notes what was not done.
-It talks to the user's own daemon only, waits a moment for a sign of life, and for the answer no
-longer than the agent would. It imports the standard library only, and little of it: an agent waits.
-Not guaranteed: that a daemon that did not answer did nothing. An event that was handled twice
-counts once, because both note it in the store.
+Guarantees: status 0, whatever happens; after SIGTERM it still answers, and records what was not
+done. It talks to the user's own daemon only, waits a moment for a sign of life, and for the answer
+no longer than the agent would. It imports the standard library only, and little of it: an agent
+waits. Not guaranteed: that a daemon that did not answer did nothing. An event that was handled
+twice counts once, because both note it in the store.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def ask_about(
         if tell(text) and must_know:
             connection.sendall(pack(DELIVERED, b""))
     except OSError:
-        return  # it is told again, rather twice than never
+        return  # it is delivered again, rather twice than never
     finally:
         connection.close()
 
@@ -258,7 +258,7 @@ def receive(connection: sockets.socket, timeout_s: float) -> list[bytes]:
     deadline = time.monotonic() + timeout_s
     length = int.from_bytes(_exactly(connection, 4, deadline), "big")
     if length > LARGEST_BYTES:
-        raise ValueError(f"a message of {length} bytes; at most {LARGEST_BYTES} are taken")
+        raise ValueError(f"a message of {length} bytes; the limit is {LARGEST_BYTES}")
     return unpack(_exactly(connection, length, deadline))
 
 
@@ -267,7 +267,7 @@ def _exactly(connection: sockets.socket, size: int, deadline: float) -> bytes:
     while len(parts) < size:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise TimeoutError("the message did not come in time")
+            raise TimeoutError("the message did not arrive in time")
         connection.settimeout(left)
         part = connection.recv(min(size - len(parts), 1 << 16))
         if not part:
@@ -293,7 +293,7 @@ def unpack(data: bytes) -> list[bytes]:
     while at < len(data):
         end = at + 4 + int.from_bytes(data[at : at + 4], "big")
         if at + 4 > len(data) or end > len(data):
-            raise ValueError("a field that is cut off")
+            raise ValueError("a field is truncated")
         fields.append(data[at + 4 : end])
         at = end
     return fields

@@ -51,7 +51,7 @@ def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     `settle` is to be called with whether the agent got the text; None if that does not matter."""
     asked = _asked(arguments.list_of("fields"))
     if not _same_place(asked):
-        raise WorkForHook("it sees other directories under the same names")
+        raise WorkForHook("it sees different directories at the same paths")
     try:
         payload = parse_payload(asked.payload)
         call = read_call(asked.words)
@@ -125,13 +125,13 @@ class OpenEventWorkspace:
         return self._daemon.automation.workspace_of(self._event, self._asked.directory)
 
     def waits_for_check(self, event: AgentEvent) -> bool:
-        """`WorkForHook` unless the workspace is open, and may be worked on here, as far as can be
-        told without waiting. A check runs beside the agent."""
+        """`WorkForHook` unless the workspace is open, and may be worked on here, as far as is known
+        without waiting. A check runs beside the agent."""
         if self._has_store:
             known = self._known()
             _require_allowed(known)
             if is_checked(known.opened, event):
-                raise WorkForHook("a check has to run, beside the agent")
+                raise WorkForHook("a check must run next to the agent")
         return False
 
     def use_if_free(

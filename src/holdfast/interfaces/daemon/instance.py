@@ -1,4 +1,4 @@
-"""One daemon at a time, which runs the code that is on disk and serves nobody but its user.
+"""One daemon at a time, which runs the code that is on disk and serves only its user.
 
 The lock is held as long as the daemon lives, so a socket that is there without it is stale and is
 replaced. The lock file itself is never removed: two processes could then hold different ones.
@@ -87,8 +87,8 @@ class Listener:
 
 def listen(environment: Mapping[str, str]) -> Listener:
     """At the first place that works; a file system without sockets or locks is not one. What other
-    machines see, too, comes last: a daemon on one of them would hold the lock for all, and nobody
-    else could reach it."""
+    machines see, too, comes last: a daemon on one of them would hold the lock for all, and no other
+    process could reach it."""
     reasons = []
     for path in sorted(candidates(environment), key=_is_on_a_network):
         try:
@@ -134,7 +134,7 @@ class CodeOnDisk:
     def _main_file(self) -> str:
         return os.path.join(self._package, "__init__.py")
 
-    def was_installed_anew(self) -> bool:
+    def was_reinstalled(self) -> bool:
         return _stamp(self._main_file) != self._first
 
     def was_edited(self) -> bool:
@@ -171,13 +171,13 @@ def is_newer(one: str, other: str) -> bool:
 
 
 def bound_log(most_bytes: int = 1 << 20) -> None:
-    """Standard error is a log of our own from here on: a full one begins anew, since a daemon may
+    """Standard error is a log of our own from here on: a full one is restarted, since a daemon may
     live for months."""
     _log_limits[:] = [most_bytes]
 
 
 def log(text: str) -> None:
-    """A line for whoever looks into why something was not done; never file content."""
+    """A line for later diagnosis of why something was not done; never file content."""
     with contextlib.suppress(OSError, ValueError):
         if _log_limits and os.fstat(2).st_size > _log_limits[0]:
             os.ftruncate(2, 0)  # it is opened to append

@@ -1,4 +1,4 @@
-"""The daemon: answers requests, makes the checkpoints that are due, ends when nobody needs it.
+"""The daemon: answers requests, makes the checkpoints that are due, ends when it is not needed.
 
     main thread   → accepts connections; a thread for each of them reads, answers, reads …
     timer thread  → sleeps until a trigger of some workspace can be due, or something happened
@@ -47,7 +47,7 @@ _FINISH_S = 30.0
 _TAKE_AGAIN_S = 0.2
 _CHECK_SOCKET_S = 300.0
 _QUIET_S = 5.0
-"""After so long without a request, memory that nobody needs goes back to the system."""
+"""After so long without a request, unused memory goes back to the system."""
 
 
 class Daemon:
@@ -96,7 +96,7 @@ class Daemon:
             os.write(self._wake_write, b".")
 
     def run(self) -> None:
-        """Until `end`, or until nobody has needed it for long enough."""
+        """Until `end`, or until it was not needed for long enough."""
         timer = threading.Thread(
             target=self.workspaces.watch_triggers,
             args=(self._ended,),
@@ -204,7 +204,7 @@ class Daemon:
             except BlockingIOError:
                 return
             except OSError as error:
-                log(f"a connection was not taken: {error}")
+                log(f"a connection was not accepted: {error}")
                 self._ended.wait(_TAKE_AGAIN_S)  # too many open files: not at once again
                 return
             if hook_client.peer_user(connection) != os.geteuid():
@@ -252,7 +252,7 @@ class Daemon:
                 settle(delivered)
 
     def run_in_background(self, work: Callable[[], None]) -> None:
-        """Do something that nobody waits for; ending waits for it as for a request."""
+        """Do something in the background; ending waits for it as for a request."""
         if not self._take_slot():
             work()
             return
@@ -291,8 +291,8 @@ class Daemon:
                 self._waiting.discard(connection)
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        if self._code.was_installed_anew():
-            return self._retired("its program was replaced since it was started")
+        if self._code.was_reinstalled():
+            return self._retired("its program was replaced after it started")
         if (
             message.get("protocol") != hook_client.PROTOCOL
             or message.get("version") != self._version
@@ -303,7 +303,7 @@ class Daemon:
         handler = self._handlers.get(str(message.get("request")))
         arguments = message.get("arguments")
         if handler is None or not isinstance(arguments, dict):
-            return {"refused": f"there is no request {message.get('request')!r}"}
+            return {"refused": f"unknown request: {message.get('request')!r}"}
         self.requests += 1
         try:
             return {"answer": handler(self, Arguments(arguments))}
@@ -321,7 +321,7 @@ class Daemon:
         """A client that is newer gets room for a daemon of its own version; an older one does the
         work itself, so that two versions side by side do not take turns in ending each other."""
         theirs = str(message.get("version"))
-        reason = f"it is of version {self._version}, and asked by {theirs}"
+        reason = f"its version is {self._version}, but the client's is {theirs}"
         return self._retired(reason) if is_newer(theirs, self._version) else {"refused": reason}
 
     def _retired(self, reason: str) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class Workspaces:
             return work(workspace)
 
     def discard(self, path: str) -> None:
-        """What is kept of it is of no use any more."""
+        """Its cached data is of no further use."""
         with self._lock:
             place = self._places.get(os.path.realpath(os.path.expanduser(path)))
         if place is not None:
@@ -119,7 +119,7 @@ class Workspaces:
 
     @contextmanager
     def if_free(self, workspace: WatchedWorkspace) -> Iterator[bool]:
-        """Use one of `all` unless somebody else does, or it is closed meanwhile."""
+        """Use one of `all` unless another thread does, or it is closed meanwhile."""
         with self._lock:
             place = next((p for p in self._places.values() if p.workspace is workspace), None)
         if place is None or not place.lock.acquire(blocking=False):
@@ -131,7 +131,7 @@ class Workspaces:
             place.lock.release()
 
     def _enforce_limit(self) -> None:
-        """Not while somebody waits for an answer: what is not saved there may be much."""
+        """Not while a client waits for an answer: what is not saved there may be much."""
         if self._oldest_beyond_limit() is not None:
             self._run_in_background(self._close_oldest)
 

@@ -1,1 +1,1 @@
-"""What agents call before and after they touch anything."""
+"""The hooks that agents call before and after each step."""

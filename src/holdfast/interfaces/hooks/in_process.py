@@ -84,7 +84,7 @@ def _answer_failure(
     error: BaseException,
     own_process: bool,
 ) -> None:
-    """The agent goes on, and is told that nothing was saved."""
+    """The agent continues, and is notified that nothing was saved."""
     agent = event.agent if event is not None else call.agent
     if event is None or known is None or not event.is_known:
         if event is None or event.is_known:

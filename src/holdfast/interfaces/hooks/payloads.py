@@ -31,7 +31,7 @@ class Unreadable(Exception):
 
 def read_payload(stream: BinaryIO, beginning: bytes = b"") -> dict[str, Any]:
     """The whole stream is read, behind its `beginning`, which was read already: an agent must not
-    fail because nobody read on."""
+    fail because its input was not read."""
     data = beginning + stream.read(MOST_BYTES + 1 - len(beginning))
     if len(data) <= MOST_BYTES:
         return parse_payload(data)
@@ -61,7 +61,7 @@ def _salvage(data: bytes) -> dict[str, Any]:
         found.setdefault(name.decode(), text)
     if not found:
         raise Unreadable("the event is not JSON")
-    # Where they really stood is lost; every reader looks here as well.
+    # Their real position is lost; every reader looks here as well.
     found.setdefault("tool_input", {k: found[k] for k in ("command", "file_path") if k in found})
     return found
 
@@ -137,13 +137,13 @@ _OF_AGENTS = frozenset(
     todowrite toolsearch updateplan updatetodo wait webfetch websearch writetodos
     """.split()
 )
-"""Built-in tools that change no file, whoever's they are."""
+"""Built-in tools of all agents that change no file."""
 _OURS = re.compile(r"(?:mcp__(?:plugin_holdfast_)?holdfast__|mcp_holdfast_|holdfast(?:__|_|-))")
 
 
 def tool_kind(name: str, table: Mapping[str, ToolKind]) -> ToolKind:
     """By the agent's own table first, then by what the name says. What is not known to be harmless
-    may change files: a tool of an MCP server tells nobody what it does."""
+    may change files: it is unknown what a tool of an MCP server does."""
     known = table.get(name)
     if known is not None:
         return known
@@ -165,7 +165,7 @@ def tool_kind(name: str, table: Mapping[str, ToolKind]) -> ToolKind:
 
 def _only_reads(name: str) -> bool:
     """Whether a tool says by its name that it reads, and nothing else. The name of its server may
-    stand before it: `mcp__files__read_file`, `files-read_file`, `MCP:read_file`."""
+    precede it: `mcp__files__read_file`, `files-read_file`, `MCP:read_file`."""
     words = [word.lower() for word in _WORDS.findall(re.split(r"__|[-:/.]", name)[-1])]
     every = {word.lower() for word in _WORDS.findall(name)}
     return bool(words) and words[0] in _READS and _CHANGES.isdisjoint(every)

@@ -149,7 +149,7 @@ def _id_of(flat: Mapping[str, Any], *names: str) -> str | None:
 
 
 def _fingerprint(tool_input: Mapping[str, Any]) -> str:
-    """Two calls that have an id in common are told apart by what they were given."""
+    """Two calls with the same id are distinguished by their arguments."""
     given = repr(tool_input).encode("utf-8", "backslashreplace")
     return f"{len(given)}-{crc32(given):08x}"
 
@@ -157,10 +157,10 @@ def _fingerprint(tool_input: Mapping[str, Any]) -> str:
 def _project(
     flat: Mapping[str, Any], environment: Mapping[str, str], *agents: Agent | None
 ) -> str | None:
-    """The directory that the agent was opened on, which is not always the one it stands in."""
+    """The directory that the agent was opened on, which is not always its current one."""
     for agent in agents:
-        if agent is not None and (told := environment.get(agent.project_variable)):
-            return told
+        if agent is not None and (directory := environment.get(agent.project_variable)):
+            return directory
     roots = texts_of(flat, "workspace_roots", "workspaceRoots")
     return roots[0] if roots else text_of(flat, "worktree", "project_dir") or None
 

@@ -4,9 +4,10 @@
     → checkpoints by changed files, by time, at the end of the day and after merges, in the session
       that calls work in
 
-Watching begins when a workspace has a store: at once, or with the first checkpoint that is made in
-it. So a server that is only asked for lists writes nothing. Where another process watches for the
-same session, the first to save wins, and the other finds nothing to keep.
+Watching begins about a second after the server does. A project without a store gets one then, with
+an initial checkpoint, unless every trigger is turned off. A directory that is no project is left
+alone until a checkpoint is made in it: agents start servers in all sorts of places. Where another
+process watches for the same session, the first to save wins, and the other finds nothing to keep.
 
 Not guaranteed: a checkpoint when the server ends. Clients may kill it.
 """
@@ -97,7 +98,7 @@ class AutomaticCheckpoints:
 
     def _current(self, path: Path, watcher: Watcher) -> WatchedWorkspace | None:
         """The workspace with the store and the settings that are in force now."""
-        from holdfast.api.automation import watch_workspace
+        from holdfast.api.automation import begins_unasked, watch_workspace
         from holdfast.api.stores import store_directory
 
         kept = self._watched.get(path)
@@ -105,7 +106,7 @@ class AutomaticCheckpoints:
             if kept.is_current():
                 return kept
             self._close(path)
-        if store_directory(path) is None:
+        if store_directory(path) is None and not begins_unasked(path, self._environment):
             return None
         session = SessionId(self._sessions.default_session(path))
         opened = self._watched[path] = watch_workspace(

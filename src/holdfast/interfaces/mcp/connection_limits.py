@@ -1,9 +1,9 @@
-"""What slow clients over HTTP may cost: bounded memory, bounded places, for a bounded time.
+"""Limits for slow clients over HTTP: bounded memory, bounded places, for a bounded time.
 
     a connection opens, or a request on it begins   → a clock runs
     the request is there to its last byte           → it stops
     the send buffer of a connection is full         → its bytes count, and another clock runs
-    it drains                                       → neither does any more
+    it drains                                       → both stop
     a clock runs out, or too many requests are open → the connection is cut off, the oldest first
     too many unread bytes in all                    → new requests get 503 with Retry-After
 
@@ -31,7 +31,7 @@ _BODIES = (b"content-length", b"transfer-encoding")
 if TYPE_CHECKING:
 
     class _HttpProtocol(asyncio.Protocol):
-        """What a protocol of the server is made of."""
+        """The parts of a protocol of the server."""
 
         app: ASGIApp
 

@@ -3,8 +3,8 @@
     Host and Origin → bearer token in the Authorization header → scopes → the protocol
 
 A token is taken from the header and nowhere else, and is never logged. Bodies are bounded, and so
-are answers that nobody reads and requests that nobody finishes. What the authorization server is,
-clients learn from the protected-resource metadata (RFC 9728).
+are unread answers and unfinished requests. What the authorization server is, clients learn from the
+protected-resource metadata (RFC 9728).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def serve_http(
     monotonic_ns: Callable[[], int],
     ready: Callable[[str, Path | None], None],
 ) -> None:
-    """Serve until stopped; `ready` is told the address, and the file of the local token."""
+    """Serve until stopped; `ready` gets the address, and the file of the local token."""
     place.check()
     with listen(place) as listening:
         host, port = listening.getsockname()[:2]
@@ -166,7 +166,11 @@ def _transport_security(resource: str) -> TransportSecuritySettings:
 def listen(place: HttpPlace) -> socket.socket:
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     try:
-        return socket.create_server((place.host, place.port), family=family, backlog=2048)
+        listening = socket.create_server((place.host, place.port), family=family, backlog=2048)
+        # Connections inherit it. asyncio sets it only on sockets that were made for TCP by name,
+        # and an answer in two writes would wait 40 ms for the acknowledgement of the first.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
     except (OSError, OverflowError) as error:
         raise Refused(
             f"cannot listen on {place.host}, port {place.port}: {error}",

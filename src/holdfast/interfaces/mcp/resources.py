@@ -1,5 +1,5 @@
-"""What a client can use without calling a tool: checkpoints, differences and the timeline to read,
-and prompts that a person can hand to an agent.
+"""Resources and prompts, which a client uses without calling a tool: checkpoints, differences and
+the timeline to read, and prompts that a person can hand to an agent.
 
 Notices for the agent wait for its next call: a reader of a resource need not be the agent.
 """
@@ -69,7 +69,7 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
         f"{_TIMELINE}/{{page}}",
         name="timeline_page",
         title="Timeline, older",
-        description="A further page of the timeline: the `next` of the page before.",
+        description="The next page of the timeline: the `next` of the previous page.",
         mime_type=_JSON,
     )
     async def older(page: str) -> str:
@@ -170,8 +170,8 @@ def add_prompts(server: MCPServer[Any]) -> None:
     )
     def review_session() -> str:
         return (
-            "Summarise this session for me. Use checkpoint_history for the steps and their reasons "
-            "and checkpoint_diff from initial for the result. Name the steps with low confidence "
-            "and whatever was left out of checkpoints, and say what I should look at before I "
-            "approve the work."
+            "Summarise this session for me. Use checkpoint_history for the steps and their "
+            "reasons and checkpoint_diff from initial for the result. Name the steps with low "
+            "confidence and the paths that checkpoints leave out, and say what I should look at "
+            "before I approve the work."
         )

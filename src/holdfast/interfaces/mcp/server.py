@@ -3,10 +3,10 @@
     admission (calls a second of each client, bytes in flight) → scope of the client's token → work
 
 A client may call in bursts and then at a steady rate; what all calls hold together while they are
-answered or wait is bounded. A call that finds no room is told to come back, and costs nothing.
-Without a token (stdio, where the client is the user's own process) everything is granted. A wider
-scope does not bring the narrower ones: a token names each scope that it grants. Nothing about a
-request's content is logged.
+answered or wait is bounded. A call over the limit is rejected with a hint to retry, and costs
+nothing. Without a token (stdio, where the client is the user's own process) everything is granted.
+A wider scope does not bring the narrower ones: a token names each scope that it grants. Nothing
+about a request's content is logged.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Admission:
                 or self._in_flight_bytes + size_bytes > self._most_bytes
             ):
                 raise Busy(
-                    f"{self._in_flight} calls are being answered, and there is no room for more",
-                    hint="wait for some of them to be answered, then call again",
+                    f"too many calls at once: {self._in_flight} are in progress",
+                    hint="wait for some of them to finish, then call again",
                 )
             self._in_flight += 1
             self._in_flight_bytes += size_bytes

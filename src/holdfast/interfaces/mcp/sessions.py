@@ -35,7 +35,7 @@ class _Open:
 
 
 def _require_saved(workspace: Path, directory: Path) -> None:
-    """A directory below stands for the workspace, unless nothing of it is saved there."""
+    """A directory below means the workspace, unless nothing of it is saved there."""
     from holdfast.api.stores import is_left_out
 
     if is_left_out(workspace, directory):
@@ -130,7 +130,7 @@ class ServedSessions:
         if isinstance(wanted, str) and wanted:
             return wanted
         if wanted is not None and wanted != "":
-            raise UsageError("session_id is not a text", hint="leave it out for the default one")
+            raise UsageError("session_id is not a string", hint="leave it out for the default one")
         if self._session_id is not None:
             return self._session_id
         from holdfast.api.workspace import open_workspace
@@ -166,7 +166,7 @@ class ServedSessions:
         return known
 
     def _replace(self, key: tuple[Path, str], outdated: _Open) -> None:
-        """It is for nobody who comes from here on."""
+        """New calls do not get it."""
         with self._lock:
             if self._open.get(key) is outdated:
                 self._drop(key)
@@ -193,7 +193,7 @@ class ServedSessions:
 
 
 def _is_current(known: _Open) -> bool:
-    """Whether it has the store and the settings that hold now, whoever changed them."""
+    """Whether it has the current store and settings, no matter who changed them."""
     try:
         return known.handlers.session.opened.is_current()
     except Exception:  # opening it again tells what is wrong

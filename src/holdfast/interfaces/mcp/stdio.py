@@ -3,7 +3,7 @@
 The two streams belong to the protocol while it runs: what programs started here read is empty and
 what they print goes to standard error. A line longer than a request may be is skipped, so that
 memory stays bounded; its sender gets the answer that it was no request. Waiting for the next line
-holds up nothing: a server that is told to end ends.
+holds up nothing: a server ends on SIGTERM.
 
     answers that wait to be written ── too many ──► no more requests are read, no more work begun
 
@@ -152,8 +152,8 @@ async def _serve(server: MCPServer[Any], queue: AnswerQueue) -> None:
 
 
 def _pass_over_signals(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A signal unwinds whichever task was running, and the tasks that waited for it: that is told
-    once, by whoever runs the server."""
+    """A signal unwinds whichever task was running, and the tasks that waited for it: that is
+    reported once, by the caller of the server."""
     rest = error = context.get("exception")
     if isinstance(error, BaseExceptionGroup):
         rest = error.split(KeyboardInterrupt)[1]

@@ -76,7 +76,7 @@ def _by_parameter(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_left_out(parameter: Parameter, value: object) -> bool:
-    """Models write null, or an empty text, for what they do not mean to give."""
+    """Models write null, or an empty string, for what they do not mean to give."""
     blank = isinstance(value, str) and not value.strip()
     return value is None or (blank and not parameter.required and parameter.type == "string")
 
@@ -111,12 +111,12 @@ def _object(tool: Tool, arguments: object) -> Mapping[str, Any]:
 
 def _text(parameter: Parameter, value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"is {_kind_of(value)}, not a text")
+        raise ValueError(f"is {_kind_of(value)}, not a string")
     if parameter.least is not None and not value.strip():
         raise ValueError("is empty")
     longest = int(parameter.most or LONGEST_TEXT)
     if not parameter.in_bytes and len(value) > longest:
-        raise ValueError(f"has {len(value):,} characters; at most {longest:,} fit")
+        raise ValueError(f"has {len(value):,} characters; the limit is {longest:,}")
     return value
 
 
@@ -135,11 +135,11 @@ def _number(parameter: Parameter, value: Any) -> int | float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or (whole and number != int(number)):
-        raise ValueError(f"is not {wanted} that can be used")
+        raise ValueError(f"is not a valid value: {wanted} is needed")
     if parameter.least is not None and number < parameter.least:
-        raise ValueError(f"is {number:g}; it is at least {parameter.least:g}")
+        raise ValueError(f"is {number:g}; the minimum is {parameter.least:g}")
     if parameter.most is not None and number > parameter.most:
-        raise ValueError(f"is {number:g}; it is at most {parameter.most:g}")
+        raise ValueError(f"is {number:g}; the maximum is {parameter.most:g}")
     return int(number) if whole else number
 
 
@@ -155,14 +155,14 @@ def _texts(parameter: Parameter, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = _list_in_text(value)
     if not isinstance(value, list | tuple):
-        raise ValueError(f"is {_kind_of(value)}, not a list of texts")
+        raise ValueError(f"is {_kind_of(value)}, not a list of strings")
     if len(value) > MOST_ITEMS:
-        raise ValueError(f"has {len(value):,} entries; at most {MOST_ITEMS:,} fit")
+        raise ValueError(f"has {len(value):,} entries; the limit is {MOST_ITEMS:,}")
     for item in value:
         if not isinstance(item, str) or not item.strip():
-            raise ValueError(f"holds {_kind_of(item)}; every entry is a text that is not empty")
+            raise ValueError(f"contains {_kind_of(item)}; every entry must be a non-empty string")
         if len(item) > LONGEST_TEXT:
-            raise ValueError("holds an entry that is too long")
+            raise ValueError("contains an entry that is too long")
     return tuple(value)
 
 
@@ -181,11 +181,11 @@ def _mapping(parameter: Parameter, value: Any) -> dict[str, Any]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise ValueError("is a text, not an object") from None
+            raise ValueError("is a string, not an object") from None
     if not isinstance(value, Mapping):
         raise ValueError(f"is {_kind_of(value)}, not an object")
     if len(value) > MOST_ITEMS or not all(isinstance(key, str) for key in value):
-        raise ValueError("is not an object with a few named values")
+        raise ValueError("is too large or too deeply nested")
     return dict(value)
 
 
@@ -207,7 +207,7 @@ def _kind_of(value: object) -> str:
     if isinstance(value, int | float):
         return "a number"
     if isinstance(value, str):
-        return "a text" if value.strip() else "an empty text"
+        return "a text" if value.strip() else "an empty string"
     if isinstance(value, list | tuple):
         return "a list"
     return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"

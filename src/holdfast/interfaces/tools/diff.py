@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ class ChangedPath:
 @dataclass(frozen=True, slots=True)
 class Compared:
     """What differs between two states. `to_id` is None for the workspace as it is now, `from_id`
-    where nothing came before."""
+    where nothing came before. `recorded` is not restored."""
 
     from_id: str | None
     to_id: str | None
@@ -56,6 +56,7 @@ class Compared:
     diff_is_complete: bool
     from_reason: str | None = None
     to_reason: str | None = None
+    recorded: list[str] = field(default_factory=list)
 
 
 def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
@@ -71,23 +72,27 @@ def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     before = label(old) if old is not None else "nothing"
     after = label(new) if new is not None else "the workspace as it is now"
     sides = f"between {before} and {after}{' in these paths' if paths else ''}"
+    besides = [f"{one.name}: {one_line(line)}" for one in found.recorded for line in one.lines]
     if not changes:
-        return Answer(f"Nothing differs {sides}.", Compared(*ids, [], 0, None, True, *reasons))
+        nothing = "Nothing differs" if not besides else "No file differs"
+        told = "\n".join([f"{nothing} {sides}.", *besides])
+        return Answer(told, Compared(*ids, [], 0, None, True, *reasons, besides))
     text, complete = None, True
     lines = [
         f"{count_words(len(changes), 'path differs', 'paths differ')} {sides}:",
         *(f"{label(one)}: {cut(one_line(one.intent.reasoning), 200)}" for one in (old, new) if one),
+        *besides,
     ]
     if arguments["content"] or arguments["checkpoint_id"]:
         text, complete = _unified(found)
         lines.append(text)
         if not complete:
-            lines.append("… cut here. Ask for fewer paths to see the rest.")
+            lines.append("… truncated. Ask for fewer paths to see the rest.")
     else:
         lines += bullets([_row(change) for change in listed], 200)
         if new is None and old is not None:
             lines.append(_WAY_BACK.format(old.id))
-    data = Compared(*ids, listed, len(changes), text, complete, *reasons)
+    data = Compared(*ids, listed, len(changes), text, complete, *reasons, besides)
     return Answer("\n".join(lines), data)
 
 
@@ -113,7 +118,7 @@ def _sides(
     return (before[0] if before else None), new
 
 
-_WAY_BACK = 'To take some of it back: checkpoint_restore {{"checkpoint_id": "{}", "paths": ["…"]}}.'
+_WAY_BACK = 'To restore some of it: checkpoint_restore {{"checkpoint_id": "{}", "paths": ["…"]}}.'
 
 
 def _changed(change: Change) -> ChangedPath:
@@ -178,11 +183,11 @@ DIFF = Tool(
     "(`from_checkpoint`, `to_checkpoint`; `content` for the lines). Without arguments: HEAD and "
     "the workspace now. Use it before restoring and to review your work.",
     (
-        reference("The changes of this one.", aliases=()),
+        reference("The changes in this one.", aliases=()),
         Parameter(
             "context_lines",
             "integer",
-            "Around each change.",
+            "Lines around each change.",
             3,
             default=DEFAULT_CONTEXT,
             least=0,

@@ -67,7 +67,7 @@ def definitions(format: ToolFormat = "openai") -> list[dict[str, Any]]:  # noqa:
     shape = _FORMATS.get(format)
     if shape is None:
         raise UsageError(
-            f"there is no tool format {format!r}", hint="formats are: openai, anthropic, mcp"
+            f"unknown tool format: {format!r}", hint="formats are: openai, anthropic, mcp"
         )
     return [shape(tool) for tool in TOOLS.values()]
 
@@ -226,7 +226,7 @@ def without_store(name: str, workspace: Path, session_id: str) -> ToolResult:
         empty = answer(workspace, session_id)
         return ToolResult(None, True, empty.text, empty.data)
     missing = NotFound(
-        f"{workspace} has no checkpoints yet", hint='make one: holdfast checkpoint "why"'
+        f"{workspace} has no checkpoints yet", hint='to create one: holdfast checkpoint "why"'
     )
     return failed(missing)
 
@@ -299,7 +299,7 @@ def unexpected_error_text(name: str, error: Exception) -> str:
     reason = one_line(str(error))[:_LONGEST_REASON]
     return (
         f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"
-        "What to do: go on with your work if you can, and tell the person that this call failed."
+        "What to do: continue if you can, and tell the person that this call failed."
     )
 
 

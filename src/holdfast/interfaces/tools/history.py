@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from holdfast.api.views.tool_values import CheckpointInfo, MessageInfo, checkpoint_info
-from holdfast.domain.checkpoints import KINDS_OF_TYPE, Checkpoint, Kind, SkipReason
+from holdfast.domain.checkpoints import AUTOMATIC_KINDS, KINDS_OF_TYPE, Checkpoint, Kind, SkipReason
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SESSION_ID_MAX_LENGTH
 from holdfast.domain.trees.entries import DirectoryEntry
@@ -65,7 +65,7 @@ class LineOfWork:
 
 @dataclass(frozen=True, slots=True)
 class NoteInfo:
-    """What somebody wrote about a checkpoint."""
+    """A note about a checkpoint."""
 
     number: int
     revision: int
@@ -124,6 +124,8 @@ def _matching(context: ToolContext, arguments: dict[str, Any]) -> Iterator[Check
 def _kinds(text: str | None) -> tuple[Kind, ...]:
     if text is None:
         return tuple(Kind)
+    if text == "auto":
+        return AUTOMATIC_KINDS  # risky ones too, as in `holdfast log --kind auto`
     if text in KINDS_OF_TYPE:
         return KINDS_OF_TYPE[text]
     try:
@@ -141,8 +143,8 @@ def _cursor(text: str | None) -> int | None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise BadArguments(
-            "cursor of checkpoint_list is not one that it gave out",
-            hint="pass the next_cursor of the last answer, or leave it out for the first page",
+            "unknown cursor for checkpoint_list",
+            hint="pass the next_cursor of the previous page, or leave it out for the first page",
         )
     return int(text)
 
@@ -162,7 +164,7 @@ def history(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         rest = step.reasoning.strip().split("\n")[1:]
         lines += [f"    {one_line(part)}" for part in rest]
     if following is not None:
-        lines.append(f'It goes on: checkpoint_history {{"checkpoint_id": "{following.id}"}}.')
+        lines.append(f'To continue: checkpoint_history {{"checkpoint_id": "{following.id}"}}.')
     return Answer("\n".join(lines), LineOfWork(steps, following is None))
 
 
@@ -187,11 +189,10 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         f"confidence: {intent.confidence:.2f}",
         *(f"{name}: {one_line(value)}" for name, value in _details(found)),
         (
-            f"{count_words(found.files, 'file')}, {size_words(found.size_bytes)}; "
-            f"{one.added} added, {one.modified} modified, {one.removed} removed since the one "
-            "before"
+            f"{count_words(found.files, 'file')}, {size_words(found.size_bytes)}; {one.added} "
+            f"added, {one.modified} modified, {one.removed} removed since the previous one"
         ),
-        *(["It is partial: something could not be saved."] if found.partial else []),
+        *(["It is partial: some paths could not be saved."] if found.partial else []),
         *(["Besides files:", *bullets(besides)] if besides else []),
         *(["Conversation before it:", *bullets(_spoken_lines(spoken))] if spoken else []),
         *(f"note {note.number}: {many_lines(note.text)}" for note in written),
@@ -199,7 +200,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         *(["Files:", *bullets(paths, arguments["limit"])] if paths else []),
     ]
     if paths and found.files > len(paths):
-        lines.append(f"  … and {found.files - len(paths):,} more; `limit` is how many are listed.")
+        lines.append(f"  … and {found.files - len(paths):,} more; raise `limit` to list more.")
     calls = [call if isinstance(call, str) else dict(call) for call in intent.tool_calls]
     data = Shown(
         one,
@@ -287,8 +288,8 @@ LIST = Tool(
         Parameter(
             "checkpoint_type",
             "string",
-            "manual, auto, session, risky, or a kind: initial, message, tool, interval, "
-            "threshold, end-of-day, merge.",
+            "manual, auto (includes risky), session, risky, or a kind: initial, message, tool, "
+            "interval, threshold, end-of-day, merge.",
             "manual",
             most=20,
             aliases=("kind", "type"),
@@ -306,7 +307,7 @@ LIST = Tool(
 
 HISTORY = Tool(
     "checkpoint_history",
-    "How this state came about",
+    "Show how this state came about",
     "The steps that led to a checkpoint, newest first, with full reasoning and confidence. Unlike "
     "checkpoint_list, it leaves out attempts that were rolled back.",
     (limit(10), reference("Default: HEAD.")),

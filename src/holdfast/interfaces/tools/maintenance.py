@@ -70,7 +70,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class DroppedCheckpoint:
-    """A checkpoint that the rules let go, and the rule."""
+    """An expired checkpoint, and the rule."""
 
     id: str
     session_id: str
@@ -81,7 +81,7 @@ class DroppedCheckpoint:
 @dataclass(frozen=True, slots=True)
 class CleanedUp:
     """A cleanup that was previewed or, when `done`, carried out. `bytes_freed` of a preview is what
-    would not be needed any more."""
+    could be freed."""
 
     status: str
     done: bool
@@ -105,8 +105,8 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     text = (
         f"Session {one_line(session.session_id)} of {one_line(str(session.workspace))}: "
         f"{count_words(stats['checkpoints'], 'checkpoint')}, "
-        f"{count_words(stats['restores'], 'restore')}. "
-        f"The store takes {size_words(stats['bytes_stored'])}; sharing equal content saves "
+        f"{count_words(stats['restores'], 'restore')}. The store uses "
+        f"{size_words(stats['bytes_stored'])}; deduplication saves "
         f"{size_words(stats['bytes_deduped'])}."
     )
     workspace = one_line(str(session.workspace))
@@ -116,13 +116,13 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     status = session.approval(look=True) if session.head_id is not None else None
     if status is not None:
         text += (
-            f"\n{status.active.name} is the round at work; "
+            f"\n{status.active.name} is the active round; "
             + (
-                "something in it is not approved yet"
+                "it has changes that are not approved yet"
                 if status.has_unapproved
-                else "nothing in it waits to be approved"
+                else "it has nothing to approve"
             )
-            + ("; the workspace has changes that no checkpoint has." if status.unsaved else ".")
+            + ("; the workspace has unsaved changes." if status.unsaved else ".")
         )
     counted = ", ".join(f"{number:,} {name}" for name, number in by_type.items() if number)
     if counted:
@@ -130,7 +130,9 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
             f"\nThe workspace has {count_words(totals.sessions, 'session')} with checkpoints: "
             f"{counted}."
         )
-    text += "".join(f"\nThe last checkpoint is without {p.component}: {p.reason}" for p in parts)
+    text += "".join(
+        f"\nThe last checkpoint does not include {p.component}: {p.reason}" for p in parts
+    )
     data = Statistics(
         workspace=workspace,
         session_id=session.session_id,
@@ -181,18 +183,20 @@ def cleanup(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     plan = context.workspace.upkeep.plan_cleanup()
     dropped = frozenset(d.checkpoint.id for d in plan.decisions if not d.keep)
     if shown is None or dropped != shown:
-        first = "" if shown is None else "It has changed since the preview; nothing was done. "
+        first = (
+            "" if shown is None else "The result has changed since the preview; nothing was done. "
+        )
         token = context.confirmations.offer(_CLEANUP, dropped)
         data = _data(plan.decisions, plan.unneeded_bytes, (), token)
         lines = [
             (
-                f"{first}Cleaning up would drop {count_words(len(dropped), 'checkpoint')} and keep "
-                f"{data.total_kept:,}; {size_words(plan.unneeded_bytes)} would not be needed."
+                f"{first}Cleanup would delete {count_words(len(dropped), 'checkpoint')} and keep "
+                f"{data.total_kept:,}; {size_words(plan.unneeded_bytes)} could be freed."
             ),
             *bullets([_row(one) for one in data.dropped]),
             (
-                "Nothing has been dropped yet, and dropped checkpoints cannot be brought back. To "
-                f'do it: {_CLEANUP} {{"confirm_token": "{token}"}} (counts once, for '
+                "Nothing has been deleted yet, and deleted checkpoints cannot be restored. To "
+                f'proceed: {_CLEANUP} {{"confirm_token": "{token}"}} (valid once, for '
                 f"{VALID_MINUTES} minutes)."
             ),
         ]
@@ -203,7 +207,7 @@ def cleanup(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     data = _data(outcome.decisions, outcome.freed_bytes, outcome.warnings, None, done=True)
     lines = [
         (
-            f"Dropped {count_words(data.total_dropped, 'checkpoint')}, kept {data.total_kept:,}; "
+            f"Deleted {count_words(data.total_dropped, 'checkpoint')}, kept {data.total_kept:,}; "
             f"{size_words(outcome.freed_bytes)} freed."
         ),
         *bullets([_row(one) for one in data.dropped]),
@@ -327,8 +331,8 @@ def auto_configure(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     if wanted:
         lines.insert(
             0,
-            f"Changed: {', '.join(wanted)}. Hooks, the daemon and the MCP server go by it from now "
-            "on; a session or a holdfast watch that is open already, when it is opened again.",
+            f"Changed: {', '.join(wanted)}. Hooks, the daemon and the MCP server use it from now "
+            "on. Open sessions and holdfast watch use it after a restart.",
         )
     return Answer("\n".join(lines), data)
 

@@ -1,7 +1,7 @@
 """Tools that restore: `checkpoint_restore` and `checkpoint_reset`, which preview first, and
 `checkpoint_undo`.
 
-    preview: plan → words → a token that stands for the target, the paths and every step
+    preview: plan → words → a token for the target, the paths and every step
     call with the token: plan again → the same steps: carry out; others: a new preview
 """
 
@@ -31,6 +31,7 @@ from holdfast.interfaces.tools.tool import (
     flag,
     reference,
 )
+from holdfast.interfaces.tools.wording import bullets, one_line
 
 if TYPE_CHECKING:
     from holdfast.api.restores import RestoreRequest
@@ -86,7 +87,7 @@ def undo(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         data = planned(request, plan, None)
         words = plan_lines(request, plan, data)
         again = '{"redo": true}' if redo else "{}"
-        words.append(f"Nothing has been changed. To do it: checkpoint_undo {again}.")
+        words.append(f"Nothing has been changed. To proceed: checkpoint_undo {again}.")
         return Answer("\n".join(words), data)
     outcome = restores.restore(request)
     back = '{"redo": false}' if redo else '{"redo": true}'
@@ -110,28 +111,32 @@ def _show_preview(
     possible = to_do and (request.best_effort or not obstacles)
     given = tuple(sorted(arguments.items()))
     token = None
+    active = context.workspace.sessions.active_agents() if arguments.get("stop_agents") else []
     if possible:
         token = context.confirmations.offer(tool, _Preview(request, given, fingerprint(plan)))
     data = planned(request, plan, token)
     lines = [first] if first else []
     lines += plan_lines(request, plan, data)
+    if active and token is not None:
+        names = [one_line(str(one)) for one in active]
+        data = replace(data, agents=[f"{name}: active" for name in names])
+        lines += ["It first asks these agents to end:", *bullets(names)]
     if abandoned is not None and token is not None:
         data = replace(data, abandoned_round=abandoned)
         lines.append(
-            f"It abandons {round_title(abandoned)} and begins the next round. The "
-            "abandoned one stays recoverable: checkpoint_undo brings it back directly afterwards, "
-            "and later checkpoint_restore does, with the safety checkpoint that the reset names as "
-            "ref."
+            f"It abandons {round_title(abandoned)} and begins the next round. To recover the "
+            "abandoned one: checkpoint_undo right afterwards, or later checkpoint_restore with "
+            "the safety checkpoint that the reset returns."
         )
     if token is not None:
         lines.append(
-            "Nothing has been changed yet. The present state will be saved first, and "
-            f'checkpoint_undo brings it back. To do it: {tool} {{"confirm_token": "{token}"}} '
-            f"(counts once, for {VALID_MINUTES} minutes)."
+            "Nothing has been changed yet. The current state is saved first, and "
+            f'checkpoint_undo restores it. To proceed: {tool} {{"confirm_token": "{token}"}} '
+            f"(valid once, for {VALID_MINUTES} minutes)."
         )
     elif plan.blocked:
         lines.append(
-            "Nothing has been changed. These paths hold bytes that no checkpoint has, so the "
+            "Nothing has been changed. These paths have content that no checkpoint has, so the "
             "restore would be refused. Move them away, or leave them as they are with "
             '"best_effort": true.'
         )
@@ -146,10 +151,17 @@ def _show_preview(
 def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
     request = preview.request
     if fingerprint(context.workspace.restores.plan(request)) != preview.plan:
-        first = "The workspace has changed since the preview; nothing was done. This is it now:"
+        first = "The workspace has changed since the preview; nothing was done. The new preview:"
         return _show_preview(context, tool, request, dict(preview.arguments), first)
+    asked = dict(preview.arguments).get("stop_agents", False)
+    stopped = context.workspace.sessions.stop_agents() if asked else []
     outcome = context.workspace.restores.restore(request)
     answer = done(context, request, outcome, "To undo this: checkpoint_undo {}.")
+    if stopped:
+        agents = [f"{one_line(str(one.agent))}: {one.status}" for one in stopped]
+        assert isinstance(answer.data, Restored)
+        text = "\n".join([answer.text, "Agents that were asked to end:", *bullets(agents)])
+        answer = Answer(text, replace(answer.data, agents=agents), answer.restored)
     if request.kind is not OperationKind.RESET:
         return answer
     rounds = context.workspace.rounds.reset_outcome(context.session_id, outcome)
@@ -169,8 +181,8 @@ def _require_same(preview: _Preview, arguments: dict[str, Any]) -> None:
         default = getattr(RESTORE.parameter(name), "default", None)
         if value is not None and value != default and value != shown[name]:
             raise BadArguments(
-                f"{name} of {_RESTORE} is not what the confirm_token was given for; nothing was "
-                "done, and the token is used up",
+                f"{name} of {_RESTORE} differs from the preview of this confirm_token; nothing "
+                "was done, and the token is used up",
                 hint=f"call {_RESTORE} without confirm_token to preview it with this {name}",
             )
 
@@ -194,6 +206,7 @@ RESTORE = Tool(
         flag("preview", "Only preview, without asking."),
         PATHS,
         flag("best_effort", "Skip what cannot be restored, instead of refusing."),
+        flag("stop_agents", "First ask other active agents here to end."),
         CONFIRM,
     ),
     "restore",

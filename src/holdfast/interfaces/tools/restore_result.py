@@ -110,8 +110,10 @@ class Restored:
     git: GitDriftInfo | None = None
     missing: list[PathNote] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    """Those of the warnings that nobody has to act on."""
+    """Those of the warnings that need no action."""
     git_now: GitNow | None = None
+    agents: list[str] = field(default_factory=list)
+    """Those that `stop_agents` is about, each with its status."""
 
 
 def fingerprint(plan: RestorePlan) -> bytes:
@@ -201,7 +203,7 @@ def plan_lines(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
     besides = _component_lines(data.components)
     if not plan.steps and not plan.blocked and not besides:
         rest = [*noted(_KEPT, data.kept), *noted(_MISSING, data.missing)]
-        return [f"The workspace already is what {label(request.target)} holds.", *rest]
+        return [f"The workspace already matches {label(request.target)}.", *rest]
     rows = [f"{step.step} {step.path}" for step in data.steps]
     reason = one_line(request.target.intent.reasoning.split("\n", 1)[0][:200])
     end = ":" if rows else "."
@@ -239,7 +241,7 @@ def done(
         verified=outcome.verified,
     )
     if not outcome.recorded:
-        said_so = f"The workspace already was {label(request.target)}; nothing changed."
+        said_so = f"The workspace already matched {label(request.target)}; nothing changed."
         return Answer("\n".join([said_so, *noted(_MISSING, data.missing)]), data)
     checked = "NOT verified"
     if outcome.verified:
@@ -258,7 +260,7 @@ def done(
         *noted(_KEPT, data.kept),
         *noted(_MISSING, data.missing),
         *([] if place is None else [f"Git: {one_line(str(place))}."]),
-        f"The state before is saved as {outcome.safety}. {way_back}",
+        f"The previous state is saved as {outcome.safety}. {way_back}",
         "Files you have read may have changed: read them again before you edit them.",
     ]
     return Answer("\n".join(lines), data, outcome.record)
@@ -273,8 +275,8 @@ def _summary(data: Restored) -> str:
             else "no file"
         )
     parts = {"created": data.created, "rewritten": data.rewritten, "deleted": data.deleted}
-    told = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number)
-    return f"{count_words(total, 'file')} ({told})"
+    kinds = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number)
+    return f"{count_words(total, 'file')} ({kinds})"
 
 
 def _planned_components(steps: Iterable[ComponentStep]) -> list[ComponentNews]:

@@ -52,7 +52,7 @@ class Created:
     warnings: list[str]
     deduplicated: bool = False
     remarks: list[str] = field(default_factory=list)
-    """Those of the warnings that nobody has to act on."""
+    """Those of the warnings that need no action."""
     git: GitNow | None = None
     degraded: list[str] = field(default_factory=list)
     """What was not saved besides files, with the reason and the way out."""
@@ -91,10 +91,12 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         goal_id=arguments["goal_id"],
         task_id=arguments["task_id"],
         reuse=arguments["reuse"],
+        record_environment=True,
     )
     made = outcome.checkpoint
     place, git = _git(context, made)
     databases = [one_line(str(one)) for one in context.workspace.contents.databases(made)]
+    recorded = context.workspace.contents.component_summary(made).get("environment")
     agents = [one_line(str(one)) for one in context.workspace.sessions.active_agents()]
     problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)
     degraded = [said(text) for text in outcome.degraded]
@@ -102,18 +104,21 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     size = f"{count_words(made.files, 'file')}, {size_words(made.size_bytes)}"
     saved = (
         f"Saved checkpoint {label(made)}: {size}; {changed.added} added, {changed.modified} "
-        f"modified, {changed.removed} removed since the one before."
+        f"modified, {changed.removed} removed since the previous one."
     )
-    same = f"Nothing has changed since checkpoint {label(made)}: {size}. No other was made."
+    same = (
+        f"Nothing has changed since checkpoint {label(made)}: {size}. No new checkpoint was made."
+    )
     lines = [
         same if outcome.deduplicated else saved,
         *([] if place is None else [f"Git: {one_line(place)}."]),
         *([f"Databases: {'; '.join(databases)}."] if databases else []),
         *([f"Active agents: {', '.join(agents)}."] if agents else []),
+        *([] if recorded is None else [f"Environment: {one_line(recorded)}."]),
         *warning_lines(outcome.warnings),
         *(["Files are saved; not saved:", *bullets(degraded)] if degraded else []),
-        *noted("Not saved as it should be:", problems),
-        f'To come back to this state: checkpoint_restore {{"checkpoint_id": "{made.id}"}}.',
+        *noted("Not saved correctly:", problems),
+        f'To return to this state: checkpoint_restore {{"checkpoint_id": "{made.id}"}}.',
     ]
     left_out = len([one for one in outcome.skipped if _is_left_out_by_rule(one)])
     if left_out:
@@ -235,7 +240,7 @@ CREATE = Tool(
 
 ANNOTATE = Tool(
     "checkpoint_annotate",
-    "Write about a checkpoint",
+    "Annotate a checkpoint",
     "Add a note to a checkpoint: what was learnt, why it was good or bad. checkpoint_search "
     "finds it.",
     (
@@ -250,7 +255,7 @@ ANNOTATE = Tool(
             most=MOST_ANNOTATION_BYTES,
             in_bytes=True,
         ),
-        Parameter("number", "integer", "Change this note; old words are kept.", 1, least=1),
+        Parameter("number", "integer", "Change this note; old versions are kept.", 1, least=1),
     ),
     "write",
     handler=annotate,
@@ -260,8 +265,8 @@ ANNOTATE = Tool(
 APPROVE = Tool(
     "checkpoint_approve",
     "Approve the work",
-    "Save and lock in everything up to now, and begin a new round; checkpoint_reset comes back to "
-    "here. Only when the person said that the work is good.",
+    "Save and lock in everything up to now, and begin a new round; checkpoint_reset returns to "
+    "this state. Only when the person said that the work is good.",
     (Parameter("message", "string", "What is approved.", "login works again", most=LONGEST_TEXT),),
     "write",
     handler=approve,

@@ -33,7 +33,7 @@ _LONGEST_REASONING = 2_000
 
 @dataclass(frozen=True, slots=True)
 class FoundText:
-    """A piece of text that matched: where it stands, and which message it is."""
+    """A piece of text that matched: its position, and which message it is."""
 
     field: str
     text: str
@@ -113,7 +113,7 @@ SEARCH = Tool(
 
 # What a model is given of one file: more than that is asked for line by line.
 _MOST_SPANS = 200
-_MOST_TOLD = 40
+_MOST_SHOWN = 40
 _LONGEST_TEXT = 500
 _LONGEST_MESSAGE = 1_000
 _LONGEST_CALL = 2_000
@@ -158,7 +158,7 @@ def why(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     paths = context.paths([arguments["path"]])
     if not paths:
         raise BadArguments(
-            "path of checkpoint_why is the workspace itself",
+            "path of checkpoint_why is the workspace, not a file",
             hint='name a file: checkpoint_why {"path": "src/app.py"}',
         )
     ref = None if arguments["checkpoint_id"] is None else arguments["checkpoint_id"].strip()
@@ -167,20 +167,20 @@ def why(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     )
     spans = list(found.spans())
     head = context.session.head_id
-    told = [_span(span, head) for span in spans[:_MOST_SPANS]]
+    shown = [_span(span, head) for span in spans[:_MOST_SPANS]]
     warnings = [said(warning) for warning in found.warnings]
     name = path_text(found.path)
     where = "as it is now" if found.of is None else f"in {found.of[:10]}"
     lines = [f"{name}, {where}, {count_words(found.total_lines, 'line')}:"]
-    for span in told[:_MOST_TOLD]:
+    for span in shown[:_MOST_SHOWN]:
         lines += _words(span)
-    if len(spans) > _MOST_TOLD:
+    if len(spans) > _MOST_SHOWN:
         lines.append(
-            f"… and {count_words(len(spans) - _MOST_TOLD, 'more part')}. Ask for one line: "
-            f"checkpoint_why {json.dumps({'path': name, 'line': spans[_MOST_TOLD][0].number})}."
+            f"… and {count_words(len(spans) - _MOST_SHOWN, 'more part')}. Ask for one line: "
+            f"checkpoint_why {json.dumps({'path': name, 'line': spans[_MOST_SHOWN][0].number})}."
         )
     lines += [f"Warning: {warning}" for warning in warnings]
-    data = Explained(name, found.of, found.total_lines, told, len(spans), warnings)
+    data = Explained(name, found.of, found.total_lines, shown, len(spans), warnings)
     return Answer("\n".join(lines), data)
 
 
@@ -224,23 +224,23 @@ def _message(message: Message | None) -> MessageInfo | None:
 def _words(span: ExplainedLines) -> Iterator[str]:
     one = span.first_line == span.last_line
     number = f"{span.first_line}" if one else f"{span.first_line}-{span.last_line}"
-    told = f"line {number}" if one else f"lines {number}"
+    where = f"line {number}" if one else f"lines {number}"
     beginning = cut(span.text.strip(), 80)
     match span.state:
         case LineState.UNSAVED:
-            yield f"{told}: not saved yet | {beginning}"
+            yield f"{where}: not saved yet | {beginning}"
             return
         case LineState.ELSEWHERE:
-            yield f"{told}: saved by another session | {beginning}"
+            yield f"{where}: saved by another session | {beginning}"
             return
         case LineState.OLDER:
-            yield f"{told}: older than what was looked at | {beginning}"
+            yield f"{where}: older than the searched history | {beginning}"
             return
     assert span.checkpoint is not None
     if span.state == LineState.INITIAL:
-        yield f"{told}: there when the history begins, {label(span.checkpoint)} | {beginning}"
+        yield f"{where}: older than the history, in {label(span.checkpoint)} | {beginning}"
         return
-    yield f"{told}: {label(span.checkpoint)}, {span.checkpoint.created_at} | {beginning}"
+    yield f"{where}: {label(span.checkpoint)}, {span.checkpoint.created_at} | {beginning}"
     details = [f"why: {cut(one_line(span.reasoning or ''), 300)}"] if span.own else []
     if span.others:
         who = "written by" if len(span.others) == 1 and not span.own else "may have been written by"
@@ -255,7 +255,7 @@ def _words(span: ExplainedLines) -> Iterator[str]:
 
 WHY = Tool(
     "checkpoint_why",
-    "Why a line is there",
+    "Explain a line",
     "Who wrote each line of a file, or one line, and why: the first checkpoint that has it, the "
     "reason, tool call and message. Use it before changing code that looks odd.",
     (

@@ -48,7 +48,8 @@ def in_calls(text: str) -> str:
 
 
 def notice_in_calls(notice: str) -> str:
-    """What an agent is told about a restore (RB-10); it quotes people, who are left their words."""
+    """The notice to an agent about a restore (RB-10); it quotes people, who are left their
+    words."""
     for phrase in NOTICE_PHRASES:
         notice = notice.replace(phrase, in_calls(phrase))
     return notice
@@ -112,8 +113,8 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     _rule(rf"holdfast cleanup{_END}(?! --)", _call("checkpoint_cleanup")),
     _rule(r"by holdfast purge", "by a purge"),
     _rule(
-        r"what it means: holdfast config list",
-        f"what it means: {_call('checkpoint_auto_configure')}",
+        r"for its meaning: holdfast config list",
+        f"for its meaning: {_call('checkpoint_auto_configure')}",
     ),
     _rule(
         r"paths are relative to the current directory, or to the workspace as :/PATH",

@@ -148,7 +148,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     Migration(
         "0004-conversation-rounds-components",
-        # Tables are built anew, so that a row's fields lie on disk in the order of its columns.
+        # Tables are rebuilt, so a row's fields are on disk in the order of its columns.
         """
         CREATE TABLE wider_sessions (
           id TEXT PRIMARY KEY,
@@ -259,21 +259,21 @@ def require_known(
     # A later version has every step of this one: without them an unknown name is a changed byte.
     if unknown and not set(known) <= set(applied):
         raise StoreDamaged(
-            f"the {database}'s list of steps is damaged: it has {unknown[-1]!a}",
+            f"the {database}'s list of migrations is damaged: it contains {unknown[-1]!a}",
             hint="run: holdfast repair",
         )
     if unknown:
         raise NewerStore(
-            f"this store was written by a later version of Holdfast (it has {unknown[-1]!r})",
-            hint="upgrade Holdfast, and start again what still runs; the store was not touched",
+            f"a later version of Holdfast wrote this store (it contains {unknown[-1]!r})",
+            hint="upgrade Holdfast and restart programs that use it; the store was not changed",
         )
 
 
 def migrate(db: apsw.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
     """Apply what is missing, in order; a step that fails leaves no trace of itself.
 
-    Pages of tables that a step built anew are given back: nothing would ever look at them again,
-    and so nothing would notice damage of them.
+    Pages of tables that a step rebuilt are freed: nothing would ever look at them again, and so
+    nothing would notice damage of them.
     """
     applied = set(applied_migrations(db))
     for migration in migrations:

@@ -6,7 +6,7 @@
 SQLite refuses a file at the first byte that makes no sense, and takes a log with a damaged frame
 for one that ends there. Here every frame of the log's own generation counts, and a page is read
 cell by cell, so that damage costs the cells it hit. Not guaranteed: that what is read was ever
-written. Whoever reads has to prove it, which the checksums of rows do.
+written. The reader must prove it, with the checksums of rows.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Unreadable(ValueError):
 class PageImages:
     """Every image of every page, newest first; `continued` were read as the rest of a cell.
 
-    Of each page SQLite uses the first `usable_bytes`. `newest_may_be_lost` where an image is
-    missing of which nobody knows whose it was."""
+    Of each page SQLite uses the first `usable_bytes`. `newest_may_be_lost` where a missing image
+    cannot be attributed."""
 
     images: dict[int, list[bytes]] = field(default_factory=dict)
     continued: set[int] = field(default_factory=set)
@@ -105,7 +105,7 @@ def _frames(log: bytes) -> Iterator[tuple[int, bytes]]:
     salts = _salts(log, [frame[0] for frame in frames])
     current = []
     for position, frame in enumerate(frames):
-        # One foreign salt between two of ours is a changed byte, not an older generation.
+        # One foreign salt between two current ones is a changed byte, not an older generation.
         following = frames[position + 1][0] if position + 1 < len(frames) else None
         if frame[0] != salts and following != salts:
             break
@@ -170,7 +170,7 @@ def _payload(pages: PageImages, image: bytes, offset: int, size: int, kind: int)
     most = usable - 35 if kind == _TABLE_LEAF else (usable - 12) * 64 // 255 - 23
     if size <= most:
         if offset + size > usable:
-            raise Unreadable("it runs over the end of its page")
+            raise Unreadable("it extends past the end of its page")
         return image[offset : offset + size]
     least = (usable - 12) * 32 // 255 - 23
     local = least + (size - least) % (usable - 4)
@@ -230,7 +230,7 @@ def _value(payload: bytes, position: int, serial: int) -> tuple[Any, int]:
     size = _size(serial)
     data = payload[position : position + size]
     if len(data) != size:
-        raise Unreadable("a value is cut short")
+        raise Unreadable("a value is truncated")
     if serial < 7:
         return int.from_bytes(data, "big", signed=True), size
     return (data if serial % 2 == 0 else data.decode()), size

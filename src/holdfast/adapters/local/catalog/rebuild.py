@@ -152,7 +152,7 @@ class _CatalogBuilder:
         self._insert("operations", [(*row, checksum_of("operations", row))])
 
     def _nearest_session(self, number: int | None) -> str:
-        """Whose entry a lost one was, nobody knows; the one before it is the best guess."""
+        """The session of a lost entry is unknown; the one before it is the best guess."""
         operations = self._saved.rows["operations"]
         earlier = [n for n in operations if number is None or n < number] or list(operations)
         if earlier:
@@ -252,9 +252,9 @@ class ReadableCatalog:
                 notes = self._lock.read_notes(NOTES_BYTES)
                 noted = (decode_operation(notes[:SLOT_BYTES]), decode_changes(notes[SLOT_BYTES:]))
                 if notes_are_damaged(notes):
-                    return "the note of what it acknowledged last is damaged"
+                    return "the record of its last acknowledged change is damaged"
                 if not all(catalog.has(note) for note in noted if note is not None):
-                    return "it has lost its newest changes, which had been acknowledged"
+                    return "its newest acknowledged changes are lost"
                 catalog.migrate()
                 return next(catalog.check(), None)
         except NewerStore:

@@ -199,7 +199,7 @@ _TYPES: tuple[type | tuple[type, ...], ...] = (
     *(int, str, _MAYBE_TEXT, str, int, str, _MAYBE_TEXT, float, int, int, int),
     *(_MAYBE_TEXT, int, _MAYBE_NUMBER, _MAYBE_TEXT, int, _MAYBE_TEXT),
 )
-"""Damage can also change what a value is; nobody who draws should stumble over that."""
+"""Damage can also change what a value is; views must be able to rely on that."""
 
 
 def outline_reader() -> Callable[[tuple[Any, ...]], Outline]:
@@ -212,7 +212,7 @@ def outline_reader() -> Callable[[tuple[Any, ...]], Outline]:
 
     def read(row: tuple[Any, ...]) -> Outline:
         if not all(map(isinstance, row, _TYPES)):
-            raise ValueError(f"checkpoint {row[1]!a} has a value of another type")
+            raise ValueError(f"checkpoint {row[1]!a} has a value of the wrong type")
         selected = None if row[16] is None else selected_in(json.loads(row[16]), row[5])
         return Outline._make(
             (*row[:3], _KINDS[row[3]], *row[4:12], bool(row[12]), *row[13:16], selected)
@@ -224,5 +224,5 @@ def outline_reader() -> Callable[[tuple[Any, ...]], Outline]:
 def milestone_from_row(row: tuple[Any, ...]) -> Milestone:
     sequence, identifier, kind, message_index = row
     if not isinstance(identifier, str) or not isinstance(message_index, _MAYBE_NUMBER):
-        raise ValueError(f"checkpoint {identifier!a} has a value of another type")
+        raise ValueError(f"checkpoint {identifier!a} has a value of the wrong type")
     return Milestone(sequence, CheckpointId(identifier), _KINDS[kind], message_index)

@@ -1,4 +1,4 @@
-"""Everything of a damaged catalog that can be proven to be as it was written.
+"""The provably undamaged rows of a damaged catalog.
 
     page images → cells → rows whose checksum holds → one row per key → what is missing is named
 

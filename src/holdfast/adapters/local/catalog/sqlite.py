@@ -92,7 +92,7 @@ class SqliteCatalog:
         self._sync_failures = sync_failures
         self._lock = threading.RLock()
         self.on_commit: Callable[[NotedOperation | NotedChanges], None] | None = None
-        """Told what has just become durable."""
+        """Called with each change that has just become durable."""
         with database_trouble(path):
             self._db = connect(path, synchronous="FULL", cipher=cipher)
         self._steps = 0
@@ -103,7 +103,7 @@ class SqliteCatalog:
             raise
 
     def require_known_format(self) -> None:
-        """`NewerStore` when it is of a later version of Holdfast, also when another process has
+        """`NewerStore` when it is of a later version of Holdfast, even if another process has
         migrated it since it was opened: what is written in an earlier format would be damage."""
         with self._using() as db:
             if self._steps and db.execute(_STEPS).fetchall() == [(self._steps,)]:
@@ -273,6 +273,16 @@ class SqliteCatalog:
     def newest_operation(self) -> Operation | None:
         query = f"{_OPERATION} ORDER BY sequence DESC LIMIT 1"
         return _first(self._values(operation_from_row, query))
+
+    def latest_operation(
+        self, session_id: SessionId, *, other_than: Sequence[OperationKind]
+    ) -> Operation | None:
+        query = (
+            f"{_OPERATION} WHERE session_id=? AND kind NOT IN ({_marks(other_than)})"
+            " ORDER BY at_ns DESC, sequence DESC LIMIT 1"
+        )
+        values = (kind.value for kind in other_than)
+        return _first(self._values(operation_from_row, query, session_id, *values))
 
     def operation_with_token(self, token: str) -> Operation | None:
         return _first(self._values(operation_from_row, f"{_OPERATION} WHERE token=?", token))

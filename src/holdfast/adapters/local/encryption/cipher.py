@@ -1,4 +1,5 @@
-"""Sealing bytes so that only holders of the key can read them and no change to them goes unnoticed.
+"""Authenticated encryption: only holders of the key can read the bytes, and every change is
+detected.
 
     sealed = salt 12 | nonce 12 | AES-256-GCM(message key, nonce, data, context) | tag 16
     message key = HKDF-Expand(the role's key, salt)
@@ -81,13 +82,13 @@ class Cipher:
     def open(self, sealed: bytes, context: bytes) -> bytes:
         """What was sealed, or `NotAuthentic`."""
         if len(sealed) < OVERHEAD_BYTES:
-            raise NotAuthentic("too short to be sealed")
+            raise NotAuthentic("too short to be encrypted")
         message_key = self._under(sealed[:SALT_BYTES])
         nonce = sealed[SALT_BYTES:_HEAD_BYTES]
         try:
             return message_key.decrypt(nonce, memoryview(sealed)[_HEAD_BYTES:], context)
         except self._invalid:
-            raise NotAuthentic("not sealed with this key, or changed since") from None
+            raise NotAuthentic("not encrypted with this key, or changed since") from None
 
     def _under(self, salt: bytes) -> AESGCM:
         found = self._at_hand.get(salt)
@@ -159,7 +160,7 @@ class SealedRecords:
     def decode(self, data: bytes) -> Record:
         end = self.header_bytes + self.stored_size_of(data)
         if len(data) < end:
-            raise BadRecord("the record is cut short")
+            raise BadRecord("the record is truncated")
         header = data[: self.header_bytes]
         try:
             body = self._cipher.open(data[self.header_bytes : end], header)
@@ -170,7 +171,7 @@ class SealedRecords:
         stored = body[_INNER.size :]
         if codec == Codec.ZSTD_AGAINST_BASE:
             if len(stored) < DIGEST_BYTES:
-                raise BadRecord("it names no base")
+                raise BadRecord("its base is missing")
             base, stored = Digest(stored[:DIGEST_BYTES]), stored[DIGEST_BYTES:]
         try:
             return Record(Digest(digest), Codec(codec), depth, size, base, stored, _LONGER_BY)

@@ -1,6 +1,6 @@
 """The files of an encrypted store decrypted: for a purge that looks for traces, and for a repair.
 
-    a database → its pages, a log → its frames, also those that SQLite does not use any more;
+    a database → its pages, a log → its frames, even those that SQLite no longer uses;
     a pack in use → its records; any other file → the note that is sealed in it
 
 Guarantee: every part that the key opens is returned, also from copies that a repair has set aside

@@ -6,7 +6,7 @@
 Guarantees: without one of the secrets nothing in here helps to read the store; a change to any
 byte is noticed. Adding, replacing and removing slots rewraps one key: content stays as it is.
 
-Not given: whoever copied a slot while its secret was valid can open that copy with it for ever.
+Not given: a copy of a slot, made while its secret was valid, opens with that secret for ever.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class KeySlots:
     def adding(self, keys: StoreKeys, secret: Secret) -> KeySlots:
         if len(self.slots) >= MOST_SLOTS:
             raise Refused(
-                f"the store has {MOST_SLOTS} keys already",
+                f"the store already has {MOST_SLOTS} keys",
                 hint="remove one: holdfast key remove ID",
             )
         return KeySlots((*self.slots, _wrap(keys, secret, _new_id())))
@@ -148,7 +148,7 @@ def decode_key_slots(data: bytes) -> KeySlots:
             raise ValueError("its checksum does not match")
         fields = json.loads(body)
         if (fields["version"], fields["cipher"]) != (_VERSION, _CIPHER):
-            raise ValueError("it is of a later version")
+            raise ValueError("a later version of Holdfast wrote it")
         slots = tuple(_slot(entry) for entry in fields["keys"])
         if not 0 < len(slots) <= MOST_SLOTS:
             raise ValueError(f"it has {len(slots)} keys")
@@ -160,12 +160,12 @@ def decode_key_slots(data: bytes) -> KeySlots:
 def _slot(entry: dict[str, Any]) -> KeySlot:
     kind, scrypt = entry["kind"], entry["scrypt"]
     if kind not in (KEY_FILE, PASSPHRASE) or not isinstance(entry["id"], str):
-        raise ValueError(f"{kind!r} is no kind of key")
+        raise ValueError(f"{kind!r} is not a kind of key")
     if kind == PASSPHRASE:
         for name, limit in _SCRYPT_LIMITS.items():
             if type(scrypt[name]) is not int or not 0 < scrypt[name] <= limit:
                 raise ValueError(f"{name} cannot be {scrypt[name]!r}")
         if scrypt["n"] < 2 or scrypt["n"] & (scrypt["n"] - 1):
-            raise ValueError("n is no power of two")
+            raise ValueError("n is not a power of two")
     salt, wrapped = bytes.fromhex(entry["salt"]), bytes.fromhex(entry["wrapped"])
     return KeySlot(entry["id"], kind, salt, scrypt, wrapped)

@@ -4,10 +4,10 @@
     frame of the log       salt | nonce | sealed 24 + 4056 bytes | tag       = 4120 bytes
 
 Databases are made with 40 bytes of every page reserved, which SQLite leaves alone: that is the room
-for salt, nonce and tag. So everything stands at the offset and has the size that SQLite expects,
-pages stay aligned to sectors, and a torn write harms the page it was for and no other. Every
-database has a key of its own, and the context of a seal is the number of the page or frame: none
-can stand in for another.
+for salt, nonce and tag. So everything has the offset and the size that SQLite expects, pages stay
+aligned to sectors, and a torn write harms the page it was for and no other. Every database has a
+key of its own, and the context of a seal is the number of the page or frame: none can replace
+another.
 
     a frame of the log that is not authentic reads as zeros while the log is being recovered, where
     SQLite takes it for the torn end of the log; wherever its page is needed, it is an error
@@ -68,7 +68,7 @@ class SealedFiles(apsw.VFS):
             return _SealedPages(self._cipher, self._below, name, flags)
         if flags[0] & apsw.SQLITE_OPEN_WAL:
             return _SealedLog(self._cipher, self._below, name, flags)
-        raise apsw.CantOpenError("a file of this kind would not be sealed")
+        raise apsw.CantOpenError("this kind of file would not be encrypted")
 
 
 class _SealedFile(apsw.VFSFile):
@@ -122,25 +122,25 @@ class _SealedFile(apsw.VFSFile):
         if not stored:
             return None
         if len(stored) < self._unit_bytes:
-            raise NotAuthentic("cut short")
+            raise NotAuthentic("truncated")
         return self._cipher.open(stored, context_of(self._label, number)) + _RESERVED
 
     def _write_unit(self, number: int, data: bytes) -> None:
         if data[-OVERHEAD_BYTES:] != _RESERVED:
-            raise apsw.IOError("a page has content where its seal belongs")
+            raise apsw.IOError("a page has content in the space of its authentication tag")
         content = memoryview(data)[:-OVERHEAD_BYTES]
         sealed = self._cipher.seal(content, context_of(self._label, number))
         super().xWrite(sealed, self._start + number * self._unit_bytes)
 
-    def _overlay(self, number: int, within: int, part: bytes, *, anew: bool = False) -> None:
-        """Write part of a unit; `anew`: what stood there may be torn, and does not matter."""
+    def _overlay(self, number: int, within: int, part: bytes, *, may_be_torn: bool = False) -> None:
+        """Write part of a unit; `may_be_torn`: the old content does not matter."""
         if within == 0 and len(part) == self._unit_bytes:
             self._write_unit(number, part)
             return
         try:
             old = self._read_unit(number)
         except NotAuthentic as error:
-            if not anew:
+            if not may_be_torn:
                 raise self._failure(number, error) from None
             old = None
         unit = bytearray(old or bytes(self._unit_bytes))
@@ -196,7 +196,7 @@ class _SealedLog(_SealedFile):
             return self._read_unit(number)
         except NotAuthentic as error:
             # Frames are read from their header on by recovery, and, if they are of the transaction
-            # under way, to be summed up anew: those have to be what they were.
+            # under way, to be summed up again: those have to be what they were.
             if within < _FRAME_HEADER_BYTES and number not in self._written_here:
                 return bytes(self._unit_bytes)
             raise self._failure(number, error) from None
@@ -231,7 +231,7 @@ class _SealedLog(_SealedFile):
         if self._waiting is not None:
             number, part = self._waiting
             self._waiting = None
-            self._overlay(number, 0, part, anew=True)
+            self._overlay(number, 0, part, may_be_torn=True)
 
     def xSync(self, flags: int) -> None:  # noqa: N802
         self._write_waiting()
@@ -246,7 +246,7 @@ class _SealedLog(_SealedFile):
         return super().xFileSize()
 
     def xClose(self) -> None:  # noqa: N802
-        # A frame without its page was never committed; nobody misses it.
+        # A frame without its page was never committed; it is not missed.
         self._waiting = None
         super().xClose()
 

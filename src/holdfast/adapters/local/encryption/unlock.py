@@ -2,7 +2,7 @@
 
     key file named by the environment or the user's settings → passphrase file → asking a person
 
-The list of wrapped keys is in the store twice, because without it no secret helps any more. A copy
+The list of wrapped keys is in the store twice, because without it no secret opens the store. A copy
 that fell behind or was damaged is repaired by the next writer, under the store's lock.
 
 A key file is refused when others than its owner can read it: it would protect nothing.
@@ -29,6 +29,7 @@ from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_files import atomic_write, fsync_directory
 from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import HoldfastError, KeyNeeded, Refused, StoreDamaged, WrongKey
+from holdfast.domain.paths import typed
 from holdfast.ports.filesystem import FILE_MODE, Filesystem
 from holdfast.ports.store import KEY_FILE, PASSPHRASE, Secret
 
@@ -49,6 +50,12 @@ def read_key_file(path: Path) -> Secret:
 def make_key_file(path: Path) -> Secret:
     """A new key in a new file, private and durable: a store must not outlive its key."""
     content = random_bytes(KEY_BYTES).hex().encode() + b"\n"
+    if not path.parent.is_dir():
+        directory = typed(os.fsencode(path.parent))
+        raise Refused(
+            f"cannot create the key file {path}: the directory {path.parent} does not exist",
+            hint=f"create it: mkdir -p -m 700 {directory}",
+        )
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         with os.fdopen(fd, "wb") as file:
@@ -58,8 +65,8 @@ def make_key_file(path: Path) -> Secret:
         fsync_directory(path.parent)
     except OSError as error:
         raise Refused(
-            f"the key file {path} cannot be made: {error.strerror}",
-            hint="choose a directory that exists and that you can write to",
+            f"cannot create the key file {path}: {error.strerror}",
+            hint="choose a directory that you can write to",
         ) from None
     return Secret.key_file(content)
 
@@ -70,7 +77,7 @@ def read_passphrase_file(path: Path) -> Secret:
     if not line:
         raise KeyNeeded(
             f"the passphrase file {path} begins with an empty line",
-            hint="its first line is the passphrase",
+            hint="put the passphrase on the first line",
         )
     return Secret.passphrase(line.decode("utf-8", "surrogateescape"))
 
@@ -91,14 +98,14 @@ def _read(path: Path, what: str) -> bytes:
             status = os.fstat(file.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_mode & _OTHERS:
                 raise KeyNeeded(
-                    f"the {what} {path} can be read by others (mode {status.st_mode & 0o777:o})",
+                    f"other users can read the {what} {path} (mode {status.st_mode & 0o777:o})",
                     hint=f"make it private: chmod 600 {path}",
                 )
             content = file.read(_LARGEST_BYTES + 1)
     except OSError as error:
-        raise KeyNeeded(f"the {what} {path} cannot be read: {error.strerror}") from None
+        raise KeyNeeded(f"cannot read the {what} {path}: {error.strerror}") from None
     if len(content) > _LARGEST_BYTES:
-        raise KeyNeeded(f"the {what} {path} is too large to be one")
+        raise KeyNeeded(f"the file {path} is too large for a {what}")
     return content
 
 
@@ -113,7 +120,7 @@ class KeySources:
     key_files: tuple[Path, ...] = ()
     passphrase_file: Path | None = None
     ask: Callable[[], str | None] | None = None
-    """None when there is nobody to answer."""
+    """None when there is no terminal to ask on."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -139,7 +146,7 @@ def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
         except KeyNeeded as error:
             problems.append(error)
     if problems:
-        raise _most_telling(problems, layout)
+        raise _most_specific(problems, layout)
     raise KeyNeeded(
         f"the store {layout.directory} is encrypted and needs its "
         + " or its ".join(sorted(slots.kinds())),
@@ -155,7 +162,7 @@ def first_secret(sources: KeySources) -> tuple[Secret, str]:
             return read(), origin
         except KeyNeeded as error:
             problems.append(error.message)
-    raise KeyNeeded("; ".join(problems) or "neither a key file nor a passphrase file is named")
+    raise KeyNeeded("; ".join(problems) or "no key file or passphrase file is set")
 
 
 def _candidates(
@@ -185,7 +192,7 @@ def _asked(ask: Callable[[], str | None]) -> Secret | None:
     return None if answer is None else Secret.passphrase(answer)
 
 
-def _most_telling(problems: list[HoldfastError], layout: StoreLayout) -> HoldfastError:
+def _most_specific(problems: list[HoldfastError], layout: StoreLayout) -> HoldfastError:
     """All that was tried, as the error of the last try."""
     last = problems[-1]
     hint = last.hint or (f"nothing was changed; {_way_in(read_key_slots(layout))}. {_IF_LOST}")
@@ -194,8 +201,8 @@ def _most_telling(problems: list[HoldfastError], layout: StoreLayout) -> Holdfas
 
 def _way_in(slots: KeySlots) -> str:
     ways = {
-        KEY_FILE: "name its key file in HOLDFAST_KEY_FILE",
-        PASSPHRASE: "name a file with its passphrase in HOLDFAST_PASSPHRASE_FILE",
+        KEY_FILE: "set HOLDFAST_KEY_FILE to its key file",
+        PASSPHRASE: "set HOLDFAST_PASSPHRASE_FILE to a file with its passphrase",
     }
     return ", or ".join(ways[kind] for kind in sorted(slots.kinds()))
 
@@ -209,11 +216,11 @@ def read_key_slots(layout: StoreLayout) -> KeySlots:
         except StoreDamaged as error:
             problem = error
         except OSError as error:
-            problem = StoreDamaged(f"the list of the store's keys is gone: {error.strerror}")
+            problem = StoreDamaged(f"cannot read the list of the store's keys: {error.strerror}")
     reason = problem.message if problem else "there is none"
     raise StoreDamaged(
-        f"{layout.keys} and its copy cannot be used: {reason}",
-        hint="put one of them back from a backup: without it no key opens the store",
+        f"{layout.keys} and its copy are unusable: {reason}",
+        hint="restore one of them from a backup; no key opens the store without it",
     )
 
 

@@ -1,4 +1,4 @@
-"""Where each object stands: digest → pack, offset, length, depth. A cache of what packs say.
+"""The position of each object: digest → pack, offset, length, depth. A cache of what packs say.
 
 Not fsynced on its own: after a power cut it may know less than the packs, never something else.
 `catch_up` therefore reads every pack from where the index ends. Each row carries a checksum,
@@ -58,7 +58,7 @@ GONE = -1
 
 
 class Location(NamedTuple):
-    """Where the record of an object stands; every save makes dozens, so of the quick kind."""
+    """The position of an object's record; every save makes dozens, so of the quick kind."""
 
     pack: int
     offset: int
@@ -163,7 +163,7 @@ class PackIndex:
             scrub(self._db, self._path)
 
     def forget(self, digests: Iterable[Digest]) -> None:
-        """Objects that go, or cannot be read: whoever has them may store them again."""
+        """Objects that go, or cannot be read: a caller that has them may store them again."""
         with self._trouble(), self._db:
             self._db.executemany(
                 "DELETE FROM places WHERE digest=?", ((digest,) for digest in digests)
@@ -205,7 +205,7 @@ class PackIndex:
             fold_log(self._db, self._path, self._sync_failures)
 
     def prepare(self, objects: Iterable[tuple[Digest, Location]]) -> None:
-        """Note objects whose packs are not durable yet: seen by nobody else until `add`."""
+        """Note objects whose packs are not durable yet: invisible to others until `add`."""
         with self._preparing():
             if not self._db.in_transaction:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -297,6 +297,6 @@ def _translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
 
 def _impossible_place() -> IndexDamaged:
     return IndexDamaged(
-        "the index of the store is damaged: it names places that cannot be",
+        "the store's index is damaged: it contains impossible positions",
         hint="run: holdfast repair",
     )

@@ -56,7 +56,7 @@ class LocalObjectStore:
         *,
         index: Path | None = None,
     ) -> None:
-        """`index` puts the index elsewhere, for somebody who must not touch the store's own."""
+        """`index` puts the index elsewhere, for a caller that must not touch the store's own."""
         self.fs = fs
         self._sync_failures = sync_failures
         records = None if keys is None else _sealed_records(keys)
@@ -82,9 +82,9 @@ class LocalObjectStore:
     def catch_up(self) -> None:
         """Make the index say what the packs say; call under the store's lock.
 
-        What packs hold beyond it is taken in. What it says of a pack that is gone is forgotten, so
-        that the next save stores such content again; the pack is taken in should it come back. An
-        index that is damaged is set aside and made again.
+        Further records of the packs are added to it. Its entries for a missing pack are deleted, so
+        the next save stores such content again; the pack is indexed if it returns. An index that is
+        damaged is set aside and made again.
         """
         try:
             self._catch_up()
@@ -93,11 +93,11 @@ class LocalObjectStore:
 
     def rebuild_index(self) -> None:
         """Set the index aside and make it again from the packs; call under the store's lock."""
-        with self.lock, store_trouble("making the index again"):
+        with self.lock, store_trouble("rebuilding the index"):
             self._close_index()
             store = self._index_path.parent.parent
             quarantine(store, "index", self._index_path)
-            # Never a number that was used before: whoever remembers digests has to ask again.
+            # Never a number that was used before: callers that remember digests must ask again.
             generation = int(RandomIds.new_id()[:7], 16)
             self._index = PackIndex(
                 self._index_path,
@@ -109,7 +109,7 @@ class LocalObjectStore:
             self._catch_up()
 
     def index_was_replaced(self) -> bool:
-        """Whether another process made the index again; it is opened anew then."""
+        """Whether another process made the index again; it is reopened then."""
         with self.lock:
             if self._index is None or identity_of(self._index_path) == self._index_file:
                 return False
@@ -130,7 +130,7 @@ class LocalObjectStore:
             for number, known in self._grown_packs():
                 if known == 0 and not self.packs.begins_well(number):
                     self.packs.begin_again(number)
-                # Whoever wrote this may have been killed before its sync.
+                # The writer may have been killed before its sync.
                 self.packs.sync(number)
                 found: list[tuple[Digest, Location]] = []
                 sound_until, torn = known, False
@@ -175,7 +175,7 @@ class LocalObjectStore:
             return wanted - self.index.known(wanted)
 
     def read(self, digest: Digest, place: Location | None = None) -> bytes:
-        """Whoever has just asked the index hands on its answer, `place`."""
+        """A caller that has just asked the index passes its answer on as `place`."""
         with self.lock:
             if (cached := self._cache.get(digest)) is not None:
                 self._cache.move_to_end(digest)
@@ -244,21 +244,21 @@ class LocalObjectStore:
             record = self.packs.records.decode(stored)
         except FileNotFoundError:
             raise ObjectMissing(
-                f"pack {place.pack} of the store is missing", hint="run: holdfast check --data"
+                f"the store's pack {place.pack} is missing", hint="run: holdfast check --data"
             ) from None
         except OSError as error:
             raise translate_os_error(error, f"reading pack {place.pack}") from error
         except BadRecord as error:
             raise _damaged(digest, str(error)) from None
         if record.codec is not Codec.BLOCK and record.digest != digest:
-            raise _damaged(digest, "another object is in its place")
+            raise _damaged(digest, "its place contains another object")
         return record
 
     def _open_record(self, digest: Digest, record: Record, depth_left: int) -> bytes:
         base = None
         if record.base is not None:
             if depth_left == 0:
-                raise _damaged(digest, "its chain of bases is too long")
+                raise _damaged(digest, "its delta chain is too long")
             base = self._cache.get(record.base)
             if base is None:
                 base = self._read_chain(record.base, depth_left - 1)
@@ -280,7 +280,7 @@ class LocalObjectStore:
             self._open_block = (record.digest, open_block(record))
         data = self._open_block[1].get(digest)
         if data is None:
-            raise ValueError("the block in its place does not hold it")
+            raise ValueError("its block does not contain it")
         return data
 
     def remember(self, digest: Digest, data: bytes) -> None:
@@ -293,7 +293,7 @@ class LocalObjectStore:
             self._cached_bytes -= len(self._cache.popitem(last=False)[1])
 
     def forget_cached(self) -> None:
-        """What is wanted next is read from the packs again."""
+        """Later reads go to the packs again."""
         with self.lock:
             self._cache.clear()
             self._cached_bytes = 0
@@ -351,12 +351,12 @@ class LocalObjectStore:
 
         if self._sync_failures is not None:
             self._sync_failures.refuse()
-        with self.lock, store_trouble("giving space back"):
+        with self.lock, store_trouble("freeing space"):
             try:
                 return collect(self, needed, limit_bytes, thorough=thorough)
             except BadRecord as error:
                 raise StoreDamaged(
-                    f"nothing was collected: a record that is needed is damaged: {error}",
+                    f"no space was freed, because a required record is damaged: {error}",
                     hint="run: holdfast check --data",
                 ) from None
 
@@ -371,7 +371,7 @@ class LocalObjectStore:
             yield from check_objects(self, data=data, progress=progress or NoProgress())
 
     def unreadable(self) -> dict[Digest, str]:
-        """Every object that cannot be read any more, and why."""
+        """Every unreadable object, and why."""
         from holdfast.adapters.local.verify import unreadable_objects
 
         with self.lock:

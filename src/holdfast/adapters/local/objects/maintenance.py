@@ -53,7 +53,7 @@ REWRITE_ABOVE_WASTE = 0.3
 _THOROUGHLY_ABOVE_WASTE = 0.01
 
 Records: TypeAlias = dict[Location, list[Digest]]
-"""Where records stand, and what of each is meant: one object, or members of a block."""
+"""The positions of records, and the relevant part of each: one object, or members of a block."""
 
 
 def collect(
@@ -73,7 +73,7 @@ def collect(
     needed = needed | _bases(store, needed, placed)
     if missing := len(needed - placed.keys()):
         raise StoreDamaged(
-            f"nothing was collected: {missing} needed objects are missing",
+            f"no space was freed, because {missing} required objects are missing",
             hint="run: holdfast check --data",
         )
     _remove_empty_packs(store)
@@ -83,7 +83,7 @@ def collect(
     wasteful = []
     for number in store.packs.numbers():
         if number not in known:
-            continue  # nobody knows yet what it holds
+            continue  # its content is not known yet
         kept: Records = {}
         live = 0
         for place, digests in by_pack[number].items():
@@ -95,7 +95,8 @@ def collect(
             wasteful.append((number, size, kept))
     if not wasteful:
         return 0
-    # Before anything goes, and durably: whoever remembers digests must learn that some are gone.
+    # Before anything goes, and durably: callers that remember digests must learn that some are
+    # gone.
     store.index.start_generation()
     freed = looked_at = 0
     for number, size, kept in wasteful:
@@ -114,7 +115,7 @@ def stored_sizes(store: LocalObjectStore) -> Iterator[tuple[Digest, int]]:
 
 
 def unneeded_bytes(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
-    """What objects take that nobody needs; how much of it is given back depends on the packs."""
+    """The size of unreferenced objects; how much of it is given back depends on the packs."""
     placed = dict(store.index.locations())
     needed = needed | _bases(store, needed, placed)
     return sum(
@@ -213,12 +214,12 @@ def _without_others(records: RecordFormat, encoded: bytes, digests: list[Digest]
         raise BadRecord(str(error)) from None
     kept = [(digest, members[digest]) for digest in digests if digest in members]
     if len(kept) < len(digests) or any(digest_of(data) != digest for digest, data in kept):
-        raise BadRecord("a block does not hold what it should")
+        raise BadRecord("a block has the wrong content")
     return records.encode(block_record(kept))
 
 
 def damaged_packs(store: LocalObjectStore, progress: Progress) -> dict[int, str]:
-    """Behind the committed length stands, at worst, what a killed save left: no damage."""
+    """Behind the committed length there are, at worst, leftovers of a killed save: no damage."""
     lengths = store.index.pack_lengths()
     magic = store.packs.records.pack_magic
     readable = sorted(set(store.packs.numbers()) & lengths.keys())
@@ -226,14 +227,14 @@ def damaged_packs(store: LocalObjectStore, progress: Progress) -> dict[int, str]
     for done, number in enumerate(readable):
         progress.advance("checking packs", done, len(readable))
         if store.packs.read(number, 0, len(magic)) != magic:
-            found[number] = "it does not begin as a pack does"
+            found[number] = "it is not a pack file"
         for offset, record, end in store.packs.scan(number, 0):
             if offset >= lengths[number]:
                 break
             if record is None:
-                found[number] = f"{end - offset} bytes at {offset} are no sound record"
+                found[number] = f"{end - offset} bytes at {offset} are not a valid record"
             elif any(store.index.find(digest) is None for digest in objects_in(record)):
-                found[number] = f"the index does not know the object at {offset}"
+                found[number] = f"the object at {offset} is not in the index"
     return found
 
 
@@ -248,7 +249,7 @@ class LocalPackMaintenance:
             return damaged_packs(self._store, NoProgress())
 
     def mend_packs(self, occasion: str) -> int:
-        with self._store.lock, store_trouble("mending packs"):
+        with self._store.lock, store_trouble("repairing packs"):
             damaged = damaged_packs(self._store, NoProgress())
             for number in damaged:
                 _mend(self._store, number, occasion)
@@ -260,7 +261,7 @@ class LocalPackMaintenance:
                 return _erase_all_but(self._store, needed)
             except BadRecord as error:
                 raise StoreDamaged(
-                    f"not everything was erased: a record that is needed is damaged: {error}",
+                    f"some content was not erased, because a required record is damaged: {error}",
                     hint="run: holdfast check --data",
                 ) from None
             finally:
@@ -313,7 +314,7 @@ def _erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
 
 
 def _holds_others(store: LocalObjectStore, place: Location, needed: AbstractSet[Digest]) -> bool:
-    """Whether a record is a block with members that go, or that stand elsewhere as well."""
+    """Whether a record is a block with members that go, or that are elsewhere as well."""
     return any(digest not in needed for digest in objects_in(_record_at(store, place)))
 
 
@@ -360,7 +361,7 @@ class ScratchIndex:
         import tempfile  # late: collecting does not need it
 
         with contextlib.ExitStack() as undone:
-            with store_trouble("being indexed in a temporary directory"):
+            with store_trouble("indexing in a temporary directory"):
                 place = Path(undone.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-")))
                 index = place / "objects" / "index.db"
                 index.parent.mkdir()

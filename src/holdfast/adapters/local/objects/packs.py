@@ -3,9 +3,9 @@
     packs/00000007.pack = "HFPACK1\\n" | record | record | …
 
 One fsync makes a whole save durable because it went into one file whose name was durable before.
-Bytes behind the last committed record are an unfinished save: they are never cut off, because
-after a power cut the index may know less than the pack; they are read again and taken in.
-A pack whose end is torn is left as it is, and the next save starts a new one.
+Bytes behind the last committed record are an unfinished save: they are never cut off, because after
+a power cut the index may know less than the pack; they are read again and indexed. A pack whose end
+is torn is left as it is, and the next save starts a new one.
 
 **Blocks.** Small objects share one record, because together they shrink faster and further.
 
@@ -72,7 +72,7 @@ def members_of(record: Record) -> list[tuple[Digest, int]]:
     table = _table(record)
     members = cast("list[tuple[Digest, int]]", list(_MEMBER.iter_unpack(table)))
     if digest_of(table) != record.digest or sum([size for _, size in members]) != record.size:
-        raise BadRecord("the table of its members does not match its name")
+        raise BadRecord("its table of members does not match its name")
     return members
 
 
@@ -88,7 +88,7 @@ def open_block(record: Record) -> dict[Digest, bytes]:
     members = members_of(record)
     codec = Codec(record.stored[0])
     if codec not in (Codec.RAW, Codec.ZSTD):
-        raise BadRecord("its contents are of an unknown kind")
+        raise BadRecord("its content has an unknown kind")
     stored = record.stored[_HEAD.size + len(members) * _MEMBER.size :]
     contents = decompress(codec, stored, record.size, None)
     opened: dict[Digest, bytes] = {}
@@ -105,7 +105,7 @@ def _table(record: Record) -> bytes:
     _, count = _HEAD.unpack_from(record.stored)
     table = record.stored[_HEAD.size : _HEAD.size + count * _MEMBER.size]
     if len(table) != count * _MEMBER.size:
-        raise BadRecord("the table of the block is cut short")
+        raise BadRecord("the table of the block is truncated")
     return table
 
 
@@ -208,7 +208,7 @@ class PackDirectory:
         return self._open[number]
 
     def sync(self, number: int) -> None:
-        """Make durable what stands in a pack, and its name."""
+        """Make the content of a pack durable, and its name."""
         with self.syncing(number):
             sync(self._fs, self._descriptor(number))
             sync_directory(self._fs, os.fsencode(self.directory))
@@ -223,8 +223,8 @@ class PackDirectory:
 
     def begin_again(self, number: int) -> None:
         """Write the first bytes, the same in every pack, which a power cut can take from a new one
-        while it leaves later ones. A file that begins otherwise, or has a second name, is not one
-        of ours and is left alone."""
+        while it leaves later ones. A file that begins otherwise, or has a second name, is foreign
+        and is left alone."""
         if self.read(number, 0, len(PACK_MAGIC)).strip(b"\0"):
             return
         fd = self._fs.open(self.path(number), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -269,7 +269,7 @@ class PackAppender:
         self.end = self.start
 
     def append(self, encoded: bytes) -> int:
-        """The offset at which the record stands."""
+        """The offset of the record."""
         offset = self.end
         self._buffer += encoded
         self.end += len(encoded)
@@ -283,7 +283,7 @@ class PackAppender:
             sync(self._fs, self._fd)
 
     def forget(self) -> None:
-        """Take back what this appender wrote; it was never named by anything."""
+        """Truncate what this appender wrote; it was never named by anything."""
         self._buffer.clear()
         self._fs.ftruncate(self._fd, self.start)
         self.end = self.start

@@ -119,7 +119,7 @@ class LocalObjectWriter:
         encoded = self._store.packs.records.encode(record)
         self._stored_bytes += len(encoded)
         if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
-            raise BudgetReached(f"more than {self._limit_bytes} new bytes to store")
+            raise BudgetReached(f"the new content exceeds {self._limit_bytes} bytes")
         try:
             appender = self._appender()
             offset = appender.append(encoded)
@@ -137,8 +137,8 @@ class LocalObjectWriter:
         return digest in self._added or digest in self._small or self._is_stored(digest)
 
     def _is_stored(self, digest: Digest) -> bool:
-        """Held with everything that reading it takes: collection may have left a record whose
-        base is gone, because nobody needed either."""
+        """Held with everything that reading it takes: collection may have left a record whose base
+        is gone, because neither was needed."""
         if self.nothing_stored_yet:
             return False
         place = self._store.index.find(digest)
@@ -213,7 +213,7 @@ class LocalObjectWriter:
             self._store.index.forget_prepared()
             try:
                 for appender in self._appenders:
-                    # What a failing disk does not let go is an unfinished save like any other.
+                    # If a failing disk prevents that, it is an unfinished save like any other.
                     with contextlib.suppress(OSError):
                         appender.forget()
             finally:

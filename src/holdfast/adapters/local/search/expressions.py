@@ -1,16 +1,16 @@
 """The tables of the search index, and a query as the full-text index understands it.
 
 `moments` have a row for each checkpoint and `sayings` one for each message, both numbered as their
-sources number them; neither keeps the texts, only where which word stands. Each is cut into parts
-by number, so that looking at the newest costs the same however much there is: what a query costs
-grows with the part, the beginnings of words above all, which are gathered from a whole table.
-Behind the words of a column stand the stems of those that have one of their own, marked.
-`scope` holds no words but marks: session, kind, tags and states, so that filters are as quick as
-words. `eras` tells between which times the rows of a block of numbers lie.
+sources number them; neither keeps the texts, only the positions of words. Each is cut into parts by
+number, so that looking at the newest costs the same however much there is: what a query costs grows
+with the part, the beginnings of words above all, which are gathered from a whole table. The words
+of a column are followed by the marked stems of those that have one. `scope` holds no words but
+marks: session, kind, tags and states, so that filters are as quick as words. `eras` tells between
+which times the rows of a block of numbers lie.
 
-Nothing that somebody typed is ever syntax: words are letters and digits, in quotes, and marks are
-made here. The phrases of an expression are counted in the order in which they stand in it; `terms`
-tells which of them belong to which term of the query.
+User input is never syntax: words are letters and digits, in quotes, and marks are made here. The
+phrases of an expression are counted in their order in it; `terms` tells which of them belong to
+which term of the query.
 """
 
 from __future__ import annotations
@@ -128,14 +128,14 @@ STEM = "\ue001"
 """What a stem begins with, so that no word is taken for one."""
 
 BOUNDARY = "\ue000"
-"""A word that nobody can ask for, between texts that no phrase should join."""
+"""A word that no query can contain, between texts that no phrase should join."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
     """What to match. `terms[n]` is the number of the term that phrase `n` belongs to, `ASIDE` if it
-    is worth nothing but where it stands is told, None for a mark. `forms` are the phrases that
-    stand for another form of what was asked for."""
+    scores nothing but its position is reported, None for a mark. `forms` are the phrases for other
+    forms of the query words."""
 
     text: str
     terms: tuple[int | None, ...]
@@ -223,7 +223,7 @@ class ExpressionWriter:
 
 
 def _forms(term: Term) -> Iterator[str]:
-    """The words of the index that stand for its other forms."""
+    """The index words for its other forms."""
     if (stem := term.stem) is not None:
         yield stem_mark(stem)
         if stem != (term.whole or term.words[0]):
@@ -233,7 +233,7 @@ def _forms(term: Term) -> Iterator[str]:
 def about_checkpoints(
     query: SearchQuery, sessions: Sequence[int] | None, *, titles: bool = False
 ) -> Expression:
-    """For the index of checkpoints; `titles`: terms have to stand in the name or a tag."""
+    """For the index of checkpoints; `titles`: terms must be in the name or a tag."""
     writer = ExpressionWriter()
     for number, term in enumerate(query.terms):
         if titles:
@@ -249,7 +249,7 @@ def about_checkpoints(
             writer.marked([(state_mark(state), False)])
     wants_records = State.RECORD in query.states or any(k in RECORD_KINDS for k in query.kinds)
     if not wants_records:
-        # What nobody saved but a restore that it stood in the way of is in no other checkpoint.
+        # Content that only a restore saved, because it was in its way, is in no other checkpoint.
         unsaved = [(kind_mark(Kind.SAFETY), False)] if query.paths else []
         writer.marked([(PLAIN, False), *unsaved, *_worth_finding(query)])
     _within(writer, sessions)
@@ -257,8 +257,8 @@ def about_checkpoints(
 
 
 def _worth_finding(query: SearchQuery) -> Iterator[tuple[str, bool]]:
-    """Records that somebody wrote about or approved: after a restore, HEAD is one, and what was
-    said of it is said of no other checkpoint."""
+    """Records with notes or approvals: after a restore, HEAD is one, and what was said of it is
+    said of no other checkpoint."""
     for state in (State.ANNOTATED, State.APPROVED):
         if state in query.states or (query.terms and state is State.ANNOTATED):
             yield state_mark(state), False

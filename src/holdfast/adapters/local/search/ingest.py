@@ -1,4 +1,4 @@
-"""Putting texts into the search index, and taking them out."""
+"""Adding texts to the search index, and removing them."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class Question:
         before = _LAST if self.query.before_ns is None else self.query.before_ns
         fields = COLUMNS_OF[place]
         columns = [*fields, WHOLE, SCOPE]
-        # A name that stands whole may be one of a path; where a mark stands is nothing to tell.
+        # A whole name may be one of a path; the position of a mark is not reported.
         field_of = {number: fields.get(column, Field.PATH) for number, column in enumerate(columns)}
         del field_of[columns.index(SCOPE)]
         weights = [COLUMN_WEIGHTS.get(column, mark_weight) for column in columns]

@@ -79,7 +79,7 @@ class SqliteSearchIndex(DerivedDatabase):
     def cursors(self) -> Cursors:
         return self._use(read_cursors)
 
-    def take_in(self, batch: IndexBatch) -> None:
+    def ingest(self, batch: IndexBatch) -> None:
         self._write(lambda db: write_batch(db, batch))
 
     def find(self, query: SearchQuery, *, session_id: SessionId | None, limit: int) -> Findings:
@@ -107,24 +107,24 @@ class ReadOnlySearchIndex(SqliteSearchIndex):
     """The index of a store that takes no writes: the store's own as it is, or a copy in memory.
 
         current as it is → asked there → behind, lost or never made → copied as far as it goes, or
-        empty → what is missing is taken in there
+        empty → missing entries are added there
 
     Guarantee: nothing is written to the disk, and what is found is what would be found after
-    writing. Not guaranteed: speed; what is taken in is gone with the process, and the next one does
-    it again.
+    writing. Not guaranteed: speed; the additions are gone with the process, and the next one
+    repeats them.
     """
 
     _memory: apsw.Connection | None = None
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Nobody else can come: what is taken in is this process's own."""
+        """There are no other processes: the additions are this process's own."""
         with self._lock:
             if self._memory is None:
                 self._use_memory(copy=True)
             yield
 
-    def begin_anew(self) -> None:
+    def recreate(self) -> None:
         with self._lock:
             self._use_memory(copy=False)
 
@@ -161,7 +161,7 @@ class ReadOnlySearchIndex(SqliteSearchIndex):
         self._memory = self._prepared(memory)
 
     def _discard(self) -> None:
-        self.begin_anew()
+        self.recreate()
 
 
 def open_search_index(layout: StoreLayout, cipher: Cipher | None) -> SqliteSearchIndex:

@@ -15,7 +15,7 @@ from holdfast.adapters.local.system import RandomIds
 
 GENERATION, CHANGES = "generation", "changes"
 OF_THE_STORY = ""
-"""Stands for a session in facts that are about the story itself."""
+"""The session id of facts that are about the story itself."""
 
 
 def _begin(db: apsw.Connection) -> None:

@@ -1,4 +1,4 @@
-"""Making a damaged story one that can be used: sound rows go into a new file, the old is kept.
+"""Repair of a damaged story: sound rows go into a new file, the old is kept.
 
     look:  check a copy → what can be proven of it: page images → cells → rows whose checksum holds
     mend:  a whole new file beside the old one → the old one aside → the new one in its place
@@ -164,7 +164,7 @@ class StoryRepairer:
         self._lock.note_afresh(NotedChanges(changes).encode())
 
     def _is_lost(self) -> bool:
-        """Whether something was acknowledged of which there is no file any more."""
+        """Whether something was acknowledged whose file is missing."""
         if self._path.exists() or rebuilt_beside(self._path).exists():
             return False
         noted = decode_changes(self._lock.read_notes(SLOT_BYTES))
@@ -214,7 +214,7 @@ def _write(path: Path, saved: Salvaged, changes: int, cipher: Cipher | None) -> 
 
 
 def _lost_places(saved: Salvaged) -> Iterator[tuple[Any, ...]]:
-    """Rows that stand for messages of which only the place is known."""
+    """Placeholder rows for messages of which only the place is known."""
     taken: dict[str, set[int]] = {}
     for row in saved["messages"].values():
         taken.setdefault(row[1], set()).add(row[2])

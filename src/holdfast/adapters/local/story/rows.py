@@ -179,7 +179,7 @@ def asked(db: apsw.Connection, query: str, *values: Any) -> int | None:
     return None if rows[0][0] is None else int(rows[0][0])
 
 
-def take_in(
+def import_rows(
     db: apsw.Connection, messages: Sequence[Message], annotations: Sequence[Annotation]
 ) -> int:
     counts: dict[SessionId, int] = {}

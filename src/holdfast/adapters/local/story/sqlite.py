@@ -255,11 +255,11 @@ class SqliteStory:
         rows = self._rows(f"{_SELECT['activities']} number=?", number)
         return self._proven(lambda: require_sealed("activities", rows[0])[12]) if rows else None
 
-    def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
-        from holdfast.adapters.local.story.rows import take_in  # only imports need it
+    def import_rows(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
+        from holdfast.adapters.local.story.rows import import_rows  # only imports need it
 
         with self._file.writing() as db:
-            return take_in(db, messages, annotations)
+            return import_rows(db, messages, annotations)
 
     def named_checkpoints(self) -> set[CheckpointId]:
         query = "SELECT checkpoint FROM annotations UNION SELECT checkpoint FROM activities"
@@ -316,8 +316,8 @@ class SqliteStory:
         self._file.close()
 
     def _remove(self, tables: Sequence[str], where: str, *values: Any) -> int:
-        """For good, and from all of them at once: an index of what was told must not go on telling
-        it, and nobody finds half of what belongs together."""
+        """For good, and from all of them at once: an index must not return purged texts, and no
+        reader finds half of what belongs together."""
         asked = (f"SELECT 1 FROM {table} WHERE {where} LIMIT 1" for table in tables)
         if not any(self._rows(sql, *values) for sql in asked):
             return 0
@@ -357,7 +357,7 @@ class SqliteStory:
             return read()
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise StoreDamaged(
-                f"a row of the story cannot be read: {error}", hint="run: holdfast repair"
+                f"a row of story.db cannot be read: {error}", hint="run: holdfast repair"
             ) from error
 
 

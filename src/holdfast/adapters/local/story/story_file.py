@@ -1,6 +1,6 @@
-"""The file that a story lies in: opened when first needed, written under a lock of its own.
+"""The file of a story: opened when first needed, written under a lock of its own.
 
-    read:   no file → an empty story; another file than before (a repair) → opened anew
+    read:   no file → an empty story; another file than before (a repair) → reopened
     write:  lock → what was acknowledged is still there → one transaction, fsynced → noted
 
 Guarantees: what was written is durable; a log that lost commits is found out before anything is
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.store_lock import StoreLock
     from holdfast.ports.filesystem import Filesystem
 
-_FORGOT = "the story has lost its newest changes, which had been acknowledged"
+_FORGOT = "the conversation data has lost its newest acknowledged changes"
 
 
 class StoryFile:
@@ -104,7 +104,7 @@ class StoryFile:
         if not self.path.exists():
             return
         with self._locked() as db:
-            with store_trouble("removing what a repair left"):
+            with store_trouble("removing files that a repair left"):
                 rebuilt_beside(self.path).unlink(missing_ok=True)
             with database_trouble(self.path):
                 scrub(db, self.path)
@@ -113,13 +113,13 @@ class StoryFile:
         """What is no longer there although it was acknowledged, in words."""
         notes = self._lock.read_notes(SLOT_BYTES + 1)  # first: the story is never behind a note
         if changes_are_damaged(notes):
-            return "the note of what the story acknowledged last is damaged"
+            return "the record of the last acknowledged conversation change is damaged"
         noted = decode_changes(notes)
         if noted is None or noted.count == 0:
             return None
         with self.reading() as db:
             if db is None:
-                return "the store has lost its story.db"
+                return "the store's story.db is missing"
             return None if self._changes(db) >= noted.count else _FORGOT
 
     def size_bytes(self) -> int:
@@ -146,7 +146,7 @@ class StoryFile:
                 yield self._opened()
 
     def _current(self) -> apsw.Connection | None:
-        """The connection to the file that stands there now."""
+        """The connection to the current file."""
         present = identity_of(self.path)
         if self._db is not None and present != self._identity:
             self.close()
@@ -158,10 +158,10 @@ class StoryFile:
         """The same, made if there is none, and ready for use; the lock is held."""
         db = self._current()
         if db is None:
-            with store_trouble("making its story"):
+            with store_trouble("creating its story.db"):
                 self._make_room()
             db = self._connect()
-            with store_trouble("making its story"):
+            with store_trouble("creating its story.db"):
                 sync_directory(self._fs, os.fsencode(self.path.parent))
         with database_trouble(self.path):
             # Each time: a later version may have migrated it since it was opened.
@@ -215,7 +215,7 @@ class StoryFile:
         notes = self._lock.read_notes(SLOT_BYTES + 1)
         if len(notes) > SLOT_BYTES:
             raise StoreDamaged(
-                "another file is in the place of the story's lock", hint="run: holdfast repair"
+                "the lock file of story.db was replaced", hint="run: holdfast repair"
             )
         noted = decode_changes(notes)
         if noted is not None and self._changes(db) < noted.count:
@@ -227,7 +227,7 @@ class StoryFile:
                 return int(fact_of(db, SessionId(OF_THE_STORY), CHANGES) or "")
         except (ValueError, TypeError) as error:
             raise StoreDamaged(
-                f"the story cannot be used: {error}", hint="run: holdfast repair"
+                f"the store's story.db is unusable: {error}", hint="run: holdfast repair"
             ) from error
 
 

@@ -98,7 +98,7 @@ def _ask(invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome) ->
     aside = invocation.terminal.aside()
     _show_plan(aside, chosen, outcome)
     aside.warn(*outcome.warnings)
-    require_confirmation(invocation, "a commit", "Commit?", hint="use --yes to go ahead")
+    require_confirmation(invocation, "a commit", "Commit?", hint="confirm it with --yes")
 
 
 def _report(

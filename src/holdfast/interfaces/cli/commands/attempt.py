@@ -1,4 +1,4 @@
-"""`holdfast attempt REASON -- COMMAND`: run a command, and take everything back if it fails."""
+"""`holdfast attempt REASON -- COMMAND`: run a command, and roll everything back if it fails."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(invocation: Invocation) -> int:
     reason = _reason(invocation)
     _require_command(invocation)
 
-    # A session that is named has to be there: a typo would keep the attempt where nobody looks.
+    # A session that is named has to be there: a typo would keep the attempt in an unexpected place.
     begins = invocation.options.session is None
     with invocation.open(create=begins) as opened:
         session_id = invocation.session(opened, create=begins)
@@ -122,13 +122,13 @@ def _not_run(
 def _run_command(invocation: Invocation) -> int:
     """In the directory of the caller, without a shell, with its own input and output."""
     invocation.terminal.flush()
-    # One JSON value is all that may stand on standard output.
+    # One JSON value is all that may go to standard output.
     output = _STANDARD_ERROR if invocation.json else None
     child = subprocess.Popen(invocation.literal, cwd=invocation.directory, stdout=output)
     try:
         ended = child.wait()
     except BaseException:
-        # Ctrl-C reached the command as well; it is given the time to end by itself.
+        # Ctrl-C reached the command as well; it is given the time to end on its own.
         child.wait()
         raise
     return ended if ended >= 0 else _BY_SIGNAL - ended

@@ -56,8 +56,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
-    """What is wrong in the same way with several checkpoints is told once, with the first of them;
-    on a terminal not more than fit on it."""
+    """A problem of several checkpoints is reported once, with the first of them; on a terminal not
+    more than fit on it."""
     subjects: dict[tuple[str, str], list[str]] = {}
     for problem in problems:
         subjects.setdefault((problem.invariant, problem.problem), []).append(problem.subject)

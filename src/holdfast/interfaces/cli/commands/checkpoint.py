@@ -89,7 +89,7 @@ def run(invocation: Invocation) -> int:
             with invocation.busy("scanning", opened):
                 intent = intent_for(opened.restores.generated_reason())
         with invocation.busy("saving", opened):
-            outcome = opened.save(session, intent, reuse=options.reuse)
+            outcome = opened.save(session, intent, reuse=options.reuse, record_environment=True)
         made = outcome.checkpoint
         databases = opened.contents.databases(made)
         agents = opened.sessions.active_agents()
@@ -98,13 +98,14 @@ def run(invocation: Invocation) -> int:
             others = _other_parts(opened, made, databases, agents)
         back = _reference(opened, made)
         git = _git(opened, outcome) if invocation.json else None
+        environment = opened.contents.environment(made) if invocation.json else None
         if invocation.terminal.subdirectory:
             outcome = _with_directory_warning(invocation, opened, outcome)
     if invocation.json:
         from holdfast.api.views.checkpoints import saved_view
 
         took_ms = invocation.elapsed_ms
-        invocation.emit(saved_view(outcome, took_ms, git, databases, agents, back))
+        invocation.emit(saved_view(outcome, took_ms, git, databases, agents, back, environment))
     else:
         _show(invocation, outcome, others, back)
     return PARTIAL if outcome.failures or outcome.degraded else 0
@@ -116,8 +117,8 @@ def _with_directory_warning(
     from holdfast.interfaces.cli.path_arguments import not_saved_here
     from holdfast.values.classes import replace
 
-    told = not_saved_here(invocation.terminal, opened)
-    return outcome if told is None else replace(outcome, warnings=(*outcome.warnings, told))
+    text = not_saved_here(invocation.terminal, opened)
+    return outcome if text is None else replace(outcome, warnings=(*outcome.warnings, text))
 
 
 def _other_parts(
@@ -129,11 +130,14 @@ def _other_parts(
     """What the checkpoint has besides files, a line each, and which agents are active."""
     parts = {} if made.components is None else opened.contents.component_summary(made)
     parts.pop("postgres", None)
+    environment = parts.pop("environment", None)
     if databases:
         parts["databases"] = "; ".join(map(str, databases))
     if agents:
         memory = f"; memory: {parts['agents']}" if "agents" in parts else ""
         parts["agents"] = f"{len(agents)} active: {_first(agents)}{memory}"
+    if environment is not None:
+        parts["environment"] = environment
     return parts
 
 
@@ -148,7 +152,7 @@ def _reason(words: list[str]) -> str:
         from shlex import quote
 
         raise UsageError(
-            f"one reason is expected, and {len(words)} words were given",
+            f"expected one reason, but got {len(words)} words",
             hint=f"put it in quotes: holdfast checkpoint {quote(' '.join(words)[:60])}",
         )
     if words != ["-"]:
@@ -207,19 +211,19 @@ def _show(
     terminal, made = invocation.terminal, outcome.checkpoint
     mark = terminal.paint("✓", YELLOW if outcome.failures or outcome.degraded else GREEN)
     if outcome.deduplicated:
-        told = f"Nothing changed since {identifier(terminal, made)}: {files_words(made)}"
+        text = f"Nothing changed since {identifier(terminal, made)}: {files_words(made)}"
     else:
         changes = change_words(made.changed)
-        told = f"Saved {identifier(terminal, made)}: {files_words(made)}, {changes}"
-    terminal.sentence(f"{mark} {told}, {duration(invocation.elapsed_ms)}")
+        text = f"Saved {identifier(terminal, made)}: {files_words(made)}, {changes}"
+    terminal.sentence(f"{mark} {text}, {duration(invocation.elapsed_ms)}")
     no_room = [skip for skip in outcome.failures if skip.reason is SkipReason.OVER_BUDGET]
     unread = [skip for skip in outcome.failures if skip.reason is not SkipReason.OVER_BUDGET]
-    for skipped, words in ((unread, "could not be read properly"), (no_room, "had no room")):
+    for skipped, words in ((unread, "could not be read properly"), (no_room, "did not fit")):
         if skipped:
             terminal.sentence(f"{count(len(skipped), 'path')} {words}:")
             list_first_skipped(terminal, skipped)
     if outcome.degraded:
-        terminal.sentence("All files are saved, but not everything besides them:")
+        terminal.sentence("All files are saved, but some components are not:")
         for text in outcome.degraded:
             terminal.sentence(f"  {terminal.paint('degraded:', YELLOW)} {visible(text)}")
     other = left_out_words(skip for skip in outcome.skipped if not skip.reason.is_failure)
@@ -229,7 +233,7 @@ def _show(
     for name, line in others.items():
         terminal.sentence(terminal.paint(f"  {name}: {visible(line)}", DIM))
     if not outcome.deduplicated:
-        way = f"  come back: holdfast restore {quote(visible(back))}"
+        way = f"  to go back: holdfast restore {quote(visible(back))}"
         terminal.sentence(terminal.paint(way, DIM))
     for warning in outcome.warnings:
         terminal.tell(warning)

@@ -85,7 +85,7 @@ def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
         invocation,
         f"deleting {gone} cannot be undone and needs confirmation",
         f"Delete {gone} for good?",
-        hint="see them: holdfast cleanup --dry-run; go ahead: holdfast cleanup --yes",
+        hint="list them: holdfast cleanup --dry-run; confirm with: holdfast cleanup --yes",
     )
 
 
@@ -120,14 +120,14 @@ def _clean_stores(invocation: Invocation) -> int:
     warnings: list[str] = []
     if kept := len(found) - len(going):
         disk = f"kept {count(kept, 'store')}: the disk may not be mounted"
-        warnings.append(f"{disk}. If it is gone for good: holdfast cleanup --stores --force")
+        warnings.append(f"{disk}. If the disk is gone for good: holdfast cleanup --stores --force")
     if going and not invocation.options.dry_run:
         require_confirmation(
             invocation,
             f"deleting {stores} ({size(total)}) cannot be undone and needs confirmation",
             f"Delete {stores} ({size(total)}) with every checkpoint? Their workspaces are gone, "
             "unless a disk is not mounted",
-            hint="see them: holdfast cleanup --stores --dry-run; go ahead with --yes",
+            hint="list them: holdfast cleanup --stores --dry-run; confirm it with --yes",
         )
         for one in going:
             try:

@@ -83,7 +83,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _install(invocation: Invocation, shell: str) -> int:
-    """Write the file that the shell loads. What is there already is left if it is the same."""
+    """Write the file that the shell loads. An identical file is kept."""
     from holdfast.interfaces.cli.completion_install import install, place
 
     target = place(shell, os.environ)
@@ -109,8 +109,8 @@ def _install(invocation: Invocation, shell: str) -> int:
 
 
 def _list_candidates(invocation: Invocation, kind: str, words: list[str]) -> int:
-    """What the scripts ask while somebody types: one candidate a line, then a tab and what it is.
-    Nothing is changed and nothing is waited for. After an error there are no candidates."""
+    """The queries of the scripts while the user types: one candidate a line, then a tab and what it
+    is. Nothing is changed and nothing is waited for. After an error there are no candidates."""
     from holdfast.interfaces.cli.completion_scripts import Kind
 
     try:

@@ -27,22 +27,35 @@ ACTIONS = {
     "list": "show every setting",
     "get": "show one setting",
     "set": "change a setting",
+    "add": "add entries to a list",
+    "remove": "remove entries from a list",
     "unset": "remove a value from the store",
     "edit": "open the settings in your editor",
     "trust": "apply the project's file as it is now",
 }
-_WORDS = {"get": " KEY", "set": " KEY VALUE", "unset": " KEY", "edit": " [--user | --project]"}
+_WORDS = {
+    "get": " KEY",
+    "set": " KEY VALUE",
+    "add": " KEY VALUE",
+    "remove": " KEY VALUE",
+    "unset": " KEY",
+    "edit": " [--user | --project]",
+}
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast config [list | get KEY | set KEY VALUE | unset KEY | edit | trust]"
+    parser.usage = (
+        "holdfast config [list | get KEY | set KEY VALUE | add KEY VALUE |\n"
+        "       remove KEY VALUE | unset KEY | edit | trust]"
+    )
     parser.description = """\
 Show and change settings. Values need no quotes: write 10GB, 17:30 or .env *.db. TOML works too,
 such as [".env", "*.db"].
 
 list shows each setting with its value, origin and meaning. set writes to the workspace's store, and
-unset removes that value. edit opens the store's settings in your editor (VISUAL or EDITOR); --user
-and --project open those files.
+unset removes that value. For lists such as include and ignore, set replaces the whole list, and add
+and remove change single entries. edit opens the store's settings in your editor (VISUAL or EDITOR);
+--user and --project open those files.
 
 Order of precedence, highest first:
   1. environment variables, such as HOLDFAST_AUTO_INTERVAL=30
@@ -57,11 +70,14 @@ examples:
   $ holdfast config list
   $ holdfast config set end_of_day 17:30
   $ holdfast config set budget 10GB
-  $ holdfast config set include .env '*.db'
+  $ holdfast config add include .env '*.db'
   $ holdfast config set retention.tool '{age = "3 days", most = 100}'
   $ holdfast config edit --user"""
     parser.add_argument(
-        "words", nargs="*", metavar="ACTION", help="list, get, set, unset, edit or trust"
+        "words",
+        nargs="*",
+        metavar="ACTION",
+        help="list, get, set, add, remove, unset, edit or trust",
     )
     parser.add_argument("--user", action="store_true", help="edit: the user's file")
     parser.add_argument("--project", action="store_true", help="edit: the project's file")
@@ -88,18 +104,15 @@ def run(invocation: Invocation) -> int:
     if action == "trust":
         return _trust(invocation)
     warning = None
-    if action in ("set", "unset"):
-        from holdfast.api.settings import typed_value
-
-        value = typed_value(words[0], words[1:]) if action == "set" else None
-        warning = _change(invocation, words[0], value)
-    return _print_one(invocation, words[0], warning)
+    if action != "get":
+        warning = _change(invocation, action, words[0], words[1:])
+    return _print_one(invocation, words[0], warning, in_words=action == "set")
 
 
 def _require_words(action: str, words: list[str]) -> None:
     form = _WORDS.get(action, "")
     least = form.count(" ") if action != "edit" else 0
-    if len(words) >= least and (len(words) == least or action == "set"):
+    if len(words) >= least and (len(words) == least or form.endswith(" VALUE")):
         return
     missing = form.split()[len(words) :]
     wrong = f"{' and '.join(missing)} missing" if missing else f"unexpected {words[least]!r}"
@@ -151,10 +164,19 @@ def _trust(invocation: Invocation) -> int:
     return 0
 
 
-def _change(invocation: Invocation, key: str, value: Any) -> str | None:
+def _change(invocation: Invocation, action: str, key: str, words: list[str]) -> str | None:
     """Store the value; what is worth knowing about it."""
-    with invocation.open(create=value is not None) as opened:
-        opened.settings.set(key, value)
+    from holdfast.api.settings import typed_entries, typed_value
+
+    value = typed_value(key, words) if action == "set" else None
+    entries = typed_entries(key, words) if action in ("add", "remove") else []
+    with invocation.open(create=action in ("set", "add")) as opened:
+        if action == "add":
+            opened.settings.add(key, entries)
+        elif action == "remove":
+            opened.settings.remove(key, entries)
+        else:
+            opened.settings.set(key, value)
         used_bytes = opened.upkeep.size_bytes()
         origin = opened.settings.origins.get(key, "")
     if origin.startswith("HOLDFAST_"):
@@ -171,7 +193,7 @@ def _change(invocation: Invocation, key: str, value: Any) -> str | None:
 
 def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     """Values by key, and where each comes from. A workspace without a store has settings too; with
-    one, what cannot be used is told when it is opened."""
+    one, unusable settings are reported when it is opened."""
     from holdfast.api.settings import gather_settings
     from holdfast.api.stores import holdfast_home, require_project, workspace_around
     from holdfast.domain.settings.schema import make_settings
@@ -190,8 +212,11 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     return effective, {key: origins.get(key, "default") for key in effective} | retired
 
 
-def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> int:
-    from holdfast.domain.settings.schema import KEYS, RETIRED, unknown_setting
+def _print_one(
+    invocation: Invocation, key: str, warning: str | None = None, *, in_words: bool = False
+) -> int:
+    """The value, as scripts read it; a size that was just set, also in words."""
+    from holdfast.domain.settings.schema import KEYS, RETIRED, SIZES, unknown_setting
 
     key = key.partition(".")[0]
     if key in RETIRED:
@@ -207,7 +232,8 @@ def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> 
     if invocation.json:
         invocation.emit(setting_view(key, values[key], origins[key], warning))
     else:
-        invocation.terminal.line(_toml(plain_value(key, values[key])))
+        words = f"  ({size(values[key])})" if in_words and key in SIZES else ""
+        invocation.terminal.line(f"{_toml(plain_value(key, values[key]))}{words}")
         if warning is not None:
             invocation.terminal.warn(warning)
     return 0
@@ -224,7 +250,7 @@ def _print_all(invocation: Invocation) -> int:
     for key, value in values.items():
         words = f"  ({size(value)})" if key in SIZES else ""
         setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(plain_value(key, value)))}"
-        terminal.line(f"{setting}{terminal.paint(words, DIM)}")
+        terminal.sentence(f"{setting}{terminal.paint(words, DIM)}", hang=4)
         origin = visible(origins[key])
         terminal.sentence(terminal.paint(f"    {HELP[key]} [{origin}]", DIM), hang=4)
     _warn_of_retired(invocation, origins)
@@ -234,7 +260,7 @@ def _print_all(invocation: Invocation) -> int:
 
 
 def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None:
-    """Settings of earlier versions that somebody still has, and that do nothing."""
+    """Settings of earlier versions that are still set, and that do nothing."""
     from holdfast.domain.settings.schema import RETIRED
 
     for key in RETIRED.keys() & origins.keys():
@@ -261,7 +287,7 @@ def _print_files(invocation: Invocation) -> None:
     terminal = invocation.terminal
     terminal.line()
     for label, path in _files(invocation):
-        absent = "" if path.exists() else terminal.paint("  (not there)", DIM)
+        absent = "" if path.exists() else terminal.paint("  (does not exist)", DIM)
         terminal.sentence(f"{label:<14} {visible(str(path))}{absent}", hang=15)
 
 

@@ -56,7 +56,7 @@ def run(invocation: Invocation) -> int:
             invocation,
             f"deleting {target_words(found)} cannot be undone and needs confirmation",
             "Delete this checkpoint for good?",
-            hint="use --yes to go ahead",
+            hint="confirm it with --yes",
         )
         with invocation.busy("deleting"):
             outcome = opened.history.delete(found)

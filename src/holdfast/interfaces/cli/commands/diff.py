@@ -101,7 +101,7 @@ def _sides(
     invocation: Invocation, opened: Workspace
 ) -> tuple[Checkpoint, Checkpoint | None, list[str]]:
     """What is compared, where None is the workspace, and the words behind it, which are paths.
-    Behind `--` stand paths alone, and then every word before it is a checkpoint."""
+    After `--` there are only paths, and then every word before it is a checkpoint."""
     words = list(invocation.words)
     found: list[Checkpoint] = []
     from_range = _range(invocation, opened, words[0]) if words else None
@@ -182,7 +182,8 @@ def _render(invocation: Invocation, difference: Difference) -> None:
     options, terminal = invocation.options, invocation.terminal
     if not difference.changes and terminal.for_people and not invocation.json:
         _show_ends(terminal, difference)
-        terminal.note("no differences")
+        _show_recorded(terminal, difference)
+        terminal.note("no differences" if not difference.recorded else "no files differ")
         return
     if invocation.json:
         from holdfast.interfaces.cli.diff_output import write_json
@@ -204,7 +205,15 @@ def _render(invocation: Invocation, difference: Difference) -> None:
         write_patch(terminal, difference)
     else:
         _show_ends(terminal, difference)
+        _show_recorded(terminal, difference)
         show_difference(terminal, difference)
+
+
+def _show_recorded(terminal: Terminal, difference: Difference) -> None:
+    """What differs besides files and is never restored, such as tool versions."""
+    for one in difference.recorded:
+        for line in one.lines:
+            terminal.line(terminal.paint(f"{one.name}: {visible(line)}", DIM))
 
 
 def _show_ends(terminal: Terminal, difference: Difference) -> None:

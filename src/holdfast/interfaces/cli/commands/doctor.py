@@ -52,7 +52,8 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     for found in installed:
         one = _tried(found, workspace)
         gravity = Gravity.FINE if one.cure is None else Gravity.WARNING
-        gravity = gravity if one.protected or one.removed_by_user else Gravity.PROBLEM
+        if not one.protected:
+            gravity = Gravity.NOTE if one.removed_by_user else Gravity.PROBLEM
         finding = one.finding if one.protected else f"not protected: {one.finding}"
         subject = f"{one.agent} ({one.scope})" if one.scope else one.agent
         yield Symptom(subject, gravity, finding, one.cure)
@@ -77,16 +78,16 @@ def _tried(one: Protection, workspace: Path) -> Protection:
     try:
         took = try_hook(one.agent, one.program, workspace)
     except HoldfastError as error:
-        told = error.message.removesuffix("; nothing was changed")
+        finding = error.message.removesuffix("; nothing was changed")
         cure = f"holdfast install {one.agent} --{one.scope}"
-        return replace(one, protected=False, finding=told, cure=cure)
+        return replace(one, protected=False, finding=finding, cure=cure)
     if one.cure is not None:
         return one
     return replace(one, finding=f"{one.finding}; a test event ran in {took} ms")
 
 
 def _last_events(workspace: Path) -> dict[str, datetime]:
-    """Where the store can be read; what is wrong with it is told elsewhere."""
+    """Where the store can be read; its problems are reported elsewhere."""
     from holdfast.api.workspace import open_workspace
 
     try:

@@ -80,7 +80,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _unsealed(opened: Workspace) -> list[str]:
-    """Who encrypts a store would not expect what comes out of it to lie there in the open."""
+    """A user who encrypts a store would not expect its exports to be readable."""
     if not opened.is_encrypted:
         return []
     return ["the store is encrypted, but this file is not: anyone who has it can read it"]

@@ -124,7 +124,7 @@ def _known(invocation: Invocation) -> Path | None:
 
 
 def _surroundings(workspace: Path) -> Iterator[str]:
-    """What a new workspace does not cover, in case somebody expects it to."""
+    """What a new workspace does not cover, in case the user expects it to."""
     from holdfast.api.stores import holds_repositories, is_project, repository_top
 
     top = repository_top(workspace)

@@ -86,7 +86,7 @@ def saved_around(
     invocation: Invocation, what: str, workspace: Path, act: Callable[..., Installation]
 ) -> Installation:
     """Where there are checkpoints, what it changes in the workspace is a step of its own, with its
-    name: `undo` then neither takes it back with an edit nor calls it somebody's deletion."""
+    name: `undo` then neither reverts it with an edit nor reports it as a deletion."""
     if invocation.options.dry_run or _store(workspace) is None:
         return act(dry_run=invocation.options.dry_run)
     planned = [change.path for change in act(dry_run=True).changes if change.differs]
@@ -109,7 +109,7 @@ def _store(workspace: Path) -> Path | None:
 
 
 def _saved(invocation: Invocation, reason: str) -> str | None:
-    """What went wrong, which keeps nobody from protecting an agent; None also without a store."""
+    """The problem, which does not prevent the installation; None also without a store."""
     from holdfast.domain.intent import make_intent
 
     try:
@@ -165,7 +165,10 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
             terminal.sentence(
                 "  Holdfast now saves before the agent changes anything. To go back: holdfast undo"
             )
-            terminal.sentence("  Files that git ignores are not saved: holdfast status --skipped")
+            terminal.sentence(
+                "  Files that git ignores, such as .env, are not saved until a tool names them. To "
+                "save them: holdfast config add include .env"
+            )
     if changed and not dry_run and word == "uninstalled":
         _show_remains(invocation)
     if done.test_event_ms is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import KeyNeeded, Refused, UsageError
+from holdfast.domain.errors import KeyNeeded, NothingSaved, Refused, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.standard_input import ask_passphrase, can_ask
@@ -16,6 +16,8 @@ from holdfast.interfaces.cli.terminal import DIM, visible
 
 if TYPE_CHECKING:
     from holdfast.api.stores import Secret
+    from holdfast.api.workspace import Workspace
+
 ANSWERS = True
 ACTIONS = {
     "list": "list the keys",
@@ -57,7 +59,7 @@ def run(invocation: Invocation) -> int:
         )
     if action in ("list", "remove") and wants_new_key(invocation):
         raise UsageError(f"key {action} takes no key options", hint="see: holdfast key --help")
-    with invocation.open() as opened:
+    with _open(invocation) as opened:
         keys, used = opened.keys, opened.keys.used
         if used is None:
             raise Refused(
@@ -85,6 +87,18 @@ def run(invocation: Invocation) -> int:
         note = terminal.paint("  (the one used now)", DIM) if slot.id == used else ""
         terminal.line(f"{visible(slot.id)}  {slot.kind}{note}")
     return 0
+
+
+def _open(invocation: Invocation) -> Workspace:
+    try:
+        return invocation.open()
+    except NothingSaved:
+        from holdfast.api.stores import workspace_for
+
+        raise NothingSaved(
+            f"{workspace_for(invocation.directory)} has no store yet, so it has no keys",
+            hint="create an encrypted store: holdfast init --encrypt",
+        ) from None
 
 
 def add_new_key_options(parser: Parser) -> None:

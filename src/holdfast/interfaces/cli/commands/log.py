@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser, limit_option
 from holdfast.interfaces.cli.checkpoint_view import change_marks, confidence_word, title
@@ -30,7 +31,7 @@ _DEFAULT_LIMIT = 20
 
 def configure(parser: Parser) -> None:
     parser.usage = (
-        "holdfast log [PATH ...] [-n N] [--since TIME | --days N] [--until TIME]\n"
+        "holdfast log [PATH ...] [-n N] [--since TIME | --days N] [--until TIME] [--kind KIND]\n"
         "                    [--records | --graph | --messages | --rounds] [--before PLACE]"
     )
     parser.description = """\
@@ -55,6 +56,7 @@ or of one."""
 examples:
   $ holdfast log -n 5
   $ holdfast log src/app.py --since 2d
+  $ holdfast log --kind manual,risky
   $ holdfast log --graph --messages
   $ holdfast log --json | jq -r '.[].id'"""
     parser.add_argument(
@@ -64,19 +66,27 @@ examples:
     parser.add_argument("--days", metavar="N", help="only the last N days")
     parser.add_argument("--until", metavar="TIME", help="only checkpoints made until then")
     parser.add_argument(
+        "--kind",
+        metavar="KIND",
+        help="only this kind, or several with commas: manual, auto (all automatic ones), "
+        f"{', '.join(kind.value for kind in Kind if kind is not Kind.MANUAL)}",
+    )
+    parser.add_argument(
         "-n", dest="limit", metavar="N", help=f"at most N (default {_DEFAULT_LIMIT}; 0: all)"
     )
-    parser.add_argument("--records", action="store_true", help="also what restores left behind")
+    parser.add_argument(
+        "--records", action="store_true", help="also the states before and after restores"
+    )
     parser.add_argument(
         "--graph", action="store_true", help="draw the timeline: lines of work, restores, rounds"
     )
     parser.add_argument(
-        "--messages", action="store_true", help="tell the timeline with the conversation in it"
+        "--messages", action="store_true", help="show the timeline with the conversation"
     )
     parser.add_argument(
         "--before",
         metavar="PLACE",
-        help="with --graph or --messages: go on where a timeline said `next`",
+        help="with --graph or --messages: continue at the `next` of a timeline",
     )
     parser.add_argument(
         "--rounds", action="store_true", help="list the rounds: active, approved and abandoned"
@@ -129,7 +139,16 @@ def _wanted(invocation: Invocation, workspace: Path, scope: SessionId | None) ->
         invocation.paths(invocation.all_words, workspace),
         _since_ns(invocation),
         _moment(invocation, "--until", options.until),
+        _kinds(options.kind),
     )
+
+
+def _kinds(text: str | None) -> tuple[Kind, ...]:
+    if text is None:
+        return ()
+    from holdfast.api.arguments import kinds
+
+    return kinds("--kind", text)
 
 
 def _since_ns(invocation: Invocation) -> int | None:
@@ -138,7 +157,7 @@ def _since_ns(invocation: Invocation) -> int | None:
     if options.days is None:
         return _moment(invocation, "--since", options.since)
     if options.since is not None:
-        raise UsageError("--days and --since do not go together", hint="choose one")
+        raise UsageError("--days cannot be used with --since", hint="choose one")
     if not (options.days.isascii() and options.days.isdigit() and len(options.days) < 6):
         raise UsageError(f"--days takes a number of days, not {options.days!r}")
     return int(invocation.now.timestamp() * 1e9) - int(options.days) * 86_400 * 1_000_000_000
@@ -152,7 +171,7 @@ def _moment(invocation: Invocation, option: str, text: str | None) -> int | None
     found = moment_ns(text, int(invocation.now.timestamp() * 1e9))
     if found is None:
         raise UsageError(
-            f"{option} does not understand {text!r}",
+            f"invalid time for {option}: {text!r}",
             hint=f"write an age or a date: {option} 2h, {option} yesterday, {option} 2026-11-15",
         )
     return found
@@ -176,7 +195,7 @@ def _nothing(invocation: Invocation, scope: SessionId | None, wanted: HistoryFil
     if wanted.is_narrow:
         return "no checkpoint matches; without a filter: holdfast log"
     where = "the workspace" if scope is None else f"the session {scope}"
-    return f'{where} has no checkpoint yet; make one: holdfast checkpoint "why"'
+    return f'{where} has no checkpoint yet; to create one: holdfast checkpoint "why"'
 
 
 def _show_how_many_more(invocation: Invocation, total: int, more: int, *, whole: bool) -> None:
@@ -237,17 +256,19 @@ def _require_one_view(invocation: Invocation) -> None:
     ]
     if len(views) > 1:
         raise UsageError(
-            f"{views[0]} and {views[1]} do not go together",
+            f"{views[0]} cannot be used with {views[1]}",
             hint="choose one; see: holdfast log --help",
         )
     narrow = bool(
         invocation.all_words
         or options.until
+        or options.kind
         or ((options.since or options.days) and options.rounds)
     )
     if narrow and (timeline or options.rounds):
+        since = ", no --since" if options.rounds else ""
         raise UsageError(
-            f"{views[0]} takes neither paths nor {'--since and ' if options.rounds else ''}--until",
+            f"{views[0]} takes no paths, no --until{since} and no --kind",
             hint="list the checkpoints with them: holdfast log PATH --since 2h",
         )
     if options.before is not None and not timeline:
@@ -314,11 +335,11 @@ def _rounds(invocation: Invocation) -> int:
     most = _limit(invocation)
     with invocation.open(mention_former_store=True) as opened:
         wanted = _one_session(invocation, opened)
-        told = _all_rounds(opened, wanted)
+        views = _all_rounds(opened, wanted)
         sessions = [one for one in opened.sessions.listed() if wanted in (None, one.id)]
         found = {one.id: opened.rounds.all(one.id) for one in sessions}
     if invocation.json:
-        invocation.emit(list(reversed(told if most is None else told[-most:])))
+        invocation.emit(list(reversed(views if most is None else views[-most:])))
         return 0
     terminal = invocation.terminal
     for session in reversed(sessions):

@@ -63,10 +63,10 @@ def run(invocation: Invocation) -> int:
         return 0
     terminal = invocation.terminal
     tags = ", ".join(visible(tag) for tag in named.intent.tags)
-    told = f" with the tags {tags}" if tags else ""
+    tagged = f" with the tags {tags}" if tags else ""
     called = "is called" if named.name else "has no name"
     name = f" {visible(named.name)}" if named.name else ""
-    terminal.sentence(f"{terminal.tick} {identifier(terminal, found)} {called}{name}{told}")
+    terminal.sentence(f"{terminal.tick} {identifier(terminal, found)} {called}{name}{tagged}")
     return 0
 
 

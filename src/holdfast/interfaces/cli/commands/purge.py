@@ -91,7 +91,7 @@ def run(invocation: Invocation) -> int:
         try:
             request = _request(invocation, opened)
         except (NotFound, UsageError):
-            # Asked for again after an interruption: it is done now, and nothing has it any more.
+            # Asked for again after an interruption: it is done now, and the text is gone.
             if finished is None:
                 raise
             return _show_outcome(invocation, finished)
@@ -217,12 +217,12 @@ def _require_yes(invocation: Invocation) -> None:
         invocation,
         "a purge cannot be undone and needs confirmation",
         "Remove this for good?",
-        hint="preview it with --dry-run; go ahead with --yes",
+        hint="preview it with --dry-run; confirm it with --yes",
     )
 
 
 def _show_plan(invocation: Invocation, plan: PurgePlan) -> int:
-    """A dry run: what would happen, or what would stand in its way."""
+    """A dry run: what would happen, or what would prevent it."""
     if invocation.json:
         from holdfast.api.views.upkeep import purge_plan_view
 
@@ -260,9 +260,12 @@ def _show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
         return status
     terminal = invocation.terminal
     done = "Finished an interrupted purge" if outcome.resumed else "Purged"
-    named = (("gone", outcome.removed), ("changed", outcome.changed))
-    parts = [f"{count(len(found), 'checkpoint')} {word}" for word, found in named if found]
-    parts += [f"{count(outcome.objects, 'object')} removed", f"{size(outcome.freed_bytes)} freed"]
+    parts = []
+    if outcome.removed:
+        parts.append(f"deleted {count(len(outcome.removed), 'checkpoint')}")
+    if outcome.changed:
+        parts.append(f"removed from {count(len(outcome.changed), 'checkpoint')} (kept)")
+    parts += [f"{count(outcome.objects, 'object')} deleted", f"{size(outcome.freed_bytes)} freed"]
     mark = terminal.cross if outcome.proof.traces else terminal.tick
     terminal.sentence(f"{mark} {done}: {', '.join(parts)}, {duration(invocation.elapsed_ms)}")
     _show_proof(terminal, outcome.proof)
@@ -291,7 +294,9 @@ def _show_text_plan(invocation: Invocation, plan: TextPurgePlan) -> int:
 
 
 def _describe_text_plan(terminal: Terminal, plan: TextPurgePlan) -> None:
-    terminal.sentence(f"  the text is in {count_in_words(plan.said) or 'nothing that was said'}")
+    terminal.sentence(
+        f"  the text is in {count_in_words(plan.said) or 'no messages, reasons or names'}"
+    )
     _show_text_left(terminal, plan.paths, plan.components)
 
 

@@ -1,4 +1,4 @@
-"""`holdfast redo`: take back the last undo."""
+"""`holdfast redo`: redo the last undo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast redo [--dry-run] [--yes]"
+    parser.usage = "holdfast redo [--dry-run] [--yes] [--stop-agents]"
     parser.description = """\
 Redo the last undo. Run it again to go one more step forward. It shows what it will do and asks
 once; use --yes in scripts. The current state is saved first.

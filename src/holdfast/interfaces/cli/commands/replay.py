@@ -65,11 +65,9 @@ examples:
     parser.add_argument(
         "-p", "--patch", action="store_true", help="the changed lines of each step, not only paths"
     )
+    parser.add_argument("--agents", action="store_true", help="only the agent states at that time")
     parser.add_argument(
-        "--agents", action="store_true", help="only the states that agents had given by then"
-    )
-    parser.add_argument(
-        "--memory", action="store_true", help="only the memory files of agents, as they were then"
+        "--memory", action="store_true", help="only the agents' memory files at that time"
     )
 
 
@@ -77,8 +75,10 @@ def run(invocation: Invocation) -> int:
     words = invocation.at_most(1, "one checkpoint")
     options = invocation.options
     if options.patch + options.agents + options.memory > 1:
-        raise UsageError("--patch, --agents and --memory do not go together", hint="choose one")
-    # Not even an interrupted restore is put right by looking at what was.
+        raise UsageError(
+            "only one of --patch, --agents and --memory can be used", hint="choose one"
+        )
+    # A replay does not even repair an interrupted restore.
     with invocation.open(recover=False) as opened:
         start = invocation.resolve(opened, words[0] if words else "HEAD")
         if options.agents:
@@ -101,7 +101,7 @@ def _show_agents(invocation: Invocation, opened: Workspace, start: Checkpoint) -
         invocation.emit(agents_at_view(start, found))
         return
     if not found:
-        invocation.terminal.note("no agent had given a state by then")
+        invocation.terminal.note("no agent had set a state at that time")
     for one in found:
         state = json.dumps(one.state, ensure_ascii=False)
         invocation.terminal.line(visible(f"{one.agent} ({one.session_id}): {state}"))
@@ -119,7 +119,7 @@ def _show_memory(invocation: Invocation, opened: Workspace, start: Checkpoint) -
         for line in content.decode("utf-8", "replace").splitlines():
             terminal.line(f"    {visible(line)}")
     if not any_file:
-        terminal.note("the checkpoint has no memory files of agents (setting agent_state)")
+        terminal.note("the checkpoint has no agent memory files (setting agent_state)")
 
 
 def _browse(invocation: Invocation, diffs: Diffs, replay: Replay) -> None:
@@ -191,27 +191,27 @@ def write_json(
     with whole_output(terminal) as write:
         write(json.dumps(begin)[:-1].encode() + b', "steps": [')
         for index in range(len(replay.steps)):
-            told: ReplayStepView | DamagedStepView
+            view: ReplayStepView | DamagedStepView
             try:
                 replay.go_to(index)
-                told = _step(diffs, replay, patch=patch, head=head)
+                view = _step(diffs, replay, patch=patch, head=head)
             except HoldfastError as error:
-                told = damaged_step_view(index, error)
-            whole = whole and told["damage"] is None
-            write(((", " if index else "") + json.dumps(told)).encode())
+                view = damaged_step_view(index, error)
+            whole = whole and view["damage"] is None
+            write(((", " if index else "") + json.dumps(view)).encode())
         write(b"]}\n")
     return whole
 
 
 def _step(diffs: Diffs, replay: Replay, *, patch: bool, head: str | None) -> ReplayStepView:
-    told = replay_step_view(replay, head=head)
+    view = replay_step_view(replay, head=head)
     try:
-        told["changes"] = list(_changes(diffs, replay, patch=patch))
-        told["components"] = component_lines_view(replay.components())
-        told["messages"] = [replay_message_view(message) for message in replay.new_messages()]
+        view["changes"] = list(_changes(diffs, replay, patch=patch))
+        view["components"] = component_lines_view(replay.components())
+        view["messages"] = [replay_message_view(message) for message in replay.new_messages()]
     except HoldfastError as error:
-        told["damage"] = error.to_dict()
-    return told
+        view["damage"] = error.to_dict()
+    return view
 
 
 def _changes(diffs: Diffs, replay: Replay, *, patch: bool) -> Iterator[ChangeView]:

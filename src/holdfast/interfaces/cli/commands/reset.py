@@ -7,7 +7,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast reset [--dry-run] [--yes]"
+    parser.usage = "holdfast reset [--dry-run] [--yes] [--stop-agents]"
     parser.description = """\
 Discard everything since the last approval, or since the session's first checkpoint if nothing was
 approved yet. The round is abandoned and the next one begins.

@@ -28,7 +28,7 @@ def configure(parser: Parser) -> None:
         "holdfast restore [REF] [PATH ...] [--dry-run] [--yes] [--best-effort]\n"
         "       [--git files|exact|branch|revert] [--refs NAME] [--external]\n"
         "       [--with NAME] [--without NAME] [--stop-agents]\n"
-        "       holdfast restore --patch [REF] [PATH ...]\n"
+        "       holdfast restore --patch [REF] [PATH ...] [-U N]\n"
         "       holdfast restore REF PATH --hunk N[,M] [-U N] [--dry-run]"
     )
     parser.description = """\
@@ -40,6 +40,7 @@ With PATHs, relative to the current directory (or, as :/PATH, to the workspace),
 restored.
 
 With --patch, each change since REF (by default HEAD) is shown, and you say which ones to restore.
+Answer s to split a change into smaller ones.
 With --hunk, only some changes of one text file are restored, by the numbers that holdfast diff REF
 -- PATH shows; everything else in the file stays as it is.
 
@@ -85,17 +86,12 @@ examples:
         "-U",
         dest="context",
         metavar="N",
-        help="context lines used to number the hunks (default 3)",
+        help="context lines around each change, for --patch and --hunk (default 3)",
     )
     parser.add_argument(
         "--best-effort",
         action="store_true",
         help="skip and list paths that cannot be restored, instead of refusing (status 3)",
-    )
-    parser.add_argument(
-        "--stop-agents",
-        action="store_true",
-        help="first ask agents with an open session here to end (SIGTERM), and wait for them",
     )
     _add_component_options(parser)
 
@@ -186,7 +182,8 @@ def run(invocation: Invocation) -> int:
         if not invocation.options.hunks:
             if invocation.options.context is not None:
                 raise UsageError(
-                    "-U requires --hunk", hint="usage: holdfast restore REF PATH --hunk 1"
+                    "-U requires --patch or --hunk",
+                    hint="usage: holdfast restore REF PATH --hunk 1",
                 )
             incomplete = False
             if external:
@@ -213,7 +210,7 @@ def _names_checkpoint(invocation: Invocation, opened: Workspace, words: list[str
 
 
 def _pick(invocation: Invocation, opened: Workspace) -> str | None:
-    """The id of the moment that somebody chose; None when they left."""
+    """The id of the chosen moment; None when they left."""
     import sys
 
     if not has_keyboard(invocation):

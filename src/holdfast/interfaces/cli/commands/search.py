@@ -137,7 +137,7 @@ def _label(match: Match) -> str:
 
 
 def _text(terminal: Terminal, found: Excerpt) -> str:
-    """What matched stands out; nothing in the text can do more than be read."""
+    """Matches are highlighted; nothing in the text can do more than be read."""
     parts, at = [], 0
     for begin, end in found.spans:
         parts.append(visible(found.text[at:begin]))

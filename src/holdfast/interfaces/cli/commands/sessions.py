@@ -124,7 +124,7 @@ def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
         invocation,
         f"deleting {_name(session)} with {checkpoints} cannot be undone and needs confirmation",
         f"Delete {_name(session)} with {checkpoints} for good?",
-        hint="use --yes to go ahead",
+        hint="confirm it with --yes",
     )
     with invocation.busy("deleting", opened):
         outcome = opened.sessions.delete(session.id)
@@ -182,15 +182,15 @@ def _show_table(terminal: Terminal, found: Sequence[SessionSummary], now: dateti
 
 
 def _show_list(terminal: Terminal, found: Sequence[SessionSummary], now: datetime) -> None:
-    """Where columns do not fit, what there is to say stands below the title."""
+    """Where columns do not fit, the details are below the title."""
     for one in found:
         mark = "▶ " if one.has_head else "  "
         title = shortened(visible(one.session.title or one.session.id), terminal.width - 2)
         terminal.line(terminal.paint(mark, BOLD, CYAN) + terminal.paint(title, BOLD))
         agent = f"{visible(one.session.agent)}, " if one.session.agent else ""
-        told = f"{agent}{one.status.value}, {ago(moment(one.last_activity_ns), now)}"
+        state = f"{agent}{one.status.value}, {ago(moment(one.last_activity_ns), now)}"
         held = f"{count(one.checkpoints, 'checkpoint')}, {one.unapproved} not approved"
-        for line in (told, held, visible(one.session.id)):
+        for line in (state, held, visible(one.session.id)):
             terminal.line(terminal.paint(f"    {shortened(line, terminal.width - 4)}", DIM))
 
 

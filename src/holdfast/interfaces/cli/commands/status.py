@@ -1,4 +1,4 @@
-"""`holdfast status`: where the work stands, what changed, what is left out."""
+"""`holdfast status`: the state of the work, what changed, what is left out."""
 
 from __future__ import annotations
 
@@ -106,6 +106,11 @@ def _nothing_saved(invocation: Invocation) -> int:
     workspace = workspace_for(invocation.directory)
     agents = _ranked(protections(workspace, now=invocation.now))
     _report(invocation, Status(WorkspaceStatus(workspace, Settings().budget), agents=agents))
+    if invocation.options.skipped and not invocation.json:
+        invocation.terminal.note(
+            "note: Holdfast lists the files that it leaves out after the first checkpoint: "
+            'holdfast checkpoint "why"'
+        )
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`holdfast undo`: take back the last thing that happened to the workspace."""
+"""`holdfast undo`: undo the last change to the workspace."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from holdfast.interfaces.cli.wording import ago
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.api.restores import RestoreRequest, UndoStep
+    from holdfast.api.restores import Loss, RestoreRequest, UndoStep
     from holdfast.api.views.restores import UndoneView
     from holdfast.api.workspace import Workspace
 _MOST_BELOW = 5
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast undo [--turn]\n       [--dry-run] [--yes]"
+    parser.usage = "holdfast undo [--turn]\n       [--dry-run] [--yes]\n       [--stop-agents]"
     parser.description = """\
 Undo the last change to the workspace, no matter who made it: unsaved edits, an agent's tool call,
 or a restore. Run it again to go one more step back; holdfast redo goes forward. With --turn, undo
 everything since the last message to an agent.
 
-It shows what it will undo, and asks before changing more than one file; use --yes in scripts. The
-current state is saved first. A new change after an undo clears the redo history; the undone states
-stay in holdfast log.
+On a terminal it shows what it will undo, and asks. Elsewhere it needs --yes to change more than one
+file. The current state is saved first. A new change after an undo clears the redo history; the
+undone states stay in holdfast log.
 
 If the last tool call only deleted files that are not saved, undo says so, and with --yes it refuses
-to undo earlier changes instead. With --session, undo the last restore of that session."""
+to undo earlier changes instead. If it deleted other files too, undo restores those, lists what is
+missing and ends with status 3. With --session, undo the last restore of that session."""
     parser.epilog = """\
 examples:
   $ holdfast undo
@@ -80,24 +81,32 @@ def _with_loss(opened: Workspace, error: NothingToUndo) -> NothingToUndo:
     if loss is None:
         return error
     words = f"{error.message}; {opened.restores.loss_words(loss)}"
-    return NothingToUndo(words, hint=error.hint)
+    return NothingToUndo(words, hint=_save_hint(opened, loss) or error.hint)
+
+
+def _save_hint(opened: Workspace, loss: Loss) -> str:
+    from holdfast.interfaces.cli.restore_view import shown_missing
+
+    command = opened.restores.include_command(shown_missing(loss.missing))
+    return "" if command is None else f"to save such files from now on: {command}"
 
 
 def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoStep) -> None:
-    """The last call deleted only what no checkpoint has: what happened before it is undone only by
-    somebody who knows that."""
+    """The last call deleted only what no checkpoint has: the change before it is undone only by a
+    user who knows that. For caches, a note is enough."""
     if step.loss is None:
         return
     words = visible(opened.restores.loss_words(step.loss))
     words = f"{words[0].upper()}{words[1:]}"
     asks = can_ask(invocation) and not invocation.options.yes
-    if not asks and not invocation.options.dry_run:
+    if not asks and not invocation.options.dry_run and not step.loss.is_caches:
         before = opened.restores.undone_words(step)
-        raise Refused(
-            f"{words}, so nothing was undone",
-            hint=f"to undo what happened before that, {before}: "
-            f"holdfast restore {short(step.request.target.id)} --yes",
+        way = (
+            f"to undo what happened before that, {before}: "
+            f"holdfast restore {short(step.request.target.id)} --yes"
         )
+        save = _save_hint(opened, step.loss)
+        raise Refused(f"{words}, so nothing was undone", hint=f"{way}; {save}" if save else way)
     if not invocation.json:
         invocation.terminal.warn(f"{words}; this undoes the change before it")
 
@@ -125,15 +134,15 @@ def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -
     for line in () if invocation.json else step.stays:
         invocation.terminal.warn(f"not restored: {visible(line)}")
     when = step.at
-    told = words if when is None else f"{words} ({ago(when, invocation.now)})"
+    what = words if when is None else f"{words} ({ago(when, invocation.now)})"
     undone = None
     if invocation.json:
         from holdfast.api.views.restores import undone_view
 
         undone = undone_view(step, words, when)
     if step.undone is None:  # the plan shows files outside too, and one question is for all of it
-        return restore_and_report(invocation, opened, request, what=told, undone=undone)
-    return undo_or_redo(invocation, opened, request, told, undone, steps_back=step.steps)
+        return restore_and_report(invocation, opened, request, what=what, undone=undone)
+    return undo_or_redo(invocation, opened, request, what, undone, steps_back=step.steps)
 
 
 def undo_or_redo(
@@ -188,5 +197,5 @@ def _has_something(invocation: Invocation, workspace: Path) -> bool:
         ) as opened:
             opened.restores.last_step()
     except (HoldfastError, OSError):
-        return False  # nothing, or it cannot be told from here
+        return False  # nothing, or unknown from here
     return True

@@ -30,7 +30,7 @@ shows the difference and writes nothing."""
     parser.epilog = """\
 example:
   $ holdfast uninstall claude-code"""
-    parser.add_argument("words", nargs="*", metavar="AGENT", help="whose hooks")
+    parser.add_argument("words", nargs="*", metavar="AGENT", help="the agent whose hooks to remove")
     add_scope(parser)
 
 

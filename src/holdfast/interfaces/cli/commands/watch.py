@@ -38,7 +38,7 @@ _PART_S = 1.0
 """A signal that arrives while Python is falling asleep is only heard when it wakes up."""
 _DEBOUNCE_S = 1.0
 _MOST = 1_000_000
-_OFF = "0 switches that trigger off"
+_OFF = "0 turns that trigger off"
 
 
 class Stopped(BaseException):
@@ -54,7 +54,7 @@ class GracefulStop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Signals that somebody decided to ignore stay ignored."""
+        """Ignored signals stay ignored."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -159,7 +159,7 @@ def _follow(
     stop: GracefulStop,
     made: list[SaveOutcome],
 ) -> None:
-    """Until somebody ends it."""
+    """Until it is ended."""
     pause = threading.Event()
     while True:
         wait = workspace.wait_ns(_local())

@@ -28,7 +28,7 @@ _WITHOUT_CHECKPOINT = {
     LineState.ELSEWHERE: "saved by another session",
     LineState.OLDER: "older than the searched history",
 }
-_NO_AGENT = "by hand or by a program"
+_NO_AGENT = "a person or a program"
 
 
 def configure(parser: Parser) -> None:
@@ -100,8 +100,8 @@ def _is_there(invocation: Invocation, opened: Workspace, word: str) -> bool:
 
 
 def show_file(terminal: Terminal, found: Explanation, now: datetime) -> None:
-    """A line each: the checkpoint, the beginning of the reason, the number, the text. What is the
-    same as above is not said again."""
+    """A line each: the checkpoint, the beginning of the reason, the number, the text. Repeated
+    values are left blank."""
     width = len(str(found.total_lines))
     last: LineOrigin | None = None
     blank = len(short(found.of or "0" * 64)) + 2 + _REASON_WIDTH
@@ -131,12 +131,19 @@ def _head(terminal: Terminal, origin: LineOrigin) -> str:
 def _by(origin: LineOrigin) -> str:
     """Who or what wrote it, in a few words; never one agent where it may have been another."""
     if origin.by_hand:
-        return _NO_AGENT if not (origin.own or origin.others) else f"an agent, or {_NO_AGENT}"
+        return f"an agent, {_NO_AGENT}" if origin.own or origin.others else _NO_AGENT
     if not origin.others:
-        return first_line(origin.reasoning or "")
+        return _why(origin)
     if len(origin.others) == 1 and not origin.own:
         return origin.others[0].shown
     return "one of several agents at once"
+
+
+def _why(origin: LineOrigin) -> str:
+    """The reason of the step. `Before Write` names the checkpoint before the call, and it is the
+    call that wrote the line."""
+    reason = first_line(origin.reasoning or "")
+    return reason.removeprefix("Before ") if origin.tool_calls else reason
 
 
 def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
@@ -166,12 +173,12 @@ def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
     if origin.session_id is not None:
         _fact(terminal, "session", visible(origin.session_id))
     if origin.reasoning is not None:
-        _fact(terminal, "why", visible(shortened(first_line(origin.reasoning), _LONGEST_MESSAGE)))
+        _fact(terminal, "why", visible(shortened(_why(origin), _LONGEST_MESSAGE)))
     for number, other in enumerate(origin.others):
         is_first = number == 0 and not origin.own
         _fact(terminal, "written by" if is_first else "or by", visible(other.shown))
     if origin.by_hand:
-        _fact(terminal, "or" if origin.own or origin.others else "written", _NO_AGENT)
+        _fact(terminal, "or by" if origin.own or origin.others else "written by", _NO_AGENT)
     for call in origin.tool_calls:
         _fact(terminal, "tool call", visible(shortened(call_words(call), _LONGEST_MESSAGE)))
     for label, message in (("asked", origin.prompt), ("message", origin.message)):
