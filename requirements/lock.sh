@@ -1,5 +1,5 @@
 #!/bin/sh
-# Resolves pyproject.toml into the two locks: every version with its hashes, no index address.
+# Resolves pyproject.toml into the three locks: every version with its hashes, no index address.
 # usage: lock.sh UV [--upgrade | --upgrade-package NAME ...]
 set -eu
 uv=$1
@@ -14,4 +14,5 @@ compile() { # compile LOCK ARGUMENTS...
 }
 
 compile requirements/setup.lock --group setup "$@"
-compile requirements/dev.lock --constraints requirements/setup.lock pyproject.toml --group dev "$@"
+compile requirements/dev.lock --constraints requirements/setup.lock pyproject.toml --extra web --group dev "$@"
+compile requirements/site.lock --group site "$@"

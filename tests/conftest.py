@@ -1,7 +1,7 @@
-"""What every test stands on: marks, Hypothesis profiles, and an environment that is nobody's own.
+"""The base of every test: marks, Hypothesis profiles, and an environment without user data.
 
-No test can reach the data directory, the git configuration or the home of whoever runs it. Random
-tests print what repeats them: Hypothesis its blob, `make torture` its seed.
+No test can reach the data directory, the git configuration or the home of the user. Random tests
+print what repeats them: Hypothesis its blob, `make torture` its seed.
 
 Where the machine has room for it, tests below `_IN_MEMORY` and those marked `in_memory` work in
 memory: most of their time would else be waiting for a disk that they do not test. On the disk stay
@@ -24,13 +24,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests import privileges
+from tests.support.chromium import WHY_NO_CHROMIUM
 from tests.support.public_mcp_tools import PUBLIC_TOOLS
 from tests.torture.disks import memory_disk
 
 DEFAULT_SEED = 20_260_917
 
 _TESTS = Path(__file__).resolve().parent
-_IN_MEMORY = tuple(_TESTS / name for name in ("components/git", "engine", "interfaces/cli"))
+_IN_MEMORY = tuple(
+    _TESTS / name for name in ("components/git", "engine", "interfaces/cli", "interfaces/web")
+)
 
 # Bounded and the same on every run: a failure in continuous integration is a failure everywhere.
 settings.register_profile(
@@ -92,6 +95,8 @@ def pytest_report_header() -> list[str]:
     said = [f"hypothesis profile {profile}, seed {torture_seed()}"]
     if PUBLIC_TOOLS.why_not:
         said.append(f"the public MCP tools are not run: {PUBLIC_TOOLS.why_not}")
+    if WHY_NO_CHROMIUM:
+        said.append(f"the page is not tried in a browser: {WHY_NO_CHROMIUM}")
     return said
 
 

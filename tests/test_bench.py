@@ -147,7 +147,7 @@ def test_predicted_trees_are_what_the_edits_make(base: Path) -> None:
     assert verify.difference(edits.after(before, changes), verify.fingerprint(base)) is None
 
 
-def test_a_tree_put_right_by_copying_is_equal_again(base: Path, tmp_path: Path) -> None:
+def test_a_tree_repaired_by_copying_is_equal_again(base: Path, tmp_path: Path) -> None:
     before = verify.fingerprint(base)
     copy = tmp_path / "copy"
     trees.copy(base, copy)

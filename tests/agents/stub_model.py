@@ -1,9 +1,8 @@
 """A model that plays a script: it listens on loopback and speaks what agents speak to models.
 
 Anthropic's messages, OpenAI's responses and chat completions, and Gemini's generateContent, as
-streams. Which step of the script is next is told by the answers of tools in the request, so that
-requests beside the conversation (titles, summaries) do not disturb it. Everything that was received
-is kept.
+streams. The tool answers in the request determine the next step of the script, so requests beside
+the conversation (titles, summaries) do not disturb it. Everything that was received is kept.
 """
 
 from __future__ import annotations
@@ -50,7 +49,8 @@ _WRITES: dict[str, Callable[[str, str], dict[str, Any]]] = {
 
 
 def call_for(step: Step, offered: Sequence[str]) -> Call | None:
-    """The call of a step in the words of whoever offers these tools; None if they have none."""
+    """The call of a step in the words of the agent that offers these tools; None if they have
+    none."""
     if step.kind == "mcp":
         found = [n for n in offered if n.endswith("write_file") and n != "write_file"]
         return (found[0], {"path": step.path, "content": step.text}) if found else None
@@ -99,7 +99,7 @@ def serving(steps: Sequence[Step]) -> Iterator[StubModel]:
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """It is not read."""
 
         def do_GET(self) -> None:
             self._send(

@@ -91,7 +91,7 @@ def _of(cli: CommandLine) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("HK-2", "HK-6", "AU-1", "AU-3", "RB-10", "RB-11", "SE-1")
 @pytest.mark.parametrize("agent", AGENTS)
-def test_undo_brings_back_what_an_agent_destroyed_and_the_resumed_conversation_is_told(
+def test_undo_brings_back_what_an_agent_destroyed_and_the_resumed_conversation_is_notified(
     agent: str, desk: Desk, cli: CommandLine, model: StubModel, tmp_path: Path
 ) -> None:
     _set_up(agent, desk, cli)

@@ -1,4 +1,4 @@
-"""What happens in a workspace is told in order, once, from any number on, whoever did it."""
+"""Workspace events are delivered in order, once, from any number on, no matter who caused them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _work(session: SessionCheckpointer) -> tuple[str, str]:
     return first, second
 
 
-def test_everything_that_happens_is_told_in_its_order(session: SessionCheckpointer) -> None:
+def test_everything_that_happens_is_reported_in_its_order(session: SessionCheckpointer) -> None:
     first, second = _work(session)
     told = _present(session.workspace)
     assert [kind for kind in _types(told) if kind not in ("checkpoint", "status")] == [
@@ -104,7 +104,7 @@ def test_everything_that_happens_is_told_in_its_order(session: SessionCheckpoint
     assert numbers == sorted(set(numbers))
 
 
-def test_a_deletion_a_setting_and_a_status_are_told(session: SessionCheckpointer) -> None:
+def test_a_deletion_a_setting_and_a_status_are_reported(session: SessionCheckpointer) -> None:
     first = session.checkpoint("first")
     session.checkpoint("second")
     place = session.workspace
@@ -138,7 +138,7 @@ def test_every_follower_gets_the_same_numbers_and_goes_on_where_it_stopped(
     assert _types(_present(place, whole[-1].number)) == ["checkpoint"]
 
 
-def test_an_edit_is_told_when_it_has_ended(session: SessionCheckpointer) -> None:
+def test_an_edit_is_reported_when_it_has_ended(session: SessionCheckpointer) -> None:
     place = session.workspace
     with session.editing(["file"]):
         during = _present(place)
@@ -253,7 +253,9 @@ def test_no_save_writes_to_the_stream(session: SessionCheckpointer) -> None:
     assert {path.name: path.read_bytes() for path in store.glob("events*")} == written
 
 
-def test_a_lost_stream_is_told_once_more_with_higher_numbers(session: SessionCheckpointer) -> None:
+def test_a_lost_stream_is_reported_once_more_with_higher_numbers(
+    session: SessionCheckpointer,
+) -> None:
     _work(session)
     place = session.workspace
     before = _present(place)

@@ -123,7 +123,7 @@ def look_at(victim: Victim, damage: Damage, place: Path) -> str:
 
 
 def look_at_laid_out(victim: Victim, workspace: Path) -> str:
-    """The same of a store that stands there already, damaged."""
+    """The same for an existing store, damaged."""
     if problems(workspace):
         return "found"
     if (told := story_of(workspace)) != victim.told:
@@ -137,7 +137,7 @@ def look_at_laid_out(victim: Victim, workspace: Path) -> str:
 
 
 def recover_from(victim: Victim, damage: Damage, place: Path, trees: Sequence[object]) -> str:
-    """Open a store whose journal is damaged: "refused" by whoever recovers, or "recovered". The
+    """Open a store whose journal is damaged: "refused" by the recovery, or "recovered". The
     workspace is one of `trees` after it, and every checkpoint is as it was."""
     try:
         workspace = victim.lay_out(place, damage.apply(victim.files))

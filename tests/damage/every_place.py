@@ -53,7 +53,7 @@ def at_every_place(kind: str, files: dict[str, bytes]) -> Sequence[Damage]:
 
 
 class Ward:
-    """A victim laid out once, that is hurt and put right again for each case."""
+    """A victim laid out once, that is damaged and repaired for each case."""
 
     def __init__(self, victim: Victim, place: Path) -> None:
         self._victim = victim
@@ -154,7 +154,7 @@ class Ward:
 
     def _objects(self) -> tuple[bool, object]:
         with contextlib.closing(LocalObjectStore(self._fs, self._layout.objects)) as objects:
-            if objects.is_behind():  # as whoever opens a store does
+            if objects.is_behind():  # as opening a store does
                 objects.catch_up()
             if any(True for _ in objects.check(data=True)):
                 return True, None
@@ -163,8 +163,8 @@ class Ward:
             )  # whose bytes the check has compared with them
 
     def _stat_cache(self) -> tuple[bool, object]:
-        """It may forget whatever it likes, and whatever was told last; what it tells has to be
-        what it was told once."""
+        """It may forget anything, including the last update; every answer must be one that was
+        stored once."""
         with contextlib.closing(SqliteStatCache(self._layout.stat_cache)) as cache:
             told = cache.load(self._generation)
         if not told.items() <= self._remembered:
@@ -173,7 +173,7 @@ class Ward:
 
 
 def _remembered(path: Path) -> tuple[str, set[tuple[bytes, bytes]]]:
-    """Everything that a stat cache tells, and told before each of the commits in its log."""
+    """Every answer of a stat cache now, and before each of the commits in its log."""
     with contextlib.closing(connect(path, synchronous="OFF")) as db:
         ((generation,),) = db.execute("SELECT name FROM generation").fetchall()
     log = path.with_name(path.name + "-wal")

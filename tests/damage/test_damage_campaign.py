@@ -74,8 +74,10 @@ def test_damage_to_the_journal_of_an_interrupted_restore_harms_nothing_else(
 
 
 def test_damage_to_whole_files_costs_only_what_it_hit(small: Victim, tmp_path: Path) -> None:
-    results = run_all(small, file_damages(small.files), tmp_path / "cases")
-    assert results.total() >= len(small.files)
+    """A third of what `test_every_two_files_swapped_and_every_file_gone` goes through."""
+    damages = list(file_damages(small.files))[::3]
+    assert {damage.kind for damage in damages} == {"missing", "swapped"}
+    run_all(small, damages, tmp_path / "cases")
 
 
 def test_a_damaged_record_that_others_build_on_is_repaired_for_good(
@@ -106,7 +108,7 @@ def test_damage_at_random_places_of_a_small_store_is_repaired(
         damage = Damage(rng.choice(KINDS), name, rng.randrange(len(small.files[name])))
         run_case(small, damage, quick_disk / "case")
 
-    title = "bytes of a small store with a story flipped, zeroed, cut off: restores and a repair"
+    title = "bytes of a small store flipped, zeroed or truncated, then restores and a repair"
     campaign.run(Scenario(4, "damage-repair", title), case, slice_cases=6)
 
 
@@ -127,7 +129,9 @@ def test_damage_at_random_places_of_an_encrypted_store_is_repaired(
         place = rng.randrange(len(victim.files[name]))
         run_case(victim, Damage(rng.choice((*KINDS, "missing")), name, place), quick_disk / "case")
 
-    title = "bytes of an encrypted store flipped, zeroed, cut off, or a file gone: a repair"
+    title = (
+        "bytes of an encrypted store flipped, zeroed or truncated, or a file deleted, then a repair"
+    )
     campaign.run(Scenario(4, "damage-sealed", title), case, slice_cases=5)
 
 
@@ -145,7 +149,7 @@ def test_damage_at_random_bytes_of_a_larger_store(
         damage = Damage(rng.choice(KINDS), name, rng.randrange(len(victim.files[name])))
         run_case(victim, damage, quick_disk / "case")
 
-    title = "bytes of a larger store flipped, zeroed, cut off: restores and a repair"
+    title = "bytes of a larger store flipped, zeroed or truncated, then restores and a repair"
     long_campaign.run(Scenario(4, "damage-larger", title), case, slice_cases=0)
 
 
@@ -161,7 +165,7 @@ def test_every_two_files_swapped_and_every_file_gone(
     def case(case: Case) -> None:
         run_case(small, damages[case.number], quick_disk / "case")
 
-    title = "a file of a small store gone, or two of them swapped: restores and a repair"
+    title = "a file of a small store deleted, or two swapped, then restores and a repair"
     long_campaign.run(
         Scenario(4, "damage-files", title),
         case,

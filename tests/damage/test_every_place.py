@@ -66,7 +66,7 @@ def _go_through(
 def test_a_flipped_byte_at_every_place_of_a_small_store_is_found_or_dead(
     campaign: Campaign, quick_disk: Path
 ) -> None:
-    title = "a byte of a small store with a story flipped: found by check, or nothing is lost"
+    title = "one byte of a small store flipped: `check` finds it, or nothing is lost"
     scenario = Scenario(4, "damage-bytes", title)
     _go_through(campaign, scenario, "flipped", "every byte of every file", quick_disk)
 
@@ -75,7 +75,7 @@ def test_a_flipped_byte_at_every_place_of_a_small_store_is_found_or_dead(
 def test_a_zeroed_byte_at_every_place_of_a_small_store_is_found_or_dead(
     campaign: Campaign, quick_disk: Path
 ) -> None:
-    title = "a byte of a small store with a story zeroed: found by check, or nothing is lost"
+    title = "one byte of a small store zeroed: `check` finds it, or nothing is lost"
     scenario = Scenario(4, "damage-zeroed", title)
     _go_through(campaign, scenario, "zeroed", "every byte that is not zero", quick_disk)
 
@@ -84,7 +84,7 @@ def test_a_zeroed_byte_at_every_place_of_a_small_store_is_found_or_dead(
 def test_a_small_store_with_a_file_cut_to_any_length_is_found_or_dead(
     campaign: Campaign, quick_disk: Path
 ) -> None:
-    title = "a file of a small store with a story cut off: found by check, or nothing is lost"
+    title = "one file of a small store truncated: `check` finds it, or nothing is lost"
     scenario = Scenario(4, "damage-cut", title)
     _go_through(campaign, scenario, "truncated", "every length of every file", quick_disk)
 
@@ -104,7 +104,7 @@ def test_a_journal_damaged_at_any_place_leaves_the_old_tree_or_the_new_one(
         results[recover_from(victim, places[case.number], quick_disk / "case", trees)] += 1
         campaign.note = ", ".join(f"{count:,} {what}" for what, count in sorted(results.items()))
 
-    title = "a byte of the journal of an interrupted restore flipped, zeroed, cut off: a recovery"
+    title = "the journal of an interrupted restore flipped, zeroed or truncated, then recovery"
     campaign.run(
         Scenario(4, "damage-journal", title),
         case,

@@ -52,7 +52,7 @@ def test_other_names_are_refused(name: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["heads", "remotes/origin", "holdfast/x", "../x", 1])
-def test_places_that_belong_to_somebody_else_are_refused(name: object) -> None:
+def test_places_that_belong_to_another_user_are_refused(name: object) -> None:
     with pytest.raises(InvalidSetting):
         check_setting("mirror_refs", name)
 

@@ -63,10 +63,10 @@ def test_the_pieces_of_a_large_file_are_left_to_be_put_together() -> None:
 @pytest.mark.parametrize(
     ("role", "data", "why"),
     [
-        (Role.TREE, encode_tree(_file(99)), "another size"),
-        (Role.PIECES, encode_chunk_list([Piece(99, digest_of(BLOB))]), "another size"),
+        (Role.TREE, encode_tree(_file(99)), "does not match its"),
+        (Role.PIECES, encode_chunk_list([Piece(99, digest_of(BLOB))]), "does not match its"),
         (Role.PIECES, encode_chunk_list([Piece(1, digest_of(b"?"))]), "missing"),
-        (Role.REPORT, b"5", "no list"),
+        (Role.REPORT, b"5", "not a list"),
     ],
 )
 def test_claims_that_do_not_hold_are_refused(role: Role, data: bytes, why: str) -> None:
@@ -92,7 +92,7 @@ def test_what_no_checkpoint_needs_is_refused_at_the_end() -> None:
 def test_a_report_names_only_paths_inside(path: str) -> None:
     import json
 
-    with pytest.raises(ValueError, match="no path"):
+    with pytest.raises(ValueError, match="not a workspace path"):
         judge_report(json.dumps([[path, "IGNORED", ""]]).encode())
 
 
@@ -102,5 +102,5 @@ def test_more_pieces_than_any_workspace_has_are_refused(monkeypatch: pytest.Monk
     inventory = Inventory()
     empty = _add(inventory, Role.BLOB, b"")
     _add(inventory, Role.PIECES, encode_chunk_list([Piece(0, empty)] * 3))
-    with pytest.raises(ValueError, match="more pieces"):
+    with pytest.raises(ValueError, match="more chunks"):
         _add(inventory, Role.PIECES, encode_chunk_list([Piece(0, empty)] * 4))

@@ -117,7 +117,7 @@ def test_a_rename_prefers_the_file_that_kept_its_name() -> None:
     assert (renamed.old_path, renamed.path) == (b"a/two", b"b/two")
 
 
-def test_a_change_of_mode_alone_is_told_apart() -> None:
+def test_a_change_of_mode_alone_is_distinguished() -> None:
     before: Model = {b"f": File(b"one", 0o644), b"s": Symlink(b"a")}
     (change,) = changes_between(before, {**before, b"f": File(b"one", 0o755)})
     assert change.mode_only

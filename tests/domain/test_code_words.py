@@ -36,7 +36,7 @@ def test_names_are_taken_apart(text: str, parts: list[str], whole: list[str]) ->
 
 
 @given(st.text())
-def test_every_word_stands_where_it_is_said_to(text: str) -> None:
+def test_every_word_is_at_its_reported_position(text: str) -> None:
     end = 0
     for name in names(text):
         for word in name.words:

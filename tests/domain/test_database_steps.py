@@ -1,4 +1,4 @@
-"""A database and what lies beside it are exchanged one after another."""
+"""A database and the files beside it are exchanged one after another."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_an_ignored_directory_is_entered_only_where_a_pattern_can_match(
 
 @pytest.mark.requirement("CP-12")
 @given(pattern=FREE_PATTERNS, path=PATHS, is_dir=st.booleans())
-def test_no_included_path_lies_below_a_directory_that_is_not_entered(
+def test_no_included_path_is_below_a_directory_that_is_not_entered(
     pattern: bytes, path: bytes, is_dir: bool
 ) -> None:
     try:

@@ -104,7 +104,7 @@ def test_precedence_rises_from_defaults_to_settings() -> None:
 
 @pytest.mark.requirement("CP-12")
 @given(lines=st.lists(FREE_PATTERNS, max_size=8), path=PATHS, is_dir=st.booleans())
-def test_the_deciding_rule_is_the_last_that_matches_by_itself(
+def test_the_deciding_rule_is_the_last_that_itself_matches(
     lines: list[bytes], path: bytes, is_dir: bool
 ) -> None:
     """Whatever form a pattern takes among others: dictionary, tail, or part of an expression."""
@@ -201,10 +201,10 @@ def test_what_can_hold_work_is_not_ignored_by_default(path: bytes) -> None:
 
 
 @pytest.mark.requirement("CP-12")
-def test_the_guide_names_every_built_in_rule() -> None:
-    guide = (Path(__file__).parents[2] / "docs/guides/what-is-captured.md").read_text("utf-8")
+def test_the_reference_names_every_built_in_rule() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/ignore-rules.md").read_text("utf-8")
     patterns = [rule.pattern.decode() for rule in DEFAULT_RULES.rules]
-    assert [pattern for pattern in patterns if f"`{pattern}`" not in guide] == []
+    assert [pattern for pattern in patterns if f"`{pattern}`" not in page] == []
 
 
 @pytest.mark.requirement("CP-12")
@@ -218,7 +218,7 @@ def test_the_guide_names_every_built_in_rule() -> None:
         (".git/info/exclude", b"", None),
     ],
 )
-def test_the_kind_of_a_rule_is_told_by_its_description(
+def test_the_kind_of_a_rule_is_reported_by_its_description(
     source: str, base: bytes, kind: Precedence | None
 ) -> None:
     line = 3 if "ignore" in source and "setting" not in source else 0

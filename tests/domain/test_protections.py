@@ -1,4 +1,4 @@
-"""Checkpoints that nothing drops unasked, each with the reason that people are told."""
+"""Checkpoints that nothing deletes unasked, each with the reason that people see."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_first_head_the_approved_one_and_what_undo_needs_are_protected() -> 
 
 
 @pytest.mark.requirement("ST-5")
-def test_the_strongest_reason_is_the_one_that_is_told() -> None:
+def test_the_strongest_reason_is_the_one_that_is_reported() -> None:
     session = Session(ONE, 0, head=_id(1), approved=_id(1))
     assert "approved round" in protections(session, _id(1), [_restore(1, 1)])[_id(1)]
 

@@ -53,7 +53,7 @@ def parse(text: str) -> Reference:
         ("@{", TextReference("@{")),
     ],
 )
-def test_each_form_is_told_from_a_name(text: str, expected: Reference) -> None:
+def test_each_form_is_distinguished_from_a_name(text: str, expected: Reference) -> None:
     assert parse(text) == expected
 
 
@@ -176,6 +176,8 @@ def test_what_is_no_text_is_refused_by_name(thing: Any) -> None:
         ("today", "UTC", "2027-01-15T00:00:00Z"),
         ("7:30", "UTC", "2027-01-15T07:30:00Z"),
         ("08:00", "UTC", "2027-01-15T08:00:00Z"),
+        ("07:30:10", "UTC", "2027-01-15T07:30:10Z"),
+        ("08:00:01", "UTC", "2027-01-14T08:00:01Z"),
         ("08:01", "UTC", "2027-01-14T08:01:00Z"),
         ("today", "Europe/Berlin", "2027-01-14T23:00:00Z"),
         ("08:30", "Europe/Berlin", "2027-01-15T07:30:00Z"),
@@ -195,7 +197,7 @@ def test_a_time_of_day_is_the_last_one_that_clocks_here_showed(
         time.tzset()
 
 
-@pytest.mark.parametrize("text", ["24:00", "9:5", "09:60", "9"])
+@pytest.mark.parametrize("text", ["24:00", "9:5", "09:60", "9", "09:30:60", "09:30:1"])
 def test_what_no_clock_shows_is_not_a_time(text: str) -> None:
     with pytest.raises(UnknownReference):
         parse(f"@{{{text}}}")

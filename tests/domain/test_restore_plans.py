@@ -1,7 +1,7 @@
 """A restore plan, run on a model that enforces what real directories enforce.
 
-No entry without its directory, no directory removed that holds anything, nothing made where
-something stands. And what nobody saved is never touched (RB-4).
+No entry without its directory, no directory removed that is not empty, nothing made at an occupied
+path. And unsaved content is never touched (RB-4).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.domain.tree_models import (
 
 
 class Disk:
-    """What stands at each path; `unsaved` are paths that are there and in no tree."""
+    """The entry at each path; `unsaved` are paths that are there and in no tree."""
 
     def __init__(self, saved: Model, unsaved: set[bytes] | None = None) -> None:
         self.nodes = dict(saved)
@@ -157,7 +157,7 @@ def left_out(draw: st.DrawFn, model: Model) -> set[bytes]:
 @pytest.mark.requirement("RB-4")
 @settings(max_examples=150)
 @given(data=st.data(), current=models(), target=models())
-def test_what_nobody_saved_is_never_touched_and_the_rest_is_brought_about(
+def test_unsaved_content_is_never_touched_and_the_rest_is_brought_about(
     data: st.DataObject, current: Model, target: Model
 ) -> None:
     unsaved = data.draw(left_out(current), label="unsaved")

@@ -1,4 +1,4 @@
-"""Retention: what rules keep and let go, and rules that make no sense (ST-2)."""
+"""Retention: what rules keep and delete, and invalid rules (ST-2)."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_manual_initial_and_named_checkpoints_are_kept_forever() -> None:
     assert dropped(kept, everything_goes) == {1}
 
 
-def test_what_is_protected_stays_and_the_reason_is_told() -> None:
+def test_what_is_protected_stays_and_the_reason_is_reported() -> None:
     found = [checkpoint(n, Kind.TOOL, 99 * 24 * HOUR) for n in (1, 2)]
     assert dropped(found, _1="HEAD of its session") == {2}
     decided = decide(found, now_ns=NOW, protected={found[0].id: "approved"})

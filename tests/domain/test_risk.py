@@ -230,7 +230,7 @@ def test_a_command_is_graded_the_same_with_and_without_the_grammar(
         ("rm -rf $(cat list)", (), ()),
     ],
 )
-def test_the_named_paths_are_told_and_those_outside_the_workspace_apart(
+def test_the_named_paths_are_reported_and_those_outside_the_workspace_apart(
     command: str, paths: tuple[str, ...], outside: tuple[str, ...] | None
 ) -> None:
     found = _assess(command)
@@ -238,7 +238,7 @@ def test_the_named_paths_are_told_and_those_outside_the_workspace_apart(
     assert found.outside == (("../other", "/etc/passwd") if outside is None else outside)
 
 
-def test_a_path_is_followed_from_the_directory_that_the_agent_stands_in() -> None:
+def test_a_path_is_followed_from_the_directory_that_the_agent_is_in() -> None:
     assert _assess("rm ../a", "/srv/shop/src").outside == ()
     assert _assess("rm ../../a", "/srv/shop/src").outside == ("../../a",)
 
@@ -380,7 +380,7 @@ def test_what_the_shell_has_to_expand_counts_as_a_file_that_is_there() -> None:
         ("git reset --hard; rm -rf src", "git reset --hard"),
     ],
 )
-def test_of_several_commands_the_gravest_is_told(command: str, gravest: str) -> None:
+def test_of_several_commands_the_gravest_is_reported(command: str, gravest: str) -> None:
     assert _assess(command).gravest == gravest
 
 

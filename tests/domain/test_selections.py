@@ -46,7 +46,7 @@ def test_a_restore_of_everything_selects_nothing_whatever_its_words_say() -> Non
         {"tool": "holdfast restore", "paths": [1, {"hex": "zz"}, None], "hunks": 3},
     ],
 )
-def test_what_nobody_here_has_written_is_no_path(call: object) -> None:
+def test_foreign_text_is_no_path(call: object) -> None:
     found = selected_in([call], "Restored to x")  # type: ignore[list-item]
     assert found is None or found.paths == ()
 

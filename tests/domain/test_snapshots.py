@@ -77,7 +77,7 @@ def test_values_cannot_be_changed() -> None:
             setattr(value, field, "changed")
 
 
-def test_content_is_read_when_asked_for_and_each_time_anew() -> None:
+def test_content_is_read_when_asked_for_and_each_time_again() -> None:
     reads = 0
 
     def chunks() -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""What lies beside a SQLite database is told by what is in it."""
+"""The files beside a SQLite database are recognised by their content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_shared_memory_is_known_as_sqlite_makes_it_and_as_it_cuts_it_down(tmp_pa
         db.execute("CREATE TABLE rows (number)")
         made = (tmp_path / "app.db-shm").read_bytes()
     assert is_shared_memory(b"app.db-shm", made[:4])
-    assert is_shared_memory(b"app.db-shm", made[:3])  # as long as somebody takes it over
+    assert is_shared_memory(b"app.db-shm", made[:3])  # as long as a process takes it over
     assert is_shared_memory(b"app.db-shm", made[3::-1])  # of a machine with the other byte order
     assert all(has_size_of_shared_memory(size) for size in (0, 3, 4096, len(made)))
     assert not any(has_size_of_shared_memory(size) for size in (1, 20, 4095, len(made) + 1))

@@ -122,7 +122,7 @@ def test_an_undo_leads_back_to_the_line_that_was_left() -> None:
     assert lanes == {7: 0, 6: 0, 4: 1, 2: 0, 1: 0}
 
 
-def test_an_approval_stands_between_the_rounds() -> None:
+def test_an_approval_is_between_the_rounds() -> None:
     rows = [_row(1, None), _row(2, 1), _row(3, 2, round_number=2), _row(4, 3, round_number=2)]
     ended = Round(1, RoundStatus.MERGED, 0, ended_at_ns=-5, approved=_id(2), message="good")
     page = _whole(Sources(_newest_first(*rows), [ended]), rounds=[ended], approved=_id(2))
@@ -141,7 +141,7 @@ def test_an_approval_of_what_is_newest_comes_first() -> None:
     assert [event.begins for event in page.events] == [True, False, False]
 
 
-def test_messages_stand_where_checkpoints_know_them_whatever_the_clock_says() -> None:
+def test_messages_are_where_checkpoints_know_them_whatever_the_clock_says() -> None:
     rows = [_row(1, None, message=0), _row(2, 1, message=2), _row(3, 2, message=2)]
     messages = [_message(index, at_ns=10_000 - index) for index in range(4)]
     page = _whole(Sources(_newest_first(*rows), messages=messages[::-1]))
@@ -156,7 +156,7 @@ def test_messages_stand_where_checkpoints_know_them_whatever_the_clock_says() ->
     ]
 
 
-def test_where_no_index_is_known_messages_stand_by_time() -> None:
+def test_where_no_index_is_known_messages_are_ordered_by_time() -> None:
     rows = [_row(1, None, at_ns=10), _row(2, 1, at_ns=30)]
     messages = [_message(0, 5), _message(1, 20), _message(2, 40)]
     page = _whole(Sources(_newest_first(*rows), messages=messages[::-1]))

@@ -1,4 +1,4 @@
-"""Tool calls read like what was typed, whoever recorded them."""
+"""Tool calls read like the typed command, whichever agent recorded them."""
 
 from __future__ import annotations
 

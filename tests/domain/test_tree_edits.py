@@ -61,7 +61,7 @@ def test_chosen_paths_are_replaced_and_the_rest_stays(
 
 
 @given(model=models(), chosen=replacements)
-def test_only_directories_on_the_way_are_encoded_anew(
+def test_only_directories_on_the_way_are_encoded_again(
     model: Model, chosen: dict[bytes, File | Symlink]
 ) -> None:
     store = TreeStore()

@@ -55,7 +55,7 @@ def test_enough_files_and_a_second_of_quiet_are_due() -> None:
     assert due(RULES, replace(now, now_ns=START + QUIET_NS, touched=4)) is None
 
 
-def test_work_that_never_pauses_is_looked_at_all_the_same() -> None:
+def test_work_that_never_pauses_is_looked_at_anyway() -> None:
     now = situation(touched=50, first_change_ns=START)
     busy = replace(now, now_ns=START + LONGEST_BURST_NS, last_change_ns=START + LONGEST_BURST_NS)
     assert due(RULES, busy) is Kind.THRESHOLD

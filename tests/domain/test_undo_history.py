@@ -187,7 +187,7 @@ def test_a_restore_is_one_step_and_what_was_unsaved_before_it_another() -> None:
     assert seen == ["d", "c", "b", "a"]
 
 
-def test_a_restore_that_changed_nothing_is_undone_by_itself_first() -> None:
+def test_a_restore_that_changed_nothing_is_undone_separately_first() -> None:
     log = worked("ab")
     log.restore("b", CheckpointId(f"{2:020}"))
     assert log.undo()

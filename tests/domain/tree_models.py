@@ -1,4 +1,4 @@
-"""Trees as flat dictionaries, to compare with: a path and what stands there, nothing clever.
+"""Trees as flat dictionaries, to compare with: a path and its entry, nothing clever.
 
 `models()` makes them from few names, so that two of them overlap in every way: the same path as
 file, directory and link, a name that sorts between a directory and what it holds, and so on.

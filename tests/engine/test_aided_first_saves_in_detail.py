@@ -59,10 +59,10 @@ def test_what_belongs_to_a_database_is_found_where_rules_would_leave_it_out(
     assert b"one/inside" in adopted
 
 
-def test_the_second_process_lists_the_uppermost_directory_by_itself(
+def test_the_second_process_lists_the_uppermost_directory_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adopted: list[bytes]
 ) -> None:
-    """With one position in it for both, each would miss what the other has just been told."""
+    """With one position in it for both, each would miss what the other has just read."""
     root = tmp_path / "project"
     fill(root / "first", b"so that the help begins here")
     fill(root / "one/file")

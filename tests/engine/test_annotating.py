@@ -24,7 +24,7 @@ def session(tmp_path: Path) -> SessionCheckpointer:
     return session
 
 
-def test_an_edit_takes_the_place_and_the_earlier_words_stay(session: SessionCheckpointer) -> None:
+def test_an_edited_note_keeps_its_earlier_revisions(session: SessionCheckpointer) -> None:
     with session:
         noted = session.annotate("first", "tests pass", "ada")
         session.annotate("HEAD", "reviewed")

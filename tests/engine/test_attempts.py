@@ -1,4 +1,4 @@
-"""Attempts: the workspace is saved first, taken back when they fail, kept when they do not."""
+"""Attempts: the workspace is saved first, rolled back if they fail, kept if they do not."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_attempt_that_works_is_kept(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [Broken("it broke"), KeyboardInterrupt(), SystemExit(3)])
-def test_an_attempt_that_fails_is_taken_back_and_recorded(
+def test_an_attempt_that_fails_is_rolled_back_and_recorded(
     workspace: Path, error: BaseException
 ) -> None:
     before = describe(workspace)
@@ -84,7 +84,7 @@ def test_an_attempt_that_fails_is_taken_back_and_recorded(
         assert (workspace / "c" / "c.txt").read_text() == "c"
 
 
-def test_a_rejected_attempt_is_taken_back_at_the_end_of_its_block(workspace: Path) -> None:
+def test_a_rejected_attempt_is_rolled_back_at_the_end_of_its_block(workspace: Path) -> None:
     before = describe(workspace)
     with SessionCheckpointer(workspace, "s") as session:
         with session.attempt("try it") as attempt:
@@ -126,7 +126,7 @@ def test_an_attempt_needs_a_reason(workspace: Path) -> None:
         assert session.activities() == []
 
 
-def test_an_attempt_in_a_coroutine_is_taken_back_when_it_is_cancelled(workspace: Path) -> None:
+def test_an_attempt_in_a_coroutine_is_rolled_back_when_it_is_cancelled(workspace: Path) -> None:
     async def story(session: SessionCheckpointer) -> None:
         async def attempt(reached: asyncio.Event) -> None:
             async with session.attempt("try it"):
@@ -148,7 +148,7 @@ def test_an_attempt_in_a_coroutine_is_taken_back_when_it_is_cancelled(workspace:
         assert "CancelledError" in str(note)
 
 
-def test_a_guarded_function_is_taken_back_when_it_raises(workspace: Path) -> None:
+def test_a_guarded_function_is_rolled_back_when_it_raises(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
 
         @session.guarded(reasoning="before the tool writes")
@@ -167,7 +167,7 @@ def test_a_guarded_function_is_taken_back_when_it_raises(workspace: Path) -> Non
         assert notes(session) == ["attempt failed: before the tool writes: Broken: refused"]
 
 
-def test_a_guarded_coroutine_function_is_taken_back_when_it_raises(workspace: Path) -> None:
+def test_a_guarded_coroutine_function_is_rolled_back_when_it_raises(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
 
         @session.guarded()
@@ -188,7 +188,7 @@ def test_a_guarded_coroutine_function_is_taken_back_when_it_raises(workspace: Pa
         assert session.activities()[0].reason == "Before write"
 
 
-def test_a_generator_cannot_be_guarded_and_is_told_why(workspace: Path) -> None:
+def test_a_generator_cannot_be_guarded_and_the_error_says_why(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
 
         def steps():  # type: ignore[no-untyped-def]

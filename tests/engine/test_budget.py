@@ -430,7 +430,7 @@ def test_where_all_stores_have_too_much_those_not_used_for_longest_give_room_bac
 
 
 @pytest.mark.requirement("RL-8")
-def test_a_checkpoint_that_somebody_deletes_between_the_steps_of_a_cleanup_is_no_damage(
+def test_a_checkpoint_that_another_process_deletes_between_the_steps_of_a_cleanup_is_no_damage(
     opened: Composed, workspace: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.engine.retention.cleanup.STEP_BYTES", 1)

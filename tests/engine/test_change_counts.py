@@ -1,4 +1,4 @@
-"""How many paths a checkpoint says have changed: told from memory, and as the trees tell it."""
+"""How many paths a checkpoint says have changed: from memory, and as the trees show it."""
 
 from __future__ import annotations
 

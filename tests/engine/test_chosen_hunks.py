@@ -131,7 +131,7 @@ def test_each_hunk_alone_is_exact(session: SessionCheckpointer, old: bytes, new:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_edits_are_taken_back_one_by_one(session: SessionCheckpointer, seed: int) -> None:
+def test_random_edits_are_rolled_back_one_by_one(session: SessionCheckpointer, seed: int) -> None:
     print(f"seed {seed}")
     dice = random.Random(seed)
     lines = [b"%d\n" % dice.randrange(30) for _ in range(dice.randrange(200))]
@@ -160,7 +160,7 @@ def test_a_plan_tells_what_happens_and_writes_nothing(session: SessionCheckpoint
     assert session.stats == held
 
 
-def test_a_hard_link_is_told_and_its_other_name_keeps_its_content(
+def test_a_hard_link_is_reported_and_its_other_name_keeps_its_content(
     session: SessionCheckpointer,
 ) -> None:
     file = _saved(session, OLD, NEW)
@@ -224,7 +224,7 @@ def test_what_is_not_captured_says_why(session: SessionCheckpointer) -> None:
     file = _saved(session, OLD, NEW)
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(Refused, match="the current one is not saved: special file"):
+    with pytest.raises(Refused, match="its current version is not saved: special file"):
         session.restore_checkpoint("initial", ["file"], hunks=[1])
     assert file.is_fifo()
 
@@ -349,7 +349,7 @@ def test_killed_at_any_call_the_file_is_as_before_or_restored_and_undo_is_exact(
 
 @pytest.mark.requirement("RB-3", "RB-6")
 @strides(3)
-def test_killed_while_somebody_else_writes_the_file_nothing_of_theirs_is_lost(
+def test_killed_while_another_process_writes_the_file_nothing_of_theirs_is_lost(
     server: CrashServer, tmp_path: Path, stride: int
 ) -> None:
     workspace = tmp_path / "project"

@@ -121,7 +121,9 @@ def test_threads_with_checkpointers_of_their_own_get_along(tmp_path: Path) -> No
             assert [summary.id for summary in session.summaries()] == ids[::-1]
 
 
-def test_a_store_that_somebody_holds_is_busy_after_the_configured_wait(tmp_path: Path) -> None:
+def test_a_store_that_another_process_holds_is_busy_after_the_configured_wait(
+    tmp_path: Path,
+) -> None:
     workspace = tmp_path / "project"
     fill(workspace / "file", b"x")
     configure(workspace, lock_timeout=0.05)

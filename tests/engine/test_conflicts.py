@@ -1,4 +1,4 @@
-"""Somebody works in the tree while a restore runs: nothing of theirs is lost (RB-6).
+"""A program works in the tree while a restore runs: nothing of theirs is lost (RB-6).
 
 The other writer acts at one exact call of the restore, so each moment is met on every run.
 """
@@ -34,7 +34,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def _writing(path: Path, content: bytes, mode: int | None = None) -> Callable[[], None]:
-    """Somebody who writes a file when asked to."""
+    """A program that writes a file when asked to."""
 
     def write() -> None:
         fill(path, content, mode)
@@ -165,7 +165,7 @@ def test_a_directory_that_appears_where_a_file_is_to_return_stops_the_restore_wh
 
 
 def _replacing_by_directory(path: Path) -> Callable[[], None]:
-    """Somebody who puts a directory in the place of a file in one move."""
+    """A program that puts a directory in the place of a file in one move."""
     aside = path.parent.parent / "made elsewhere"
     fill(aside / "mine", b"by a person")
 
@@ -182,7 +182,7 @@ def _replacing_by_directory(path: Path) -> Callable[[], None]:
 def test_a_directory_that_takes_the_place_of_a_file_in_the_last_moment_is_returned(
     workspace: Path, name: str, move: str, best_effort: bool
 ) -> None:
-    """Between the look at the destination and the move there is time for somebody else."""
+    """Between the look at the destination and the move there is time for another program."""
     fs = WatchedFilesystem()
     with composed(workspace, fs=fs.as_port()) as opened:
         first = opened.save()
@@ -205,7 +205,7 @@ def test_a_directory_that_takes_the_place_of_a_file_in_the_last_moment_is_return
 
 
 @pytest.mark.requirement("RB-4")
-def test_a_directory_that_appears_while_a_restore_is_taken_back_is_not_lost(
+def test_a_directory_that_appears_while_a_restore_is_rolled_back_is_not_lost(
     workspace: Path,
 ) -> None:
     fs = WatchedFilesystem()
@@ -218,7 +218,7 @@ def test_a_directory_that_appears_while_a_restore_is_taken_back_is_not_lost(
         def before(call: Call) -> None:
             if call.member == "exchange":
                 exchanges.append(call)
-                if len(exchanges) == 2:  # the one that takes the first back
+                if len(exchanges) == 2:  # the one that rolls the first back
                     appear()
 
         def after(call: Call) -> None:
@@ -239,10 +239,10 @@ def test_a_directory_that_appears_while_a_restore_is_taken_back_is_not_lost(
 
 
 @pytest.mark.requirement("RB-4")
-def test_a_file_changed_after_it_was_replaced_is_not_lost_when_the_restore_is_taken_back(
+def test_a_file_changed_after_it_was_replaced_is_not_lost_when_the_restore_is_rolled_back(
     workspace: Path,
 ) -> None:
-    """Verification finds the person's bytes; taking the restore back must not throw them away."""
+    """Verification finds the person's bytes; rolling the restore back must not delete them."""
     fs = WatchedFilesystem()
     with composed(workspace, fs=fs.as_port()) as opened:
         first = opened.save()
@@ -264,7 +264,7 @@ def test_a_file_changed_after_it_was_replaced_is_not_lost_when_the_restore_is_ta
 
 
 @pytest.mark.requirement("RB-4")
-def test_a_file_that_appears_while_a_restore_is_taken_back_is_not_lost(workspace: Path) -> None:
+def test_a_file_that_appears_while_a_restore_is_rolled_back_is_not_lost(workspace: Path) -> None:
     fs = WatchedFilesystem()
     with composed(workspace, fs=fs.as_port()) as opened:
         first = opened.save()
@@ -324,7 +324,7 @@ def test_an_unrelated_file_written_meanwhile_is_left_alone(workspace: Path) -> N
 def _blocked_at_last(
     workspace: Path, fs: WatchedFilesystem, meanwhile: Callable[[], object]
 ) -> None:
-    """Somebody acts `meanwhile`, and then stands in the way of the last step of a restore."""
+    """A program acts `meanwhile`, and then blocks the last step of a restore."""
 
     def act() -> None:
         meanwhile()
@@ -350,7 +350,7 @@ def test_a_directory_made_again_meanwhile_is_no_hindrance_to_taking_back(workspa
     assert debris(workspace) == []
 
 
-def test_a_directory_that_somebody_uses_meanwhile_stays_when_all_is_taken_back(
+def test_a_directory_that_another_process_uses_meanwhile_stays_when_all_is_rolled_back(
     workspace: Path,
 ) -> None:
     fs = WatchedFilesystem()
@@ -369,7 +369,7 @@ def test_a_directory_that_somebody_uses_meanwhile_stays_when_all_is_taken_back(
     assert debris(workspace) == []
 
 
-def test_what_cannot_be_taken_back_now_is_told_and_taken_back_by_the_next_command(
+def test_what_cannot_be_rolled_back_now_is_reported_and_rolled_back_by_the_next_command(
     workspace: Path,
 ) -> None:
     fs = WatchedFilesystem()

@@ -1,4 +1,4 @@
-"""Somebody works in the tree while a restore dies, or is being recovered from: nothing is lost."""
+"""A program works in the tree while a restore dies, or is being recovered from: nothing is lost."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _killed_restore(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("RB-3", "RB-4")
-def test_what_somebody_wrote_during_a_recovery_that_could_not_be_taken_back_is_not_lost(
+def test_what_another_process_wrote_during_a_recovery_that_could_not_be_rolled_back_is_not_lost(
     workspace: Path,
 ) -> None:
     _killed_restore(workspace)

@@ -124,7 +124,7 @@ def test_a_checkpoint_knows_the_last_message_before_it(workspace: Path) -> None:
 
 @pytest.mark.requirement("SE-2", "RL-4")
 @pytest.mark.store_on_disk
-def test_a_story_that_cannot_be_read_costs_no_checkpoint_and_is_told(
+def test_a_story_that_cannot_be_read_costs_no_checkpoint_and_is_reported(
     workspace: Path, holdfast_home: Path
 ) -> None:
     with SessionCheckpointer(workspace, "s") as session:
@@ -250,7 +250,7 @@ def test_a_transcript_is_read_on_from_where_the_last_reading_ended(
         outcome = session.import_transcript(path, "claude-code")
         assert (outcome.added, outcome.restarted) == (1, False)
         assert [m.content for m in session.messages()] == ["one", "two", "three"]
-        # The agent compacted its context and wrote the file anew: nothing is there twice.
+        # The agent compacted its context and rewrote the file: nothing is there twice.
         rewritten = tmp_path / "again.jsonl"
         transcript(rewritten, "a summary", start=9)
         transcript(rewritten, "one", "two", "three")

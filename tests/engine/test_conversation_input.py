@@ -42,7 +42,7 @@ def test_an_index_that_no_message_can_have_is_refused(workspace: Path) -> None:
 
 
 def called(path: Path, *inputs: str) -> Path:
-    """Add calls of a tool to a transcript, all in one message; each input as it stands there."""
+    """Add calls of a tool to a transcript, all in one message; each input as it is there."""
     calls = ", ".join(
         f'{{"type": "tool_use", "id": "t", "name": "Plot", "input": {given}}}' for given in inputs
     )

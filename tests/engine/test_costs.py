@@ -57,7 +57,7 @@ def workspace(tmp_path: Path, rng: random.Random) -> Path:
 
 
 def _age(root: Path) -> None:
-    """Let every change lie behind the tick in which it would have to be read again."""
+    """Let a clock tick pass after every change, so it need not be read again."""
     newest = max(path.stat().st_ctime_ns for path in (root, *root.rglob("*")))
     probe = root.parent / "probe"
     while True:

@@ -1,4 +1,4 @@
-"""Somebody works on during a restore that crashes, or after it: nothing of theirs is lost."""
+"""A person works on during a restore that crashes, or after it: nothing of theirs is lost."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_work_done_between_a_crash_and_the_next_opening_is_not_lost(
 
 
 @pytest.mark.requirement("RB-4", "RB-6")
-def test_what_somebody_wrote_during_a_restore_survives_its_crash(
+def test_what_another_process_wrote_during_a_restore_survives_its_crash(
     server: CrashServer, story: Story
 ) -> None:
     calls = _calls(server, story)
@@ -111,7 +111,7 @@ def test_a_restore_that_recovery_finished_can_be_undone(server: CrashServer, sto
 
 
 @pytest.mark.requirement("ST-3")
-def test_a_crashed_restore_is_put_right_although_the_budget_is_used_up(
+def test_a_crashed_restore_is_repaired_although_the_budget_is_used_up(
     server: CrashServer, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for at in range(1, _calls(server, story) + 1, 9):
@@ -125,7 +125,7 @@ def test_a_crashed_restore_is_put_right_although_the_budget_is_used_up(
         assert debris(story.workspace) == []
 
 
-def test_a_workspace_that_moved_after_a_crash_is_put_right_where_it_is(
+def test_a_workspace_that_moved_after_a_crash_is_repaired_where_it_is(
     server: CrashServer, story: Story, tmp_path: Path
 ) -> None:
     calls = _calls(server, story)

@@ -1,8 +1,8 @@
 """A restore of a database that dies leaves it in one of two states, and the next command finishes.
 
 Every call of the file system port is a moment of death, writing the database being one of them;
-deaths after a time hit the process that writes it, too. Before anything is put right, whoever opens
-the database finds the old state or the new one.
+deaths after a time hit the process that writes it, too. Before anything is repaired, a program that
+opens the database finds the old state or the new one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def server() -> Iterator[CrashServer]:
 
 
 class _Place:
-    """A workspace with a database and a note, which stand for each other's state."""
+    """A workspace with a database and a note, which show each other's state."""
 
     def __init__(self, root: Path, mode: str) -> None:
         self._root = root
@@ -93,7 +93,7 @@ class _Place:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("back", [True, False])
-def test_a_restore_of_a_database_killed_at_any_call_is_finished_or_taken_back(
+def test_a_restore_of_a_database_killed_at_any_call_is_finished_or_rolled_back(
     server: CrashServer, tmp_path: Path, mode: str, *, back: bool
 ) -> None:
     place = _Place(tmp_path, mode)
@@ -111,7 +111,7 @@ def test_a_restore_of_a_database_killed_at_any_call_is_finished_or_taken_back(
     assert found == {OLD, NEW}
 
 
-def test_a_restore_of_a_database_killed_at_some_time_is_finished_or_taken_back_and_undone(
+def test_a_restore_of_a_database_killed_at_some_time_is_finished_or_rolled_back_and_undone(
     server: CrashServer, tmp_path: Path
 ) -> None:
     seed = random.randrange(1 << 32)

@@ -25,7 +25,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("RB-6")
 @pytest.mark.parametrize("mode", ["wal", "delete"])
-def test_programs_that_open_it_anew_without_a_pause_never_find_a_mixture(
+def test_programs_that_reopen_it_without_a_pause_never_find_a_mixture(
     workspace: Path, mode: str
 ) -> None:
     path = workspace / "app.db"
@@ -45,7 +45,7 @@ def test_programs_that_open_it_anew_without_a_pause_never_find_a_mixture(
 
 
 def _restore_between_transactions(session: SessionCheckpointer, goal: str) -> None:
-    """With a journal a restore is refused while somebody is in the middle of a transaction."""
+    """With a journal a restore is refused while a program is in the middle of a transaction."""
     for _ in range(300):
         try:
             session.restore(goal)

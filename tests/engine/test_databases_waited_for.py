@@ -30,7 +30,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 class _Ending(InterceptedFilesystem):
-    """Somebody ends a transaction when the restore begins to wait for that."""
+    """A program ends a transaction when the restore begins to wait for that."""
 
     def __init__(self, inner: Disk, writer: subprocess.Popen[str]) -> None:
         super().__init__(inner)

@@ -38,7 +38,7 @@ def test_a_mode_that_a_restore_set_is_synced(tmp_path: Path) -> None:
 
 
 def _leave_unfinished(story: Story) -> None:
-    """Kill a restore at the first call, from the middle on, at which its journal stands."""
+    """Kill a restore at the first call, from the middle on, at which its journal exists."""
     with CrashServer() as server:
         calls = server.ask(Request(str(story.workspace), "restore", story.good)).calls
         for at in range(calls // 2, calls, 3):

@@ -63,7 +63,7 @@ def test_directories_that_a_failed_edit_made_go_with_its_files(
         assert all((workspace / path).read_text() == "made by the edit" for path in paths)
 
 
-def test_directories_that_were_there_or_that_somebody_filled_stay(workspace: Path) -> None:
+def test_directories_that_were_there_or_that_another_process_filled_stay(workspace: Path) -> None:
     (workspace / ".gitignore").write_text("out/\n")
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("before")

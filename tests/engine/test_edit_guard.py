@@ -82,7 +82,7 @@ def test_a_finished_edit_is_recorded_with_its_diff_and_its_place(workspace: Path
 
 
 @pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_an_edit_that_fails_is_put_back_to_the_byte_and_nothing_else_is(
+def test_a_failed_edit_is_rolled_back_to_the_byte_and_nothing_else_is(
     workspace: Path, error: type[BaseException]
 ) -> None:
     a = workspace / "src" / "a.py"
@@ -291,7 +291,7 @@ def test_restoring_some_paths_does_not_settle_an_attempt_that_was_cut_off(worksp
         ([".git/config"], UsageError, "not a path inside"),
         ([".holdfast/config.toml"], UsageError, "own data"),
         (["src"], Refused, "is a directory"),
-        (["pipe"], Refused, "no regular file"),
+        (["pipe"], Refused, "not a regular file"),
         (["link/secret"], Refused, "cannot save"),
         (["file-link"], Refused, "outside the workspace"),
         (["round"], Refused, "circular link"),
@@ -404,7 +404,7 @@ def test_a_link_that_the_edit_replaces_by_a_file_is_put_back(workspace: Path) ->
 
 
 @pytest.mark.requirement("RB-4")
-def test_files_that_cannot_be_put_back_leave_the_edit_open_and_both_errors_told(
+def test_files_that_cannot_be_put_back_leave_the_edit_open_and_both_errors_reported(
     workspace: Path,
 ) -> None:
     with SessionCheckpointer(workspace, "s") as session:
@@ -420,7 +420,7 @@ def test_files_that_cannot_be_put_back_leave_the_edit_open_and_both_errors_told(
 
 
 @pytest.mark.requirement("SE-12")
-def test_a_checkpoint_waits_for_the_edit_of_somebody_else(workspace: Path) -> None:
+def test_a_checkpoint_waits_for_the_edit_of_another_process(workspace: Path) -> None:
     with (
         SessionCheckpointer(workspace, "s") as session,
         SessionCheckpointer(workspace, "t") as other,
@@ -465,7 +465,7 @@ def test_a_checkpoint_that_waited_long_enough_is_made_and_marked_partial(workspa
 
 
 @pytest.mark.requirement("SE-12")
-def test_nobody_waits_for_an_edit_of_the_same_thread_or_of_the_dead(workspace: Path) -> None:
+def test_no_save_waits_for_an_edit_of_the_same_thread_or_of_the_dead(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("why")
 

@@ -89,7 +89,7 @@ def test_its_content_is_repaired_and_nothing_shows(workspace: Path, holdfast_hom
         assert (workspace / "kept").read_bytes() == kept
         traces = session.purge_paths("confidential-name").proof.traces
     assert all(trace.file.startswith("set-aside/") for trace in traces)
-    # Of the pack nobody knows; what else was set aside is opened with the key.
+    # Of the unknown pack; what else was set aside is opened with the key.
     assert {Path(trace.file).name for trace in traces} >= {pack.name, "damaged-checkpoints.json"}
     assert list(files_with(holdfast_home, *HIDDEN)) == []
 
@@ -182,7 +182,7 @@ def test_frames_of_its_log_that_were_hit_cost_what_they_held(
 
 @pytest.mark.requirement("ST-4")
 @pytest.mark.parametrize("what", ["overwritten", "gone"])
-def test_states_whose_catalog_is_lost_altogether_are_named_anew(
+def test_states_whose_catalog_is_lost_altogether_are_named_again(
     workspace: Path, holdfast_home: Path, what: str
 ) -> None:
     fill(workspace / "file", b"first")

@@ -63,7 +63,7 @@ def test_a_directory_replaced_by_a_link_is_restored_without_following_it(
     assert describe(outside, mtimes=True) == before
 
 
-def test_what_lies_behind_a_link_is_not_captured(workspace: Path, outside: Path) -> None:
+def test_a_target_behind_a_link_is_not_captured(workspace: Path, outside: Path) -> None:
     (workspace / "link").symlink_to(outside)
     with SessionCheckpointer(workspace, "s") as session:
         assert get_snapshot(session, session.checkpoint("why")).artifacts == ()

@@ -150,7 +150,7 @@ def test_what_was_left_out_and_is_gone_is_listed(workspace: Path) -> None:
         planned = session.plan_restore(target)
         outcome = session.restore_checkpoint(target)
     assert planned.missing == outcome.missing
-    assert {(gone.path, gone.by_default) for gone in outcome.missing} == {
+    assert {(gone.path, gone.is_cache) for gone in outcome.missing} == {
         (b".env", False),
         (b"models/large.bin", False),
         (b"node_modules", True),
@@ -199,7 +199,7 @@ def test_random_changes_of_rules_and_files_are_restored_once_and_for_all(
             before = comparable(workspace)
             try:
                 session.restore_checkpoint(target)
-            except RestoreConflict:  # a pipe, say, stands in the way
+            except RestoreConflict:  # a pipe, say, is in the way
                 continue
             assert session.plan_restore(target).steps == ()
             assert session.restore_checkpoint(target).steps == ()

@@ -1,6 +1,6 @@
 """Writes that stop half-way, in SQLite too, and saves that are interrupted: the next one is right.
 
-The limit on the size of a process's files stands in for a full disk: unlike the file system port it
+The limit on the size of a process's files simulates a full disk: unlike the file system port it
 also reaches the databases.
 """
 
@@ -76,7 +76,7 @@ def test_a_save_that_finds_no_room_half_way_leaves_what_was_acknowledged(
 
 
 @pytest.mark.requirement("RB-3")
-def test_a_restore_that_finds_no_room_half_way_is_taken_back_or_done(tmp_path: Path) -> None:
+def test_a_restore_that_finds_no_room_half_way_is_rolled_back_or_done(tmp_path: Path) -> None:
     story = Story(tmp_path / "project")
     with composed(story.workspace) as opened:
         store = opened.store.directory

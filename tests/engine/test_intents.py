@@ -1,4 +1,4 @@
-"""What a checkpoint may be told, and that a refused one leaves nothing behind."""
+"""The valid intents of a checkpoint, and that a refused one leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -115,9 +115,7 @@ def test_a_name_is_taken_only_within_its_session(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("CP-1")
 @pytest.mark.parametrize("session_id", ["", "  ", "a\nb", " a", "x" * 201, "\0"])
-def test_a_session_id_that_nobody_could_type_back_is_refused(
-    tmp_path: Path, session_id: str
-) -> None:
+def test_a_session_id_that_cannot_be_typed_is_refused(tmp_path: Path, session_id: str) -> None:
     (tmp_path / "project").mkdir()
     with pytest.raises(HoldfastError):
         SessionCheckpointer(tmp_path / "project", session_id)

@@ -45,7 +45,7 @@ def story(tmp_path: Path) -> Story:
 
 def _failing_once(at: int, number: int) -> Callable[[Call], None]:
     def fail(call: Call) -> None:
-        # A close that fails has closed all the same, and nobody can do anything about it.
+        # A close that fails has closed anyway, and nothing can be done about it.
         if call.number == at and call.member != "close":
             raise OSError(number, os.strerror(number))
 
@@ -69,7 +69,7 @@ class Attempt:
     calls: int
 
     def wrong(self, story: Story) -> list[str]:
-        """What the caller was not told: a mixture, or an error without a name."""
+        """Not reported to the caller: a mixture, or an error without a name."""
         found = describe(story.workspace)
         problems: list[str] = []
         if self.raised is not None:
@@ -110,7 +110,7 @@ def _calls_of_a_restore(story: Story) -> int:
 @pytest.mark.requirement("RB-3")
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EACCES])
 @strides(5)
-def test_a_restore_with_one_failing_call_is_taken_back_or_done(
+def test_a_restore_with_one_failing_call_is_rolled_back_or_done(
     story: Story, number: int, stride: int
 ) -> None:
     calls = _calls_of_a_restore(story)
@@ -131,7 +131,7 @@ def test_a_restore_with_one_failing_call_is_taken_back_or_done(
 @pytest.mark.requirement("RB-3")
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 @strides(7)
-def test_a_restore_on_a_disk_that_takes_no_more_is_put_right_when_it_does_again(
+def test_a_restore_on_a_disk_that_takes_no_more_is_repaired_when_it_does_again(
     story: Story, number: int, stride: int
 ) -> None:
     calls = _calls_of_a_restore(story)
@@ -152,10 +152,10 @@ def test_a_restore_on_a_disk_that_takes_no_more_is_put_right_when_it_does_again(
 @pytest.mark.requirement("RB-3")
 @pytest.mark.parametrize("moment", ["before", "after"])
 @strides(7)
-def test_a_restore_interrupted_by_a_person_at_any_call_is_taken_back_or_done(
+def test_a_restore_interrupted_by_a_person_at_any_call_is_rolled_back_or_done(
     story: Story, moment: str, stride: int
 ) -> None:
-    """A signal that comes during a call of the system is told when the call has been done."""
+    """A signal that comes during a system call is delivered when the call is done."""
     calls = _calls_of_a_restore(story)
 
     def interrupt(at: int) -> Callable[[Call], None]:

@@ -24,8 +24,8 @@ BELOW_IGNORED = "in an ignored directory"
 def test_a_directory_is_left_out_if_no_scan_takes_what_is_new_in_it(
     tmp_path: Path, seed: int
 ) -> None:
-    """A file that no rule names is taken in every directory that is not left out, or a rule that
-    is about every file says of it by name that it is not."""
+    """A file that no rule names is captured in every directory that is not left out, unless a rule
+    about every file excludes it by name."""
     rng = random.Random(seed)
     root = tmp_path / "project"
     RuledTree(rng, root, tmp_path / "outside").grow()

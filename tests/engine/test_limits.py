@@ -60,7 +60,7 @@ def test_a_save_that_would_fill_the_disk_leaves_out_what_does_not_fit(
 
 
 @pytest.mark.requirement("ST-3")
-def test_a_save_at_the_budget_gets_the_room_that_nobody_needs(workspace: Path) -> None:
+def test_a_save_at_the_budget_gets_the_room_of_unneeded_objects(workspace: Path) -> None:
     """Too little for an ordinary collection to rewrite a pack for, and yet enough for the save."""
     for number in range(5):
         fill(workspace / f"large/{number}", noise(100_000, number))

@@ -1,4 +1,4 @@
-"""Which messages hold, after the catalog was lost and made anew."""
+"""Which messages hold, after the catalog was lost and rebuilt."""
 
 from __future__ import annotations
 

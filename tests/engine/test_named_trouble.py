@@ -59,9 +59,9 @@ def test_a_marker_that_cannot_be_read_just_now_does_not_make_a_second_store(
 ) -> None:
     stores = sorted((holdfast_home / "stores").iterdir())
     failing("open", b"workspace.json", number)
-    with pytest.raises(StoreDamaged, match="looked for"):
+    with pytest.raises(StoreDamaged, match="looking for it"):
         open_workspace(workspace, create=True)
-    with pytest.raises(StoreDamaged, match="looked for"):
+    with pytest.raises(StoreDamaged, match="looking for it"):
         nearest_workspace(workspace)
     assert sorted((holdfast_home / "stores").iterdir()) == stores
 
@@ -75,7 +75,7 @@ def test_a_path_record_that_cannot_be_read_just_now_does_not_make_a_second_store
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr("holdfast.adapters.local.identity.read_own_file", read_own_file)
-    with pytest.raises(StoreDamaged, match="looked for"):
+    with pytest.raises(StoreDamaged, match="looking for it"):
         open_workspace(workspace, create=True)
     assert len(list((holdfast_home / "stores").iterdir())) == 1
 
@@ -89,7 +89,7 @@ def test_a_path_record_that_cannot_be_read_just_now_does_not_make_a_second_store
         ("open", b"by-path", errno.EMFILE, StoreDamaged),
     ],
 )
-def test_a_store_that_cannot_be_made_is_told_by_its_cause(
+def test_a_store_that_cannot_be_made_is_reported_by_its_cause(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     failing: Callable[[str, bytes, int], None],
@@ -105,7 +105,7 @@ def test_a_store_that_cannot_be_made_is_told_by_its_cause(
         open_workspace(tmp_path / "new", create=True)
 
 
-def test_a_workspace_that_cannot_be_listed_is_told_on_opening(
+def test_a_workspace_that_cannot_be_listed_is_reported_on_opening(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(call: Call) -> None:

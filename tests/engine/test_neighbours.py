@@ -155,7 +155,7 @@ def test_root_that_may_not_give_files_away_restores_into_the_directory_of_anothe
 
 @pytest.mark.requirement("CP-11")
 @pytest.mark.parametrize("changed", ["content", "mode"])
-def test_what_runs_with_its_owners_rights_is_given_to_nobody_who_did_not_own_it(
+def test_what_runs_with_its_owners_rights_is_given_only_to_its_owner(
     workspace: Path, changed: str
 ) -> None:
     """A user's program with a set-user-id bit, exchanged by that user for a file of root's."""
@@ -169,7 +169,7 @@ def test_what_runs_with_its_owners_rights_is_given_to_nobody_who_did_not_own_it(
         owner = _give_away(workspace / "bin")
         is_someone_elses = owner != program.stat().st_uid
         if changed == "mode" and is_someone_elses:
-            with pytest.raises(RestoreFailed, match="rights of another user"):
+            with pytest.raises(RestoreFailed, match="owner differs from its directory's"):
                 session.restore(first)
             assert program.stat().st_mode & 0o7777 == 0o755
         else:

@@ -42,7 +42,7 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_not_restored(workspace: Path
 
 
 @pytest.mark.requirement("RB-2", "CP-8")
-def test_an_undo_that_somebody_else_has_done_meanwhile_is_not_done_again(workspace: Path) -> None:
+def test_an_undo_that_another_process_has_done_meanwhile_is_not_done_again(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session, SessionCheckpointer(workspace, "s") as two:
         first = session.checkpoint("first")
         fill(workspace / "file", b"two")

@@ -1,4 +1,4 @@
-"""Long work tells how far it is, to whoever listens, and does nothing for nobody."""
+"""Long work reports its progress to a listener, and does nothing without one."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def opened(workspace: Path) -> OpenWorkspace:
 
 def _save(opened: OpenWorkspace) -> Heard:
     heard = Heard()
-    with opened.engine.vault.progress.told_to(heard):
+    with opened.engine.vault.progress.reporting_to(heard):
         opened.engine.save(SESSION, make_intent("why"))
     return heard
 
 
 @pytest.mark.requirement("CL-2")
-def test_a_first_save_is_counted_and_then_told_in_shares(opened: OpenWorkspace) -> None:
+def test_a_first_save_is_counted_and_then_reported_in_shares(opened: OpenWorkspace) -> None:
     with opened:
         heard = _save(opened)
         assert heard.phases["counting files"][-1] == (100, None)
@@ -77,7 +77,7 @@ def test_a_restore_tells_each_of_its_phases_in_shares(
         for number in range(FILES):
             (workspace / f"d{number % 3}" / f"file{number}").unlink()
         heard = Heard()
-        with opened.engine.vault.progress.told_to(heard):
+        with opened.engine.vault.progress.reporting_to(heard):
             opened.engine.restore(opened.engine.restore_request(SESSION, "HEAD"))
         for phase in ("writing files", "replacing files", "verifying files"):
             heard.require_shares(phase, FILES)
@@ -88,7 +88,7 @@ def test_a_restore_tells_each_of_its_phases_in_shares(
 
 
 @pytest.mark.requirement("CL-2")
-def test_a_check_of_every_byte_is_told_in_shares(opened: OpenWorkspace) -> None:
+def test_a_check_of_every_byte_is_reported_in_shares(opened: OpenWorkspace) -> None:
     with opened:
         _save(opened)
         heard = Heard()
@@ -97,7 +97,7 @@ def test_a_check_of_every_byte_is_told_in_shares(opened: OpenWorkspace) -> None:
 
 
 @pytest.mark.requirement("PF-2")
-def test_nothing_is_counted_when_nobody_listens(
+def test_nothing_is_counted_without_a_listener(
     opened: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -108,7 +108,7 @@ def test_nothing_is_counted_when_nobody_listens(
         opened.engine.save(SESSION, make_intent("why"))
 
 
-def test_after_the_work_nobody_is_told_any_more(opened: OpenWorkspace) -> None:
+def test_after_the_work_nothing_is_reported(opened: OpenWorkspace) -> None:
     with opened:
         heard = _save(opened)
         assert not opened.engine.vault.progress.live

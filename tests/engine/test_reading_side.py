@@ -1,6 +1,6 @@
 """Reading needs the reading side of a store only: no lock, no journal, and nothing that writes.
 
-A place that just receives rows and content can then stand in for the store.
+A place that just receives rows and content can then replace the store.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def test_an_ambiguous_prefix_names_its_candidates(
 def test_a_name_that_is_the_id_of_another_checkpoint_is_ambiguous(
     session: SessionCheckpointer,
 ) -> None:
-    """Ids are shown with ten characters: whoever copies one must not get something else."""
+    """Ids are shown with ten characters: a user who copies one must not get something else."""
     one = _save(session, "1")
     two = session.checkpoint("named after the other", name=one[:10])
     with pytest.raises(AmbiguousReference, match="name or the beginning") as refused:

@@ -121,7 +121,7 @@ def _files(opened: Composed, tree: Digest) -> set[bytes]:
     return {path for path, entry in listed if isinstance(entry, FileEntry)}
 
 
-def test_the_log_of_a_database_that_is_gone_is_judged_anew(tmp_path: Path) -> None:
+def test_the_log_of_a_database_that_is_gone_is_judged_again(tmp_path: Path) -> None:
     root = tmp_path / "project"
     fill(root / ".gitignore", b"*-wal\n")
     fill(root / "data", b"SQLite format 3\0" + bytes(84))
@@ -156,7 +156,7 @@ def test_a_database_that_its_log_brings_does_not_bring_other_things_once_it_is_k
 @pytest.mark.parametrize("beside", ["data-journal", "data-wal", "data-shm"])
 @pytest.mark.parametrize("ignored", ["", "*-*", "data"])
 @pytest.mark.parametrize("first", [b"no database", b"SQLite format 3\0" + bytes(84)])
-def test_what_lies_beside_a_file_that_turns_into_a_database_is_judged_anew(
+def test_what_is_beside_a_file_that_turns_into_a_database_is_judged_again(
     tmp_path: Path, beside: str, ignored: str, first: bytes
 ) -> None:
     """Written in place: nothing but the file itself changes, not even its directory."""
@@ -179,7 +179,7 @@ def test_what_lies_beside_a_file_that_turns_into_a_database_is_judged_anew(
 def test_rules_that_were_others_for_a_moment_are_not_taken_for_those_before_and_after(
     tmp_path: Path, where: str
 ) -> None:
-    """An agent edits an ignore file while a save runs, and takes the edit back."""
+    """An agent edits an ignore file while a save runs, and reverts the edit."""
     root = tmp_path / "project"
     fill(root / f"{where}.gitignore", b"others\n")
     fill(root / f"{where}below/kept.log")
@@ -203,7 +203,7 @@ def test_rules_that_were_others_for_a_moment_are_not_taken_for_those_before_and_
         _compare(opened)
 
 
-def test_an_ignored_file_captured_for_a_restore_is_judged_anew(tmp_path: Path) -> None:
+def test_an_ignored_file_captured_for_a_restore_is_judged_again(tmp_path: Path) -> None:
     root = tmp_path / "project"
     fill(root / ".git/info/exclude", b"")
     fill(root / "notes.log", b"the same all the time")

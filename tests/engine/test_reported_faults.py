@@ -161,7 +161,7 @@ def test_a_plan_warns_of_extended_attributes_that_go_with_a_file(workspace: Path
 
 @pytest.mark.requirement("RB-5")
 def test_a_restored_file_that_reads_back_differently_fails_the_restore(workspace: Path) -> None:
-    """The disk, or somebody, changes what was written before it is compared."""
+    """The disk, or a program, changes what was written before it is compared."""
     fill(workspace / "edited", b"right")
     fs = WatchedFilesystem()
     with composed(workspace, fs=fs.as_port()) as opened:

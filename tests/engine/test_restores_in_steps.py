@@ -39,7 +39,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("best_effort", [False, True])
-def test_who_takes_the_name_between_two_steps_loses_nothing_and_nobody_else_does(
+def test_who_takes_the_name_between_two_steps_loses_nothing_and_no_other_does(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, *, best_effort: bool
 ) -> None:
     """And what was written in the last moment before, which no checkpoint has yet, is kept."""

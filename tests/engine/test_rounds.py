@@ -145,7 +145,7 @@ def test_after_a_reset_the_initial_checkpoint_counts_in_no_later_round(workspace
 
 
 @pytest.mark.requirement("SE-5")
-def test_a_state_that_was_approved_is_not_approved_again_after_work_that_was_taken_back(
+def test_a_state_that_was_approved_is_not_approved_again_after_work_that_was_rolled_back(
     session: SessionCheckpointer,
 ) -> None:
     approved = session.approve().approved.id
@@ -318,7 +318,7 @@ def test_work_that_was_all_restored_away_leaves_nothing_to_approve(workspace: Pa
 
 
 @pytest.mark.requirement("SE-5")
-def test_edits_that_no_checkpoint_has_are_unapproved_for_whoever_looks(
+def test_edits_that_no_checkpoint_has_are_unapproved_for_every_reader(
     session: SessionCheckpointer,
 ) -> None:
     session.approve("a start")

@@ -148,13 +148,15 @@ def test_a_checkpoint_goes_on_as_soon_as_the_tool_has_ended(
     waiting = threading.Thread(target=save)
     waiting.start()
     assert looked.wait(60)
-    # The lock is free meanwhile: nobody who has to tell of the end is kept from it.
+    # The lock is free meanwhile: no process that must report the end is kept from it.
     _send(workspace, agent, EventKind.AFTER_TOOL)
     waiting.join(60)
     assert partial == [False]
 
 
-def test_a_tool_whose_end_is_never_told_is_waited_for_once(workspace: Path, agent: Agent) -> None:
+def test_a_tool_whose_end_is_never_reported_is_waited_for_once(
+    workspace: Path, agent: Agent
+) -> None:
     _send(workspace, agent, EventKind.BEFORE_TOOL)
     with SessionCheckpointer(workspace, "mine") as session:
         assert session.save_checkpoint("waits in vain").checkpoint.partial
@@ -227,7 +229,7 @@ def test_what_an_agent_runs_does_not_wait_for_its_tool(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("HK-6", "SE-13")
-def test_a_process_of_another_user_is_nobodys_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_of_another_user_is_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as the `su` above an agent that is a shell script: its session would end at once."""
     assert agent_above(os.getpid()) is not None
 

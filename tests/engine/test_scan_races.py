@@ -270,7 +270,7 @@ def _opened(directory: Path) -> Iterator[int]:
 
 @pytest.fixture
 def mapped(workspace: Path) -> Iterator[mmap.mmap]:
-    """A file that somebody writes to through memory, all of whose pages are dirty."""
+    """A file that a program writes to through memory, all of whose pages are dirty."""
     with fill(workspace / "file", b"a" * 100_000).open("r+b") as file:
         mapping = mmap.mmap(file.fileno(), 100_000)
     mapping[:] = b"b" * 100_000

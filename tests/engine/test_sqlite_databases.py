@@ -86,7 +86,7 @@ def test_a_checkpoint_brings_the_database_back_with_its_log(workspace: Path, mod
 
 
 def test_readers_see_the_old_state_or_the_new_one_and_never_a_mixture(workspace: Path) -> None:
-    """Somebody opens the database again and again while it goes back and forth."""
+    """A program opens the database again and again while it goes back and forth."""
     path = workspace / "app.db"
     make_database(path, "wal", 1)
     seen: set[int] = set()
@@ -221,7 +221,7 @@ def test_what_a_crashed_writer_left_is_captured_and_rolled_back_by_sqlite(worksp
         assert state_of(path) == 1
 
 
-def test_what_cannot_be_a_database_any_more_is_captured_as_it_is(workspace: Path) -> None:
+def test_what_can_no_longer_be_a_database_is_captured_as_it_is(workspace: Path) -> None:
     (workspace / "app.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     (workspace / "app.db-wal").write_bytes(b"\x37\x7f\x06\x82" + b"\xee" * 5000)
     with SessionCheckpointer(workspace, "s") as session:
@@ -234,7 +234,7 @@ def test_what_cannot_be_a_database_any_more_is_captured_as_it_is(workspace: Path
 
 
 def test_a_file_that_is_only_named_like_shared_memory_is_not_taken_for_it(workspace: Path) -> None:
-    """What comes back while the restore runs is said, unless whoever opens a database made it."""
+    """A path that returns while the restore runs is reported, unless opening a database made it."""
     (workspace / "kept").write_text("kept")
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("without notes")
@@ -248,7 +248,7 @@ def test_a_file_that_is_only_named_like_shared_memory_is_not_taken_for_it(worksp
 
 
 class _ComingBack(InterceptedFilesystem):
-    """Somebody writes the file again as soon as it was taken out."""
+    """A program writes the file again as soon as it was moved out."""
 
     def __init__(self, inner: Disk, path: Path) -> None:
         super().__init__(inner)
@@ -268,7 +268,7 @@ class _ComingBack(InterceptedFilesystem):
 
 
 class _Beginning(InterceptedFilesystem):
-    """Somebody begins a transaction when the restore has planned, and is about to write."""
+    """A program begins a transaction when the restore has planned, and is about to write."""
 
     def __init__(self, inner: Disk, writer: subprocess.Popen[str]) -> None:
         super().__init__(inner)
@@ -338,7 +338,7 @@ def test_a_log_brings_its_database_with_it_where_rules_leave_that_out(
         for name in ("app.db", "app.db-wal"):  # as a program leaves them that was killed
             shutil.copy(tmp_path / name, workspace / name)
     (workspace / ".gitignore").write_text("*.db\n")
-    threading.Event().wait(0.05)  # nothing of it is of the same clock tick any more
+    threading.Event().wait(0.05)  # nothing of it is of the same clock tick now
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("number 2, in the log")
         os.utime(workspace / "app.db")
@@ -358,7 +358,7 @@ def test_a_log_above_the_size_cap_stays_with_its_database(workspace: Path, tmp_p
             shutil.copy(tmp_path / name, workspace / name)
     with open(workspace / "app.db-wal", "ab") as log:
         log.write(bytes(1 << 17))  # as the rest of an earlier, longer log
-    threading.Event().wait(0.05)  # nothing of it is of the same clock tick any more
+    threading.Event().wait(0.05)  # nothing of it is of the same clock tick now
     configure(workspace, max_file_size=1 << 17)
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("number 2, in the log")
@@ -391,7 +391,7 @@ def test_a_database_with_two_names_is_still_one_file_after_its_log_was_restored(
         before = describe(workspace)
         db.execute("UPDATE rows SET number=3")
         shutil.copy(f"{live}-wal", log)
-        shutil.copy(f"{live}-shm", workspace / "app.db-shm")  # somebody may have it open
+        shutil.copy(f"{live}-shm", workspace / "app.db-shm")  # a program may have it open
         changed = describe(workspace)
 
         session.restore(wanted)

@@ -61,7 +61,7 @@ def test_a_bare_session_takes_no_checkpoint_of_its_own(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("SE-1")
-def test_two_agents_on_one_session_are_told_apart(workspace: Path) -> None:
+def test_two_agents_on_one_session_are_distinguished(workspace: Path) -> None:
     with start_session(workspace, "s", agent="claude-code"):
         with pytest.raises(Refused, match="claude-code") as told:
             start_session(workspace, "s", agent="codex")

@@ -70,7 +70,7 @@ def test_a_save_without_a_conversation_makes_and_opens_no_story(
 
 
 @pytest.mark.requirement("SE-2")
-def test_a_message_does_not_wait_for_whoever_holds_the_store(workspace: Path) -> None:
+def test_a_message_does_not_wait_for_the_holder_of_the_store(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("why")
         with vault_of(session).lock.hold(), SessionCheckpointer(workspace, "s") as other:
@@ -358,7 +358,7 @@ def test_a_failed_sync_of_the_story_is_read_back_by_the_next_message_and_costs_n
         say(vault_of(session), "a")
     (path,) = holdfast_home.glob("stores/*/story.db")
     path.with_name("story.suspect").write_text('["story.db"]')
-    assert any("story failed" in s.finding for s in examine_surroundings(workspace))
+    assert any("conversation data failed" in s.finding for s in examine_surroundings(workspace))
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("goes on")
         say(vault_of(session), "b")

@@ -113,7 +113,7 @@ def test_everything_that_happens_is_in_one_stream(workspace: Path) -> None:
     assert {"type", "at", "lane", "passing", "joins", "begins", "ends"} <= data["events"][0].keys()
 
 
-def test_pages_lead_from_one_to_the_next_until_everything_was_told(
+def test_pages_lead_from_one_to_the_next_until_everything_was_reported(
     session: SessionCheckpointer,
 ) -> None:
     story = engine_of(session).vault.story

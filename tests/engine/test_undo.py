@@ -1,4 +1,4 @@
-"""Plans, records, undo and redo: a restore is part of history and can be taken back."""
+"""Plans, records, undo and redo: a restore is part of history and can be undone."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_a_path_outside_the_workspace_is_refused(workspace: Path, path: str) -> 
 
 
 @pytest.mark.requirement("RB-7")
-def test_a_path_that_nobody_knows_is_said_to_be_unknown(workspace: Path) -> None:
+def test_an_unknown_path_is_reported_as_unknown(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("first")
         fill(workspace / "file", b"1")

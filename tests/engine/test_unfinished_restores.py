@@ -38,7 +38,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 class RefusingFilesystem(InterceptedFilesystem):
-    """Refuses some calls while it is told to."""
+    """Refuses some calls while switched on."""
 
     def __init__(self, names: tuple[str, ...], code: int) -> None:
         super().__init__(LocalFilesystem())
@@ -88,7 +88,7 @@ def test_a_restore_that_staged_an_unreadable_file_is_rolled_back(workspace: Path
         fill(workspace / "locked", b"second")
         fill(workspace / "z", b"second")
         (workspace / "locked").chmod(0)
-        opened.restore(first.id)  # its safety checkpoint has the mode that nobody can read
+        opened.restore(first.id)  # its safety checkpoint has the unreadable mode
     before = describe(workspace)
     fs = RefusingFilesystem(("exchange",), errno.EIO)
     fs.allowed, fs.most = 1, 1
@@ -173,7 +173,7 @@ def test_saves_go_on_while_a_restore_cannot_be_finished_and_repair_is_the_way_ou
             opened.restore(second.id)
         with pytest.raises(HoldfastError):
             opened.engine.delete(second.session_id, second)
-        with pytest.raises(HoldfastError):  # nobody approves what is half of one state
+        with pytest.raises(HoldfastError):  # half of one state cannot be approved
             opened.engine.approve(second.session_id, None)
         for drop in (opened.engine.delete_session, lambda _: opened.engine.evict([second])):
             with pytest.raises(HoldfastError):
@@ -279,7 +279,7 @@ def test_a_repair_sets_aside_what_its_own_store_staged_wherever_that_is(
 @pytest.mark.requirement("ST-4", "RL-4")
 def test_a_repair_sets_aside_what_was_staged_on_another_file_system(workspace: Path) -> None:
     (workspace / "disk").mkdir()
-    # Whoever may not mount anything sees the same for a part of the workspace's own file system.
+    # Users who may not mount anything see the same for a part of the workspace's own file system.
     with mounted(workspace / "disk") if can_mount() else nullcontext():
         names = [f"disk/f{number}" for number in range(6)]
         for name in names:

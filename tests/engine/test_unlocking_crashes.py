@@ -40,7 +40,7 @@ def _picture(workspace: Path) -> Picture:
 
 
 class Closed:
-    """A workspace whose restore has to open up a file and a directory, made by whoever runs it."""
+    """A workspace whose restore has to open up a file and a directory, made by the current user."""
 
     def __init__(self, place: Path) -> None:
         self.workspace = place / "project"
@@ -130,7 +130,7 @@ def test_directories_that_are_closed_around_one_another_stay_closed_wherever_und
     assert reached == {0o755, 0}
 
 
-def test_a_noted_path_that_is_not_ours_any_more_is_left_alone(
+def test_a_noted_path_that_is_no_longer_ours_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = tmp_path / "project"

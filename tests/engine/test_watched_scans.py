@@ -245,7 +245,7 @@ def test_a_restore_under_watch_brings_everything_back(
         assert one.seen() == one.from_nothing()
 
 
-def test_a_list_of_excluded_paths_that_changes_by_itself_is_heeded(workspace: Path) -> None:
+def test_a_list_of_excluded_paths_that_alone_changes_is_heeded(workspace: Path) -> None:
     git(workspace, "init", "-q")
     with watched(workspace) as one:
         one.settle()
@@ -256,7 +256,7 @@ def test_a_list_of_excluded_paths_that_changes_by_itself_is_heeded(workspace: Pa
         assert one.seen() == one.from_nothing()
 
 
-def test_a_file_that_somebody_keeps_open_for_writing_is_looked_at_each_time(
+def test_a_file_that_another_process_keeps_open_for_writing_is_looked_at_each_time(
     workspace: Path,
 ) -> None:
     """Writes through a mapping make no event."""
@@ -327,7 +327,7 @@ def test_ignored_directories_are_not_watched(workspace: Path) -> None:
         assert one.status.directories == 7
 
 
-def test_directories_that_are_gone_are_not_watched_any_more(workspace: Path) -> None:
+def test_directories_that_are_gone_are_no_longer_watched(workspace: Path) -> None:
     with watched(workspace) as one:
         one.settle()
         assert one.status.directories == 7

@@ -114,7 +114,7 @@ class Storm(RuleBasedStateMachine):
     @rule()
     def go_back(self) -> None:
         first = self.one.engine.resolve(self.one.save().session_id, "initial")
-        # Ignored things may lie in the way; that they stay is proven elsewhere.
+        # Ignored things may be in the way; that they stay is proven elsewhere.
         self.one.opened.restore(first.id, best_effort=True)
 
     @invariant()

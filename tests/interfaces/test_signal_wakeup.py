@@ -60,7 +60,7 @@ def test_a_thread_that_hears_of_no_signal_waits_for_none() -> None:
 def test_a_daemon_does_not_sleep_through_a_signal(
     heard_signals: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Heard of already, and the wait begins all the same: the sign of it has to end the wait."""
+    """Already delivered, and the wait begins anyway: the sign of it has to end the wait."""
     woken: list[bool] = []
 
     class Late:

@@ -14,14 +14,16 @@ from holdfast.domain.ids import SessionId
 from holdfast.ports.progress import NoProgress
 from tests.support.agent_events import handle
 from tests.support.clocks import pass_days
+from tests.support.strides import strides
 from tests.support.tree_hash import Node, describe, differences
 
 CALLS = 1_000
 
 
+@strides(7)
 @pytest.mark.requirement("SE-11", "ST-2", "AU-1")
 def test_a_thousand_tool_calls_within_an_hour_are_a_thousand_states(
-    quick_disk: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random
+    quick_disk: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random, stride: int
 ) -> None:
     project = quick_disk / "shop"
     for number in range(20):
@@ -63,7 +65,7 @@ def test_a_thousand_tool_calls_within_an_hour_are_a_thousand_states(
     pass_days(monkeypatch, 3)
     with open_workspace(project, create=False) as opened:
         opened.engine.cleanup(NoProgress())
-        for saved, state in states:
+        for saved, state in states[::stride]:
             request = opened.engine.restore_request(SessionId("busy"), saved)
             opened.engine.restore(request)
             assert differences(describe(project), state) == [], saved

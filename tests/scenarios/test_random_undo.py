@@ -43,8 +43,8 @@ class Change:
 
 @dataclass
 class Moment:
-    """A state in the line; `message` says that somebody sent a message in it, `restored` that a
-    restore led to it."""
+    """A state in the line; `message` says that a message was sent in it, `restored` that a restore
+    led to it."""
 
     tree: Tree
     message: bool = False

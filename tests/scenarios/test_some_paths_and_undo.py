@@ -190,7 +190,7 @@ def test_undo_goes_on_backwards_when_what_it_went_back_to_was_deleted(
 
 @pytest.mark.requirement("RB-11")
 @pytest.mark.parametrize("verb", ["undo", "redo"])
-def test_what_somebody_else_did_after_the_look_is_not_undone(
+def test_what_another_process_did_after_the_look_is_not_undone(
     cli: CommandLine, project: Path, verb: str
 ) -> None:
     if verb == "redo":

@@ -1,4 +1,4 @@
-"""Session checkpoints (Sunwell RFC-128): its checks, written anew against the public library."""
+"""Session checkpoints (Sunwell RFC-128): its checks, rewritten against the public library."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ class TestSaveAndRestore:
         names = [found.intent.checkpoint_name for found in checkpointer.history()]
         assert names == ["three", "two", "one"]
         assert len(checkpointer.history(limit=2)) == 2
+        assert [one.checkpoint_name for one in checkpointer.summaries()] == names
 
     def test_without_an_argument_a_restore_goes_to_the_checkpoint_before(
         self, checkpointer: SessionCheckpointer, workspace: Path
@@ -76,6 +77,8 @@ class TestSaveAndRestore:
         with pytest.raises(ValueError, match="no checkpoint"):
             checkpointer.restore()
         first = checkpointer.checkpoint("First")
+        with pytest.raises(ValueError, match="no checkpoint before"):
+            checkpointer.restore()
         (workspace / "src/main.py").write_text("print('second')")
         checkpointer.checkpoint("Second")
         checkpointer.restore()
@@ -179,7 +182,8 @@ class TestPersistence:
             other.checkpoint("Delete this")
             assert other.delete_session() == 1
             assert (other.checkpoint_count, other.head) == (0, None)
-        assert [one.id for one in checkpointer.opened.sessions.listed()] == ["an-agent"]
+        sessions = checkpointer.opened.sessions
+        assert [one.id for one in sessions.listed()] == ["an-agent"]
         assert checkpointer.head_id == kept
         assert (workspace / "src/only.py").exists()
 

@@ -90,7 +90,7 @@ def crafted(
     workspace_id: str = "0" * 20,
     report: bytes | None = None,
 ) -> Path:
-    """A bundle of one checkpoint that stands on the last of `trees`, which come in this order."""
+    """A bundle of one checkpoint of the last of `trees`, which come in this order."""
     objects = [object_frame(Role.BLOB, blob) for blob in blobs]
     objects += [object_frame(Role.TREE, tree) for tree in trees]
     contents = [*blobs, *trees]
@@ -138,7 +138,7 @@ def crafted(
 
 
 def tree_naming(name: bytes, content: bytes) -> bytes:
-    """A tree of one file whose name need not be allowed: put in where a sound one stood."""
+    """A tree of one file whose name need not be allowed: put in the place of a sound one."""
     from holdfast.domain.trees.entries import FileEntry
     from holdfast.domain.trees.objects import digest_of
 

@@ -3,8 +3,8 @@
     python -m tests.support.busy_process WORKSPACE SEED THREADS ROUNDS
 
 Threads share one checkpointer and save, restore, undo and read as chance has it. What was
-acknowledged is printed as JSON lines: the id and the files that the checkpoint says it holds. Being
-told that the store is busy is an answer; anything else that goes wrong makes the status 1.
+acknowledged is printed as JSON lines: the id and the files that the checkpoint says it holds. The
+error that the store is busy is an answer; anything else that goes wrong makes the status 1.
 """
 
 from __future__ import annotations

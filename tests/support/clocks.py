@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to go on, and the system's clock set forward."""
+"""A clock that is stopped until a test moves it, and the system's clock set forward."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Contents:
 
 class ComponentRun:
     """One component in one workspace. `now_ns` is an hour ahead, so that nothing is too new to be
-    told from a change, unless a test says otherwise."""
+    distinguished from a change, unless a test says otherwise."""
 
     def __init__(self, component: Component, workspace: Path, now_ns: int) -> None:
         self.component = component

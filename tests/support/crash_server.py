@@ -4,7 +4,7 @@
 
 Death is SIGKILL at the n-th call of the file system port, or SIGALRM with its default action after
 a time, which can hit anywhere, SQLite's own calls included. Nothing of the dying process runs after
-it. Before it dies, somebody else may write a file of the workspace at another call.
+it. Before it dies, another program may write a file of the workspace at another call.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ BY_SOMEBODY_ELSE = b"by somebody else, while the restore ran"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`action` is a method of `Composed`, or `recover`; `at` counts calls from 1, and `write_at`
-    is the call before which somebody else writes the file `write`."""
+    """`action` is a method of `Composed`, or `recover`; `at` counts calls from 1, and `write_at` is
+    the call before which another program writes the file `write`."""
 
     workspace: str
     action: str
@@ -42,8 +42,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`made` is what was acknowledged before death, if anything was; `wrote` whether somebody
-    else's file was written."""
+    """`made` is what was acknowledged before death, if anything was; `wrote` whether that file was
+    written."""
 
     died: bool
     made: str | None = None

@@ -63,7 +63,7 @@ def kill_daemon(pid: int) -> None:
 
 
 def wait_for(pid: int) -> None:
-    """A child of ours is waited for; what was started by another process is polled."""
+    """Our own child is waited for; what was started by another process is polled."""
     try:
         os.waitpid(pid, 0)
     except ChildProcessError:

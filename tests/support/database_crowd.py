@@ -1,6 +1,6 @@
-"""Processes that open a SQLite database anew without a pause, to write to it and to look at it.
+"""Processes that reopen a SQLite database without a pause, to write to it and to read it.
 
-Every transaction sets one number in all rows; whoever looks checks that all rows agree and that the
+Every transaction sets one number in all rows; each reader checks that all rows agree and that the
 database is sound. The first thing that is wrong ends a process, which says what it was.
 """
 

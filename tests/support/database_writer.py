@@ -49,7 +49,7 @@ def make_database(path: Path, mode: str, number: int = 1) -> None:
 
 @contextmanager
 def hammering(path: Path, mode: str, seconds: float = 60) -> Iterator[subprocess.Popen[str]]:
-    """The writer, from its first transaction on; it ends by itself after `seconds`."""
+    """The writer, from its first transaction on; it ends after `seconds`."""
     writer = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(path), mode, str(seconds)],
         stdout=subprocess.PIPE,

@@ -61,7 +61,7 @@ def _parts(directory: Path) -> dict[bytes, bytes]:
 
 
 def write(live: Path, wanted: Path, area: Path, job: DatabaseJob) -> Written:
-    """In this process; the staging area is filled anew."""
+    """In this process; the staging area is filled again."""
     for part, slot in job.slots.items():
         shutil.copyfile(wanted / f"app.db{part.decode()}", area / slot.decode())
     dir_fd, area_fd = os.open(live, os.O_RDONLY), os.open(area, os.O_RDONLY)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Heard:
-    """What was told, in order."""
+    """The reported progress, in order."""
 
     phases: dict[str, list[tuple[int, int | None]]] = field(default_factory=dict)
     moved: list[int] = field(default_factory=list)
@@ -19,7 +19,7 @@ class Heard:
         self.moved.append(size_bytes)
 
     def require_shares(self, phase: str, total: int) -> None:
-        """The phase was told several times, never went back, and never passed its total."""
+        """The phase was reported several times, never went back, and never passed its total."""
         told = [done for done, _ in self.phases[phase]]
         assert {of for _, of in self.phases[phase]} == {total}
         assert told == sorted(told)

@@ -38,7 +38,7 @@ def call_hook(
     environment: Mapping[str, str] | None = None,
     arguments: tuple[str, ...] = (),
 ) -> HookAnswer:
-    """Run the hook and wait for everything it left running: whoever it started holds the pipe."""
+    """Run the hook and wait for everything it left running: its children hold the pipe."""
     reading, writing = os.pipe()
     inherited = {name: value for name, value in os.environ.items() if name not in _HOSTS}
     try:

@@ -100,7 +100,7 @@ def restore_problems(
 
 
 def _stays(path: bytes, then: Moment, now: Moment, saved: Collection[bytes]) -> bool:
-    """Whether nobody has saved it, or the checkpoint does not say that it was not there."""
+    """Whether it is unsaved, or the checkpoint does not say that it was not there."""
     return path in now.state and (path not in saved or covers(then.left_out, path))
 
 
@@ -133,7 +133,7 @@ def _may_be_shared(path: bytes, then: Moment, now: Moment, between: Collection[b
 
 
 def _is_beside_database(path: bytes, *moments: Moment) -> bool:
-    """What lies beside a database is not compared: what is stored in the database is."""
+    """The files beside a database are not compared: what is stored in the database is."""
     return any(
         path.endswith(suffix) and path.removesuffix(suffix) in moment.databases
         for suffix in _BESIDE

@@ -3,7 +3,7 @@
     python -m tests.support.postgres_server BIN DIRECTORY SECONDS
 
 keeps a server until its standard input ends or the time is over, and then removes it with its
-directory: it stops by itself however the tests end. Root cannot run a server, so another user does.
+directory: it stops however the tests end. Root cannot run a server, so another user does.
 """
 
 from __future__ import annotations

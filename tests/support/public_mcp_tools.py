@@ -1,7 +1,7 @@
 """The public inspector and conformance suite, where `make` could install them.
 
-Their Node is newer than many systems have. What is missing is told in the first lines of a run, and
-the tests that need it are then not collected.
+Their Node is newer than many systems have. Missing tools are reported in the first lines of a run,
+and the tests that need them are not collected.
 """
 
 from __future__ import annotations
@@ -54,5 +54,5 @@ def _found() -> PublicTools:
     return PublicTools(directory, why_not)
 
 
-# Looked up when the run begins: the tests themselves see an environment that is nobody's own.
+# Looked up when the run begins: the tests themselves see an environment without user data.
 PUBLIC_TOOLS = _found()

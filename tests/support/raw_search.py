@@ -87,7 +87,7 @@ def _content(records: dict[bytes, tuple[int, int, bytes]], digest: bytes) -> byt
 
 
 def unpack(codec: int, stored: bytes, base: bytes) -> bytes:
-    """What the stored bytes of a record stand for; with codec 2 they begin with a digest."""
+    """The content of a record's stored bytes; with codec 2 they begin with a digest."""
     if codec == 0:
         return stored
     if codec == 1:

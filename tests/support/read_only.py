@@ -17,8 +17,8 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 @contextmanager
 def told_read_only(directory: Path) -> Iterator[None]:
-    """Whoever opens a file below it to write is told what a read-only file system tells; for those
-    who may not mount."""
+    """Opening a file below it for writing fails as on a read-only file system; for those who may
+    not mount."""
     really = os.open
 
     def open_to_read(path: Any, flags: int, *arguments: Any, **named: Any) -> int:

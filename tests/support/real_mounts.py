@@ -1,4 +1,4 @@
-"""Mounting a file system for a while, where whoever runs the tests may do that."""
+"""Mounting a file system for a while, where the user may do that."""
 
 from __future__ import annotations
 

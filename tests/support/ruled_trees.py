@@ -160,7 +160,7 @@ class RuledTree:
             do.swap(path, other)
         elif kind == 10 and not beside.endswith(b"-shm") and not path.endswith(b"-shm"):
             do.hard_link(beside, path)
-            do.touch(path)  # a name made where nobody watches is only noticed with the next change
+            do.touch(path)  # a name made in an unwatched place is only noticed with the next change
         elif kind == 11:
             do.change_mode(path, rng.choice((0o755, 0o700, 0o644, 0o600)))
         elif kind == 12:
@@ -202,7 +202,7 @@ class RuledTree:
 
 @lru_cache(maxsize=1)
 def database_files() -> tuple[dict[bytes, bytes], ...]:
-    """Databases as they lie on a disk, by what follows their name: at rest, with a log that is in
+    """Databases as they are on a disk, by what follows their name: at rest, with a log that is in
     use, and with the journal of a transaction that a crash cut off."""
     with tempfile.TemporaryDirectory(prefix="databases-") as top:
         return (

@@ -17,7 +17,7 @@ State: TypeAlias = dict[bytes, Node]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One checkpoint on the way back, and the record that stands for it if it was restored."""
+    """One checkpoint on the way back, and its record if it was restored."""
 
     checkpoint: str
     record: str | None = None
@@ -60,7 +60,7 @@ class SessionModel:
         return moment.state
 
     def restored_paths(self, record: str, before: State) -> None:
-        """HEAD stays where it was. The record has a tree of its own: it stands in for nothing."""
+        """HEAD stays where it was. The record has a tree of its own: it replaces nothing."""
         self.undoable.append(Moment(before, self.line))
         self.redoable.clear()
         self.head_is = record

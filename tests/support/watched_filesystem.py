@@ -33,7 +33,7 @@ Watch: TypeAlias = Callable[[Call], None]
 
 
 def ignore_call(call: Call) -> None:
-    """The watch of somebody who only wants to count."""
+    """A watch that only counts."""
 
 
 class WatchedFilesystem:
@@ -59,7 +59,7 @@ class WatchedFilesystem:
         return watched
 
     def stat_all(self, names: Sequence[bytes], *, dir_fd: int) -> bytes | None:
-        """Told as what it stands for: a look at each of the names."""
+        """Reported as its meaning: a look at each of the names."""
         options = {"dir_fd": dir_fd, "follow_symlinks": False}
         calls = [Call(self.calls + n, "stat", (name,), options) for n, name in enumerate(names, 1)]
         self.calls += len(calls)

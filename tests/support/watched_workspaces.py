@@ -1,4 +1,4 @@
-"""A workspace with an engine that is told of changes, and a scan from nothing to compare with."""
+"""A workspace with an engine that watches changes, and a scan from nothing to compare with."""
 
 from __future__ import annotations
 

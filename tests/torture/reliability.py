@@ -22,18 +22,37 @@ _HALVINGS = 60
 
 _OPENING = """# Reliability
 
-What was tried to break a store or a workspace, how often, and what came of it. Every line is the
-last run of a campaign on the machine named below; `make torture` runs them all, and
-`make reliability` writes this file from what they recorded. A line is repeated with its command;
-`TORTURE_S=seconds` gives it more time, `TORTURE_CASES=number` ends it after so many cases,
-`TORTURE_CASE=number` runs one case alone. A slice of each campaign is part of `make test`.
+These campaigns try to make Holdfast lose data. `make torture` runs them all, and `make reliability`
+writes this page from the last run of each. `make test` runs a part of each campaign.
 
-The bound is the highest rate of failures that the cases leave possible with 95 % confidence. Where
-a finite space was gone through completely, the line names it: such cases are no sample.
+"Covered" says whether every possible case was tried. Otherwise the cases are a random sample, and
+the 95 % bound is the highest failure rate that they leave possible. In damaged stores, a *dead*
+byte is one that nothing depends on.
 """
+_SECTIONS = {
+    1: "Killed processes (kill -9)",
+    2: "Power loss (each case is a possible state of the disk)",
+    3: "Failing disks (ENOSPC, EDQUOT, EIO, EINTR, EMFILE, short reads and writes)",
+    4: "Damaged stores",
+    5: "Several processes at once",
+    6: "Hostile links and forged stores",
+    7: "Files that change while they are saved",
+    8: "Clocks and times",
+    9: "Long use",
+    10: "Size",
+    11: "Other users of the machine",
+    12: "Caches",
+}
+_COLUMNS = "| scenario | cases | failures | 95 % bound | covered | when |"
+_RULE = "| --- | ---: | ---: | ---: | --- | --- |"
+_COMMANDS = """
+## Commands
 
-_COLUMNS = "| part | scenario | cases run | failures | 95 % bound | covered | command | when |"
-_RULE = "| ---: | --- | ---: | ---: | ---: | --- | --- | --- |"
+To repeat a campaign, run its command. `TORTURE_S=seconds` gives it more time,
+`TORTURE_CASES=number` limits the cases, and `TORTURE_CASE=number` runs one case.
+
+| scenario | command |
+| --- | --- |"""
 
 
 def failure_bound(cases: int, failures: int) -> float:
@@ -66,15 +85,20 @@ def _at_most(failures: int, cases: int, rate: float) -> float:
 
 
 def render(rows: Sequence[Row]) -> str:
-    lines = [_OPENING, _COLUMNS, _RULE]
+    cases, failures = (sum(row.cases for row in rows), sum(row.failures for row in rows))
+    machines = "; ".join(sorted({row.machine for row in rows}))
+    lines = [_OPENING, f"**{cases:,} cases, {failures:,} failures.** Machine: {machines}."]
+    part = None
     for row in rows:
+        if row.part != part:
+            part = row.part
+            lines += ["", f"## {_SECTIONS.get(part, 'Others')}", "", _COLUMNS, _RULE]
         bound = failure_bound(row.cases, row.failures)
         lines.append(
-            f"| {row.part} | {row.title} (`{row.scenario}`) | {row.cases:,} | {row.failures:,} "
-            f"| {bound:.2g} | {row.covered} | `{row.command}` | {row.date}, {row.seconds:.0f} s |"
+            f"| {row.title} (`{row.scenario}`) | {row.cases:,} | {row.failures:,} "
+            f"| {bound:.2g} | {row.covered} | {row.date}, {row.seconds:.0f} s |"
         )
-    machines = sorted({row.machine for row in rows})
-    lines += ["", "Machine: " + "; ".join(machines) + "."]
+    lines += [_COMMANDS, *(f"| `{row.scenario}` | `{row.command}` |" for row in rows)]
     return "\n".join(lines) + "\n"
 
 

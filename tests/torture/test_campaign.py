@@ -92,9 +92,11 @@ def test_the_bound_is_the_one_of_the_textbook(cases: int, failures: int, bound: 
 def test_the_document_says_what_the_rows_say(tmp_path: Path) -> None:
     campaign = Campaign(7, "test_sample", 60.0, results=tmp_path)
     row = campaign.run(SCENARIO, lambda case: None, slice_cases=1, most_cases=3_000)
-    line = next(line for line in render([row]).splitlines() if "(`sample`)" in line)
+    page = render([row])
+    line = next(line for line in page.splitlines() if "(`sample`)" in line)
     assert "| 3,000 | 0 | 0.001 |" in line
-    assert row.command in line
+    assert f"| `sample` | `{row.command}` |" in page.splitlines()
+    assert "**3,000 cases, 0 failures.**" in page
 
 
 def test_anything_but_write_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,7 +110,9 @@ def test_work_under_clocks_that_jump(
                 _require_references(opened, model, clock, rng)
             _require_listing(project, model)
 
-    title = "saves, restores, undo, retention and references under clocks that jump, in any zone"
+    title = (
+        "saves, restores, undo, retention and references while the clock jumps, in any time zone"
+    )
     campaign.run(Scenario(8, "clock", title), case, slice_cases=12)
 
 
@@ -226,7 +228,7 @@ def test_references_by_local_time_around_the_changes_of_the_clock(
             said = around.strftime(rng.choice(("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:00")))
             assert _resolved(opened, f"@{{{said}}}") == model.at(_ns(meant)), said
 
-        title = "local times around the changes to and from summer time, as references"
+        title = "references by local time around daylight-saving changes"
         campaign.run(Scenario(8, "summer-time", title), case, slice_cases=100)
 
 

@@ -178,7 +178,7 @@ def test_stores_and_journals_that_name_other_places(
         wrong = held.wrong() + differences(describe(place.project), before)
         assert not wrong, "\n".join(wrong)
 
-    title = "trees, packs and journals that name `../`, `/`, NUL or `.git/hooks`"
+    title = "forged trees, packs and journals with `../`, `/`, NUL or `.git/hooks`"
     try:
         campaign.run(Scenario(6, "crafted", title), case, slice_cases=60)
     finally:

@@ -134,11 +134,11 @@ def _rounds(campaign: Campaign, scenario: Scenario, root: Path, count: int, slic
 
 
 def test_two_processes_share_one_store(campaign: Campaign, quick_disk: Path) -> None:
-    title = "rounds of 2 processes that save, restore, delete, prune, collect and tell at once"
+    title = "2 processes save, restore, delete, clean up and record messages at once"
     _rounds(campaign, Scenario(5, "crowd-of-2", title), quick_disk, 2, 12)
 
 
 @pytest.mark.torture_share(3)
 def test_twenty_processes_share_one_store(campaign: Campaign, quick_disk: Path) -> None:
-    title = "rounds of 20 processes that save, restore, delete, prune, collect and tell at once"
+    title = "20 processes save, restore, delete, clean up and record messages at once"
     _rounds(campaign, Scenario(5, "crowd-of-20", title), quick_disk, 20, 5)

@@ -68,7 +68,7 @@ def test_a_frozen_holder_of_the_lock_is_named_and_goes_on(
         assert not wrong, "\n".join(wrong)
         campaign.note = f"{counts['held']:,} with the lock held, {counts['free']:,} without"
 
-    title = "a process frozen at one call of a save, restore or deletion; others wait and are told"
+    title = "a process frozen during a save, restore or deletion; others wait, and report it"
     with Freezer(scene.project, scene.home) as freezer:
         campaign.run(Scenario(5, "frozen-holder", title), case, slice_cases=8)
 

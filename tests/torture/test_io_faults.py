@@ -247,7 +247,7 @@ def _every_fault_at_every_call(campaign: Campaign, scenario: Scenario, act: Act)
     )
 
 
-FAULTY = "ENOSPC, EDQUOT, EIO, EINTR, EMFILE, short reads and writes at every call of"
+FAULTY = "every fault at every call of"
 
 
 @pytest.mark.torture_share(2)
@@ -260,7 +260,7 @@ def test_faults_at_every_call_of_a_save(campaign: Campaign, quick_disk: Path) ->
 @pytest.mark.torture_share(2)
 @pytest.mark.requirement("RL-3")
 def test_faults_at_every_call_of_a_first_save(campaign: Campaign, quick_disk: Path) -> None:
-    scenario = Scenario(3, "faults-first-save", f"{FAULTY} the save that makes a store")
+    scenario = Scenario(3, "faults-first-save", f"{FAULTY} the first save")
     _every_fault_at_every_call(campaign, scenario, first_save(quick_disk))
 
 
@@ -274,21 +274,21 @@ def test_faults_at_every_call_of_a_restore(campaign: Campaign, quick_disk: Path)
 @pytest.mark.torture_share(2)
 @pytest.mark.requirement("RL-3", "RL-8")
 def test_faults_at_every_call_of_a_deletion(campaign: Campaign, quick_disk: Path) -> None:
-    scenario = Scenario(3, "faults-delete", f"{FAULTY} a deletion with collection")
+    scenario = Scenario(3, "faults-delete", f"{FAULTY} a deletion with garbage collection")
     _every_fault_at_every_call(campaign, scenario, small_act(quick_disk, "delete"))
 
 
 @pytest.mark.torture_share(3)
 @pytest.mark.requirement("RL-3", "SE-7")
-def test_faults_at_every_call_of_a_telling(campaign: Campaign, quick_disk: Path) -> None:
-    title = f"{FAULTY} telling messages, annotations, edits and notices"
+def test_faults_at_every_call_of_recording_messages(campaign: Campaign, quick_disk: Path) -> None:
+    title = f"{FAULTY} recording messages, annotations, edits and notices"
     act = telling(quick_disk, first=False)
     _every_fault_at_every_call(campaign, Scenario(3, "faults-telling", title), act)
 
 
 @pytest.mark.torture_share(3)
 @pytest.mark.requirement("RL-3", "SE-7")
-def test_faults_at_every_call_of_the_first_words(campaign: Campaign, quick_disk: Path) -> None:
-    title = f"{FAULTY} the words that make a story, and some more"
+def test_faults_at_every_call_of_the_first_message(campaign: Campaign, quick_disk: Path) -> None:
+    title = f"{FAULTY} recording the first messages"
     act = telling(quick_disk, first=True)
     _every_fault_at_every_call(campaign, Scenario(3, "faults-first-words", title), act)

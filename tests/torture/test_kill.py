@@ -44,16 +44,14 @@ def _at_every_call(campaign: Campaign, scenario: Scenario, act: Act, server: Kil
 def test_a_small_save_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    scenario = Scenario(1, "kill-save", "kill -9 at every call of a small save")
+    scenario = Scenario(1, "kill-save", "at every call of a small save")
     _at_every_call(campaign, scenario, small_act(quick_disk, "save"), server)
 
 
 def test_a_first_save_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    scenario = Scenario(
-        1, "kill-first-save", "kill -9 at every call of the save that makes a store"
-    )
+    scenario = Scenario(1, "kill-first-save", "at every call of the first save")
     _at_every_call(campaign, scenario, first_save(quick_disk), server)
 
 
@@ -62,7 +60,7 @@ def test_a_first_save_killed_at_every_call(
 def test_a_small_restore_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    scenario = Scenario(1, "kill-restore", "kill -9 at every call of a small restore")
+    scenario = Scenario(1, "kill-restore", "at every call of a small restore")
     _at_every_call(campaign, scenario, small_act(quick_disk, "restore"), server)
 
 
@@ -70,7 +68,7 @@ def test_a_small_restore_killed_at_every_call(
 def test_a_deletion_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    scenario = Scenario(1, "kill-delete", "kill -9 at every call of a deletion with collection")
+    scenario = Scenario(1, "kill-delete", "at every call of a deletion with garbage collection")
     _at_every_call(campaign, scenario, small_act(quick_disk, "delete"), server)
 
 
@@ -91,7 +89,7 @@ def test_a_recovery_killed_at_random_calls(
         wrong = problems(act.scene.project, act.scene.home, act.scene.known, act.trees)
         assert not wrong, "\n".join(wrong)
 
-    title = "kill -9 at a random call of a restore, and again of the recoveries"
+    title = "at a random call of a restore, and again during recovery"
     campaign.run(Scenario(1, "kill-recovery", title), case, slice_cases=12)
 
 
@@ -125,5 +123,5 @@ def test_larger_work_killed_at_random_instants(
         after_s = rng.uniform(0.0005, longest[act.action])
         _kill(server, act, order_for(act, after_s=after_s), must_die=False)
 
-    title = "kill -9 at a random instant of a larger save or restore"
+    title = "at a random instant of a larger save or restore"
     campaign.run(Scenario(1, "kill-instants", title), case, slice_cases=12)

@@ -86,7 +86,7 @@ def _kill_at_each(campaign: Campaign, scenario: Scenario, act: Act, log: Path) -
 def test_a_checkpoint_command_killed_at_every_system_call(
     long_campaign: Campaign, quick_disk: Path
 ) -> None:
-    title = "kill -9 by strace at every changing system call of `holdfast checkpoint`"
+    title = "`holdfast checkpoint`, at every system call that changes something"
     scenario = Scenario(1, "strace-save", title)
     _kill_at_each(long_campaign, scenario, small_act(quick_disk, "save"), quick_disk / "log")
 
@@ -97,6 +97,6 @@ def test_a_checkpoint_command_killed_at_every_system_call(
 def test_a_restore_command_killed_at_every_system_call(
     long_campaign: Campaign, quick_disk: Path
 ) -> None:
-    title = "kill -9 by strace at every changing system call of `holdfast restore`"
+    title = "`holdfast restore`, at every system call that changes something"
     scenario = Scenario(1, "strace-restore", title)
     _kill_at_each(long_campaign, scenario, small_act(quick_disk, "restore"), quick_disk / "log")

@@ -146,7 +146,7 @@ def test_a_save_in_a_git_repository_killed_at_every_call(
 ) -> None:
     scene, _, then = _scene(quick_disk)
     act = Act(scene, "save", "", (scene.state(),), git="exact")
-    title = "kill -9 at every call of a save in a git repository whose state has changed"
+    title = "at every call of a save in a git repository with changes"
     _at_every_call(campaign, Scenario(1, "kill-git-save", title), act, server, then)
 
 
@@ -158,7 +158,7 @@ def test_an_exact_restore_of_git_killed_at_every_call(
     scene, first, then = _scene(quick_disk)
     trees = (scene.state(), scene.known[first])
     act = Act(scene, "restore", first, trees, git="exact")
-    title = "kill -9 at every call of an exact restore into the middle of a merge"
+    title = "at every call of a git restore into the middle of a merge"
     _at_every_call(campaign, Scenario(1, "kill-git-restore", title), act, server, then)
 
 
@@ -169,7 +169,7 @@ def test_a_checkpoint_in_a_git_repository_killed_at_every_system_call(
 ) -> None:
     scene, _, then = _scene(quick_disk)
     act = Act(scene, "save", "", (scene.state(),), git="exact")
-    title = "kill -9 by strace of `holdfast checkpoint` or a git of it, at every changing call"
+    title = "`holdfast checkpoint` with git processes, at every system call that changes something"
     scenario = Scenario(1, "strace-git-save", title)
     _at_every_system_call(long_campaign, scenario, act, quick_disk / "log", then)
 
@@ -182,6 +182,6 @@ def test_an_exact_restore_killed_at_every_system_call(
 ) -> None:
     scene, first, then = _scene(quick_disk)
     act = Act(scene, "restore", first, (scene.state(), scene.known[first]), git="exact")
-    title = "kill -9 by strace of `holdfast restore --git exact` or a git of it, at every such call"
+    title = "`holdfast restore --git exact` with git processes, at every such system call"
     scenario = Scenario(1, "strace-git-restore", title)
     _at_every_system_call(long_campaign, scenario, act, quick_disk / "log", then)

@@ -102,21 +102,21 @@ def _at_every_call(
 def test_the_making_of_a_search_index_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    title = "kill -9 at every call of a search that makes its index"
+    title = "at every call of a search that creates its index"
     _at_every_call(campaign, Scenario(1, "kill-search-first", title), server, quick_disk, _no_index)
 
 
 def test_a_search_index_brought_up_to_date_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    title = "kill -9 at every call of a search whose index is behind"
+    title = "at every call of a search that updates its index"
     _at_every_call(campaign, Scenario(1, "kill-search-behind", title), server, quick_disk, _behind)
 
 
-def test_a_search_index_begun_anew_killed_at_every_call(
+def test_a_stale_search_index_replaced_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    title = "kill -9 at every call of a search whose index is of another log"
+    title = "at every call of a search that replaces a stale index"
     scenario = Scenario(1, "kill-search-anew", title)
     _at_every_call(campaign, scenario, server, quick_disk, _of_another_log)
 
@@ -124,6 +124,6 @@ def test_a_search_index_begun_anew_killed_at_every_call(
 def test_a_damaged_search_index_made_again_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    title = "kill -9 at every call of a search whose index is damaged"
+    title = "at every call of a search that rebuilds a damaged index"
     scenario = Scenario(1, "kill-search-damaged", title)
     _at_every_call(campaign, scenario, server, quick_disk, _damaged)

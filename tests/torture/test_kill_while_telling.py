@@ -43,23 +43,23 @@ def _at_every_call(campaign: Campaign, scenario: Scenario, act: Act, server: Kil
     at_every_call(campaign, scenario, act, kill, slice_cases=14)
 
 
-def test_a_telling_killed_at_every_call(
+def test_recording_messages_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    title = "kill -9 at every call of telling messages, annotations, edits and notices"
+    title = "at every call that records messages, annotations, edits and notices"
     act = telling(quick_disk, first=False)
     _at_every_call(campaign, Scenario(1, "kill-telling", title), act, server)
 
 
-def test_the_first_words_of_a_story_killed_at_every_call(
+def test_the_first_message_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    title = "kill -9 at every call of the words that make a story, and some more"
+    title = "at every call that records the first messages"
     act = telling(quick_disk, first=True)
     _at_every_call(campaign, Scenario(1, "kill-first-words", title), act, server)
 
 
-def test_a_longer_telling_killed_at_random_instants(
+def test_recording_many_messages_killed_at_random_instants(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
     act = telling(quick_disk, first=False, rounds=_ROUNDS)
@@ -72,7 +72,7 @@ def test_a_longer_telling_killed_at_random_instants(
         after_s = case.rng().uniform(0.0005, longest_s)
         _kill(server, act, order_for(act, after_s=after_s, rounds=_ROUNDS), must_die=False)
 
-    title = "kill -9 at a random instant of a longer telling"
+    title = "at a random instant while many messages are recorded"
     campaign.run(Scenario(1, "kill-telling-instants", title), case, slice_cases=5)
 
 
@@ -95,5 +95,5 @@ def test_the_marks_of_messages_agree_with_the_tree_after_a_restore_killed_at_eve
         wrong = problems(act.scene.project, act.scene.home, known, trees)
         assert not wrong, "\n".join([f"{order.how} call {order.at}, {answer}", *wrong])
 
-    title = "kill -9 at every call of a restore in a conversation"
+    title = "at every call of a restore that marks messages"
     at_every_call(campaign, Scenario(1, "kill-told-restore", title), act, kill, slice_cases=10)

@@ -127,7 +127,7 @@ def test_a_long_life_with_retention_and_interrupted_collection(
             f" {life.shadow_bytes / 1e6:.1f} MB"
         )
 
-    title = "20 edits and checkpoints a case, then a cleanup that is killed at a random call"
+    title = "20 edits and checkpoints, then a cleanup killed at a random call"
     campaign.run(Scenario(9, "long-life", title), case, slice_cases=4)
     with composed(life.project, clock=_days_later()) as opened:
         opened.engine.cleanup(NoProgress())

@@ -136,7 +136,7 @@ def test_others_can_neither_read_nor_change_the_store_at_any_call(
         assert not held.found, f"umask {umask:03o}\n" + "\n".join(held.found)
         campaign.note = f"{other.manner}; {held.tried:,} paths of the last store"
 
-    title = "another user tries every path of store and staging at one call of a save or restore"
+    title = "another user tries to open every store and staging path during a save or restore"
     with neighbour() as other:
         assert f"read {street / 'open'}" in other.attempts([street / "open"])
         try:
@@ -286,9 +286,7 @@ class _Planted:
         return differences(describe(self.project), self.state)
 
 
-def test_what_is_planted_in_our_place_is_worked_around_or_named(
-    campaign: Campaign, quick_disk: Path
-) -> None:
+def test_planted_files_are_worked_around_or_named(campaign: Campaign, quick_disk: Path) -> None:
     def case(case: Case) -> None:
         plant = _PLANTS[case.number % len(_PLANTS)]
         held = _Planted(quick_disk / "place")
@@ -303,7 +301,9 @@ def test_what_is_planted_in_our_place_is_worked_around_or_named(
         assert not wrong, "\n".join([str(plant), *wrong])
 
     campaign.run(
-        Scenario(11, "planted", "a link, pipe, file or directory in the place of one of ours"),
+        Scenario(
+            11, "planted", "a link, pipe, file or directory planted where Holdfast expects its own"
+        ),
         case,
         slice_cases=40,
         space=len(_PLANTS),
@@ -325,7 +325,7 @@ def _foreign(path: Path, patch: pytest.MonkeyPatch) -> str:
 _HOMES = ("home", "home with a store", "link", "stores", "world-writable")
 
 
-def test_a_place_for_stores_that_is_not_our_own_is_refused_or_closed(
+def test_a_data_directory_of_another_user_is_refused_or_closed(
     campaign: Campaign, quick_disk: Path
 ) -> None:
     manner = ""
@@ -339,7 +339,9 @@ def test_a_place_for_stores_that_is_not_our_own_is_refused_or_closed(
         campaign.note = manner
 
     campaign.run(
-        Scenario(11, "foreign-home", "the directory for stores is another user's, or open to all"),
+        Scenario(
+            11, "foreign-home", "the data directory belongs to another user, or is open to all"
+        ),
         case,
         slice_cases=10,
         space=len(_HOMES),

@@ -270,7 +270,7 @@ def _power_cuts(
 @pytest.mark.torture_share(3)
 @pytest.mark.requirement("RL-1")
 def test_the_power_goes_while_a_store_is_made(campaign: Campaign, quick_disk: Path) -> None:
-    title = "power loss during the save that makes a store: a state of the disk each"
+    title = "during the first save"
     scenario = Scenario(2, "power-first-save", title)
     _power_cuts(campaign, scenario, quick_disk, _record_first_save, slice_cases=80)
 
@@ -278,17 +278,14 @@ def test_the_power_goes_while_a_store_is_made(campaign: Campaign, quick_disk: Pa
 @pytest.mark.torture_share(8)
 @pytest.mark.requirement("RL-1", "RL-2")
 def test_the_power_goes_during_random_work(campaign: Campaign, quick_disk: Path) -> None:
-    title = (
-        "power loss during saves, restores, undos, deletions, recoveries and telling:"
-        " a state of the disk each"
-    )
+    title = "during saves, restores, undos, deletions, recoveries and messages"
     scenario = Scenario(2, "power-work", title)
     _power_cuts(campaign, scenario, quick_disk, _record_work, slice_cases=160)
 
 
 @pytest.mark.torture_share(3)
 @pytest.mark.requirement("RL-1", "SE-7")
-def test_the_power_goes_while_a_story_is_told(campaign: Campaign, quick_disk: Path) -> None:
-    title = "power loss while messages, annotations and edits are told: a state of the disk each"
+def test_the_power_goes_while_messages_are_recorded(campaign: Campaign, quick_disk: Path) -> None:
+    title = "while messages, annotations and edits are recorded"
     scenario = Scenario(2, "power-telling", title)
     _power_cuts(campaign, scenario, quick_disk, _record_telling, slice_cases=80)

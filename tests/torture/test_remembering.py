@@ -153,7 +153,7 @@ def _counted(opened: Composed, saved: Checkpoint) -> ChangeCounts:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_saved_from_memory_is_what_there_is_and_comes_back(
+def test_saves_with_caches_match_the_files_and_restore_exactly(
     campaign: Campaign,
     tmp_path: Path,
     quick_disk: Path,
@@ -168,5 +168,5 @@ def test_what_is_saved_from_memory_is_what_there_is_and_comes_back(
         finally:
             remove_tree(top)
 
-    title = "random trees, rules and settings, saved from memory and from nothing, and restored"
+    title = "random trees, rules and settings: saves with and without caches agree"
     campaign.run(Scenario(12, f"remembering-{way}", title), case, slice_cases=12)

@@ -122,7 +122,7 @@ _SHAPES = (
 )
 
 
-def test_what_is_large_is_saved_and_restored_in_little_memory(
+def test_huge_trees_and_files_are_saved_and_restored_in_little_memory(
     campaign: Campaign, tmp_path: Path, quick_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In memory where there is room for it: a million files are quickly made there."""
@@ -154,8 +154,8 @@ def test_what_is_large_is_saved_and_restored_in_little_memory(
         campaign.note = "; ".join(text for _, text in sorted(most.items()))
 
     title = (
-        "something large saved, changed (a large file: a byte edited, appended to, inserted into"
-        " at the front), saved, restored and checked in little memory and few new bytes,"
+        "a huge tree or file saved, changed, saved, restored and checked, with bounded memory"
+        " and few new bytes,"
         f" {kind_of(place)}"
     )
     shapes = len(_SHAPES)

@@ -54,7 +54,7 @@ def test_a_link_swapped_in_at_any_call_of_a_restore(
         swaps, touched = totals["swaps"] + held.swaps, totals["touched"] + held.trace.touched
         campaign.note = f"{swaps:,} swaps in time; {touched:,} changing calls traced to their place"
 
-    title = "a directory becomes a link out of the workspace at one call of a restore, and back"
+    title = "a directory becomes a link out of the workspace, and back, during a restore"
     try:
         campaign.run(Scenario(6, "swap-at-call", title), case, slice_cases=300)
         assert campaign.note
@@ -117,6 +117,6 @@ def test_restores_beside_a_process_that_swaps_links_in(
             held.close()
         campaign.note = f"{swaps:,} swaps beside {(case.number + 1) * batch:,} restores"
 
-    title = "restores beside a process that turns directories into links and back without a pause"
+    title = "restores while a process keeps turning directories into links and back"
     campaign.run(Scenario(6, "swap-race", title), case, slice_cases=1)
     assert swaps > 0

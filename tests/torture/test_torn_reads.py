@@ -104,7 +104,7 @@ def test_a_file_that_is_written_all_the_time_is_one_state_or_marked(
         campaign.note = f"{counts['marked']:,} marked, {counts['mixtures']:,} of them mixtures"
         assert marked or not mixture, f"an unmarked mixture, {watched.manner}"
 
-    title = f"a writer rewrites, truncates, appends, maps or replaces a file during saves, {said}"
+    title = f"a program rewrites, truncates, extends, maps or replaces a file during saves, {said}"
     try:
         scenario = Scenario(7, f"torn-reads-{_name(root)}", title)
         campaign.run(scenario, case, slice_cases=batch * len(MANNERS))
@@ -196,5 +196,7 @@ def test_a_rewrite_of_the_same_size_in_the_same_tick_is_never_missed(
                 found = {name: _stored(opened, checkpoint, name) for name in expected}
                 assert found == expected, f"turn {turn}"
 
-    title = f"rewrites of the same size in the same tick, old times put back, {said}; 4 saves each"
+    title = (
+        f"files rewritten with the same size and times within one clock tick, {said}; 4 saves each"
+    )
     campaign.run(Scenario(7, f"same-tick-{_name(root)}", title), case, slice_cases=15)

@@ -168,7 +168,9 @@ def test_replacing_attributes_works_both_ways_on_both(
 
 
 @pytest.mark.parametrize("pair", ALL)
-def test_fields_and_signatures_are_told_as_the_standard_library_does(pair: tuple[Any, Any]) -> None:
+def test_fields_and_signatures_are_shown_as_the_standard_library_does(
+    pair: tuple[Any, Any],
+) -> None:
     ours, theirs = pair
     for told, wanted in zip(dataclasses.fields(ours), dataclasses.fields(theirs), strict=True):
         for name in ("name", "type", "default", "default_factory", "repr", "compare", "metadata"):

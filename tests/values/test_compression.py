@@ -57,7 +57,7 @@ def test_unlike_content_is_not_tied_to_a_base_it_gains_nothing_from() -> None:
 
 
 @given(data=contents, claimed=st.integers(0, 1000))
-def test_content_that_lies_about_its_size_is_refused(data: bytes, claimed: int) -> None:
+def test_content_with_a_false_size_is_refused(data: bytes, claimed: int) -> None:
     codec, stored = compress(data)
     if claimed != len(data):
         with pytest.raises(ValueError, match=r"bytes|end"):

@@ -94,7 +94,7 @@ def test_a_file_is_private_from_its_first_moment(tmp_path: Path, umask: int) -> 
 
 @pytest.mark.requirement("RL-7")
 @pytest.mark.parametrize("kind", ["symbolic link", "hard link", "pipe"])
-def test_what_stands_in_place_of_the_temporary_file_is_not_written_through(
+def test_what_is_in_place_of_the_temporary_file_is_not_written_through(
     tmp_path: Path, kind: str
 ) -> None:
     victim, temporary = tmp_path / "victim", tmp_path / "dir" / ".file.new"

@@ -1,4 +1,4 @@
-"""Asking about many names at once: the same answers as for each by itself, or none."""
+"""Asking about many names at once: the same answers as for each alone, or none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _by_itself(names: list[bytes], fd: int) -> list[tuple[int, ...]]:
     return [numbers_of(FS.stat(name, dir_fd=fd, follow_symlinks=False)) for name in names]
 
 
-def test_the_numbers_are_those_of_each_name_by_itself(tmp_path: Path, directory: int) -> None:
+def test_the_numbers_are_those_of_each_name_alone(tmp_path: Path, directory: int) -> None:
     top = os.fsencode(tmp_path)
     (tmp_path / "plain").write_bytes(b"plain")
     (tmp_path / "private").write_bytes(b"")

@@ -76,7 +76,7 @@ def _crash(path: Path, *statements: str) -> None:
 
 
 def _state_of_copy(directory: Path, place: Path) -> int | None:
-    """None for one without a table. A copy, because looking takes back and moves in."""
+    """None for one without a table. A copy, because opening it rolls back and folds in the log."""
     shutil.copytree(directory, place)
     with closing(sqlite3.connect(place / "app.db")) as db:
         if db.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
@@ -91,7 +91,7 @@ def _files(directory: Path) -> dict[str, bytes]:
 @pytest.mark.requirement("RB-5", "RB-9")
 @pytest.mark.parametrize("wanted", STATES[:-1])
 @pytest.mark.parametrize("live", STATES)
-def test_a_database_that_nobody_has_open_becomes_the_wanted_one_to_the_byte(
+def test_a_database_that_is_not_open_becomes_the_wanted_one_to_the_byte(
     tmp_path: Path, live: str, wanted: str
 ) -> None:
     _make(tmp_path / "live", live, 1)
@@ -122,7 +122,7 @@ def test_a_database_that_nobody_has_open_becomes_the_wanted_one_to_the_byte(
         ("empty", "with a hot journal"),
     ],
 )
-def test_whoever_looks_after_a_death_at_any_change_finds_the_old_state_or_the_new_one(
+def test_a_reader_after_a_death_at_any_change_finds_the_old_state_or_the_new_one(
     tmp_path: Path, live: str, wanted: str
 ) -> None:
     _make(tmp_path / "live", live, 1)
@@ -145,7 +145,7 @@ def test_whoever_looks_after_a_death_at_any_change_finds_the_old_state_or_the_ne
 
 @pytest.mark.requirement("RB-4", "RB-6")
 @pytest.mark.parametrize("mode", ["wal", "delete"])
-def test_what_somebody_wrote_after_it_was_saved_is_put_aside_as_one_file(
+def test_what_another_process_wrote_after_it_was_saved_is_put_aside_as_one_file(
     tmp_path: Path, mode: str
 ) -> None:
     _make(tmp_path / "live", mode, 1)
@@ -165,7 +165,7 @@ def test_what_somebody_wrote_after_it_was_saved_is_put_aside_as_one_file(
     ("mode", "statement"),
     [("delete", "BEGIN IMMEDIATE"), ("delete", "BEGIN EXCLUSIVE"), ("wal", "BEGIN IMMEDIATE")],
 )
-def test_a_database_that_somebody_keeps_locked_stays_as_it_is(
+def test_a_database_that_another_process_keeps_locked_stays_as_it_is(
     tmp_path: Path, mode: str, statement: str
 ) -> None:
     _make(tmp_path / "live", mode, 1)
@@ -180,7 +180,7 @@ def test_a_database_that_somebody_keeps_locked_stays_as_it_is(
     assert state_of(tmp_path / "live/app.db") == 1
 
 
-def test_pages_of_another_size_wait_until_nobody_has_the_log_open(tmp_path: Path) -> None:
+def test_pages_of_another_size_wait_until_the_log_is_not_open(tmp_path: Path) -> None:
     _make(tmp_path / "live", "wal", 1)
     _make(tmp_path / "wanted", "small pages", 2)
     (tmp_path / "area").mkdir()
@@ -211,8 +211,8 @@ def test_programs_that_have_it_open_go_on_with_the_new_state(tmp_path: Path, sta
 def test_what_others_write_once_the_system_has_let_them_in_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Linux takes a lease away when somebody has waited for 45 s to open the file, which a database
-    of some gigabytes keeps him waiting for."""
+    """Linux breaks a lease when a program has waited for 45 s to open the file. A database of some
+    gigabytes takes that long."""
     _make(tmp_path / "live", "delete", 1)
     _make(tmp_path / "wanted", "delete", 2)
     (tmp_path / "area").mkdir()
@@ -235,7 +235,7 @@ def test_what_others_write_once_the_system_has_let_them_in_is_not_overwritten(
 
 
 @pytest.mark.requirement("RB-3")
-def test_a_failure_after_the_transaction_is_told_from_one_before_it(
+def test_a_failure_after_the_transaction_is_distinguished_from_one_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _make(tmp_path / "live", "delete", 1)
@@ -273,13 +273,13 @@ def test_a_program_that_locks_it_right_after_the_transaction_does_not_make_it_lo
 
 
 @pytest.mark.requirement("RB-9")
-def test_a_failure_of_sqlite_is_told_by_what_it_is() -> None:
+def test_a_failure_of_sqlite_is_reported_by_what_it_is() -> None:
     """Of a backup SQLite itself says "not an error"."""
     full = failure_of(apsw.FullError("not an error"))
     assert (full.errno, full.strerror) == (errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not isinstance(full, PerhapsWritten)
     other = failure_of(apsw.exception_for(apsw.SQLITE_IOERR_WRITE))
-    assert other.strerror == "SQLite cannot write the database (SQLITE_IOERR_WRITE)"
+    assert other.strerror == "SQLite cannot write to the database (SQLITE_IOERR_WRITE)"
     assert isinstance(other, PerhapsWritten)
 
 
@@ -355,7 +355,7 @@ for statement in sys.stdin:
 
 @contextmanager
 def _holding(path: Path, statement: str) -> Iterator[subprocess.Popen[str]]:
-    """A program that has run a statement, keeps the database open and runs what it is told."""
+    """A program that has run a statement, keeps the database open and runs the given statements."""
     command = [sys.executable, "-c", _HOLDER, str(path), statement]
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as process:
         assert process.stdout is not None
@@ -387,7 +387,7 @@ def test_a_file_that_takes_its_place_while_it_is_opened_is_never_written_to(
 
     connect = apsw.Connection
     monkeypatch.setattr(apsw, "Connection", swapped)
-    with pytest.raises((OSError, apsw.ReadOnlyError)):  # SQLite notices by itself where it can
+    with pytest.raises((OSError, apsw.ReadOnlyError)):  # SQLite notices it where it can
         write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
     assert (_files(tmp_path / "victim"), _files(tmp_path / "live")) == before
 

@@ -38,7 +38,7 @@ class TestEventLogInMemory(EventLogContract):
 
 def test_numbers_are_kept_when_it_is_opened_again(tmp_path: Path) -> None:
     with closing(TestSqliteEventLog().open_log(tmp_path)) as log, log.exclusive():
-        log.take_in([new_event(1)], EventCursors(operation=1))
+        log.ingest([new_event(1)], EventCursors(operation=1))
         before = list(log.after(0, 10))
     with closing(TestSqliteEventLog().open_log(tmp_path)) as log:
         assert list(log.after(0, 10)) == before
@@ -48,7 +48,7 @@ def test_numbers_are_kept_when_it_is_opened_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"no database" * 1000, b"\0" * 8192])
 def test_a_damaged_file_makes_way_and_numbers_go_on_above(tmp_path: Path, damage: bytes) -> None:
     with closing(TestSqliteEventLog().open_log(tmp_path)) as log, log.exclusive():
-        log.take_in([new_event(1)], EventCursors(operation=1))
+        log.ingest([new_event(1)], EventCursors(operation=1))
         before = log.newest()
     (tmp_path / "events.db-wal").unlink()
     (tmp_path / "events.db").write_bytes(damage)
@@ -63,6 +63,6 @@ def test_a_damaged_file_makes_way_and_numbers_go_on_above(tmp_path: Path, damage
 def test_a_file_in_memory_writes_nothing(tmp_path: Path) -> None:
     with closing(TestEventLogInMemory().open_log(tmp_path)) as log:
         with log.exclusive():
-            log.take_in([new_event(1)], EventCursors())
+            log.ingest([new_event(1)], EventCursors())
         assert len(log.after(0, 10)) == 1
     assert list(tmp_path.iterdir()) == []

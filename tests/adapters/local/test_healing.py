@@ -35,7 +35,7 @@ def save(workspace: Path, *names: str) -> Path:
 @pytest.mark.parametrize(
     "garbage", [b"", b"\x55" * 4096, b"SQLite format 3\0" + b"\xff" * 8176], ids=repr
 )
-def test_a_damaged_index_is_made_again_by_whoever_opens_the_store(
+def test_a_damaged_index_is_rebuilt_when_the_store_is_opened(
     workspace: Path, garbage: bytes
 ) -> None:
     store = save(workspace, "a", "b")
@@ -104,12 +104,14 @@ def test_an_empty_catalog_never_takes_the_place_of_a_lost_one(workspace: Path) -
     store = save(workspace, "a")
     for path in store.glob("catalog.db*"):
         path.unlink()
-    with pytest.raises(StoreDamaged, match=r"lost its catalog\.db"):
+    with pytest.raises(StoreDamaged, match=r"catalog\.db is missing"):
         SessionCheckpointer(workspace, "s")
     assert not (store / "catalog.db").exists()
 
 
-def test_a_process_that_had_the_store_open_while_it_was_repaired_is_told(workspace: Path) -> None:
+def test_a_process_that_had_the_store_open_while_it_was_repaired_is_notified(
+    workspace: Path,
+) -> None:
     store = save(workspace, "a")
     with SessionCheckpointer(workspace, "s") as old:
         copy = (store / "catalog.db").read_bytes()

@@ -135,14 +135,14 @@ def test_a_new_directory_at_the_old_path_of_a_moved_workspace_gets_its_own_store
     assert identity.find(moved) == layout, "which keeps its history"
 
 
-def test_a_store_that_is_gone_is_told_and_replaced_only_when_asked(
+def test_a_store_that_is_gone_is_reported_and_replaced_only_when_asked(
     identity: WorkspaceIdentity, workspace: Path, tmp_path: Path
 ) -> None:
     layout = identity.find_or_create(workspace)
     shutil.rmtree(layout.directory)
     before = picture(tmp_path)
     for ask in (identity.find, identity.find_or_create):
-        with pytest.raises(StoreMissing, match="and is missing") as missing:
+        with pytest.raises(StoreMissing, match="is missing") as missing:
             ask(workspace)
         assert "init --new-store" in (missing.value.hint or "")
     assert picture(tmp_path) == before
@@ -152,12 +152,12 @@ def test_a_store_that_is_gone_is_told_and_replaced_only_when_asked(
     assert identity.find(workspace) == new == identity.find_or_create(workspace, or_missing=True)
 
 
-def test_a_marker_from_another_machine_is_told_as_one(
+def test_a_marker_from_another_machine_is_reported_as_one(
     identity: WorkspaceIdentity, workspace: Path, tmp_path: Path
 ) -> None:
     identity.find_or_create(workspace)
     elsewhere = WorkspaceIdentity(LocalFilesystem(), tmp_path / "other", RandomIds())
-    with pytest.raises(StoreMissing, match="says that it has a store") as missing:
+    with pytest.raises(StoreMissing, match="names does not exist") as missing:
         elsewhere.find(workspace)
     assert "HOLDFAST_HOME" in (missing.value.hint or "")
     assert "another machine" in (missing.value.hint or "")
@@ -252,7 +252,7 @@ def test_processes_that_open_a_new_workspace_at_once_agree_on_one_store(
 
 @pytest.mark.requirement("RL-7")
 @pytest.mark.parametrize("name", [MARKER_NAME, f".{MARKER_NAME}.new", ".gitignore"])
-def test_a_pipe_in_the_place_of_a_file_of_ours_is_not_waited_for(
+def test_a_pipe_in_the_place_of_a_holdfast_file_is_not_waited_for(
     home: Path, workspace: Path, name: str
 ) -> None:
     (workspace / ".holdfast").mkdir()
@@ -337,7 +337,7 @@ def test_a_directory_that_root_makes_in_a_workspace_belongs_to_its_owner(
 
 
 @pytest.mark.parametrize("name", ["stores", "by-path"])
-def test_a_file_in_the_place_of_a_directory_of_ours_is_named(
+def test_a_file_in_the_place_of_a_holdfast_directory_is_named(
     identity: WorkspaceIdentity, workspace: Path, home: Path, name: str
 ) -> None:
     (home / name).write_bytes(b"in the way")

@@ -104,7 +104,7 @@ def test_a_real_overflow_is_a_doubt_until_everything_was_looked_at(
     watch = watcher.open(bytes(root))
     watch_all(watch, root)
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-    with watcher.lock:  # nobody reads the queue meanwhile
+    with watcher.lock:  # the queue is not read meanwhile
         for number in range(most // 2 + 10):
             os.close(os.open(root / f"c/{number}", os.O_CREAT | os.O_WRONLY))
             os.unlink(root / f"c/{number}")
@@ -168,7 +168,9 @@ def test_a_watcher_that_died_is_a_doubt_for_all(watcher: InotifyWatcher, root: P
     assert watch.status().off
 
 
-def test_workspaces_inside_each_other_are_both_told(watcher: InotifyWatcher, root: Path) -> None:
+def test_workspaces_inside_each_other_are_both_reported(
+    watcher: InotifyWatcher, root: Path
+) -> None:
     outer, inner = watcher.open(bytes(root)), watcher.open(bytes(root / "a"))
     watch_all(outer, root)
     watch_all(inner, root / "a")
@@ -218,7 +220,7 @@ def test_directories_above_that_move_are_noticed(watcher: InotifyWatcher, tmp_pa
     watch_all(watch, root)
     (tmp_path / "above").rename(tmp_path / "away")
     fill(root / "file", b"another one")
-    assert "another directory" in reason(watch, root)
+    assert "the workspace directory was replaced" in reason(watch, root)
 
 
 def test_a_mount_below_is_a_doubt(
@@ -238,7 +240,7 @@ def test_a_mount_below_is_a_doubt(
 
 
 @pytest.mark.parametrize("real", [False, True] if can_mount() else [False])
-def test_who_waits_for_changes_is_told_of_a_mount_that_makes_no_event(
+def test_who_waits_for_changes_is_notified_of_a_mount_that_makes_no_event(
     watcher: InotifyWatcher, root: Path, monkeypatch: pytest.MonkeyPatch, real: bool
 ) -> None:
     told = threading.Event()
@@ -264,7 +266,7 @@ def test_who_waits_for_changes_is_told_of_a_mount_that_makes_no_event(
             assert "mounted" in reason(watch, root)
 
 
-def test_a_scan_that_nobody_kept_does_not_hide_a_mount(
+def test_a_discarded_scan_does_not_hide_a_mount(
     watcher: InotifyWatcher, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = watcher.open(bytes(root))
@@ -290,7 +292,7 @@ def test_a_file_system_that_others_can_change_is_not_watched(
     assert watch.status().off
 
 
-def test_mounts_are_told_apart_by_path() -> None:
+def test_mounts_are_distinguished_by_path() -> None:
     table = parse_mounts(
         b"22 1 0:1 / / rw - ext4 /dev/sda rw\n"
         b"23 22 0:2 / /home rw shared:1 - xfs /dev/sdb rw\n"
@@ -369,7 +371,7 @@ def test_nothing_wakes_the_watcher_while_nothing_happens(
     watch_all(watch, root)
     before = watcher.wakeups
     for _ in range(100):
-        places(watch, root)  # cookies are read by whoever asks; a wakeup finds nothing
+        places(watch, root)  # cookies are read by the caller; a wakeup finds nothing
     fill(root / "a/b/file", b"now")
     assert told.wait(30)
     assert watcher.wakeups - before <= 102

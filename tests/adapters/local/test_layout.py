@@ -145,7 +145,7 @@ def test_a_description_that_is_no_file_is_named_as_damage(layout: StoreLayout) -
 
 
 @pytest.mark.requirement("ST-6")
-def test_a_store_of_somebody_else_is_refused(layout: StoreLayout) -> None:
+def test_a_store_of_another_user_is_refused(layout: StoreLayout) -> None:
     if os.geteuid() == 0:
         os.chown(layout.directory, 12345, -1)
         foreign = layout

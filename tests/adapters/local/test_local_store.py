@@ -60,7 +60,7 @@ def test_a_store_is_ready_after_the_first_opening_and_needs_no_lock_then(
                 raise AssertionError
 
 
-def test_what_a_killed_writer_left_is_taken_in_on_entry(layout: StoreLayout) -> None:
+def test_what_a_killed_writer_left_is_indexed_on_entry(layout: StoreLayout) -> None:
     with opened(layout) as store, store.hold():
         store_objects(store.objects, [b"first", b"second"])
     for path in layout.objects.glob("index.db*"):
@@ -109,7 +109,7 @@ def test_a_part_that_cannot_be_opened_is_trouble_of_the_store(
         raise AssertionError
 
 
-def test_what_stands_in_the_place_of_the_stat_cache_is_set_aside(layout: StoreLayout) -> None:
+def test_what_is_in_the_place_of_the_stat_cache_is_set_aside(layout: StoreLayout) -> None:
     (layout.directory / "stat-cache.db").mkdir()
     with opened(layout):
         assert (layout.directory / "stat-cache.db").is_file()

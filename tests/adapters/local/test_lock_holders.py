@@ -26,7 +26,7 @@ sys.stdin.read()
 """
 
 
-def test_whoever_keeps_a_database_from_being_used_is_named(tmp_path: Path) -> None:
+def test_the_holder_of_a_locked_database_is_named(tmp_path: Path) -> None:
     path = tmp_path / "some.db"
     connection = connect(path, synchronous="FULL")
     connection.execute("CREATE TABLE sample (value)")
@@ -41,7 +41,7 @@ def test_whoever_keeps_a_database_from_being_used_is_named(tmp_path: Path) -> No
             connection.execute("BEGIN IMMEDIATE")
         busy = translate(refused.value, path)
         assert isinstance(busy, Busy)
-        assert f"process {holder.pid} keeps the store's some.db" in busy.message
+        assert f"process {holder.pid} is using the store's some.db" in busy.message
         assert f"kill {holder.pid}" in (busy.hint or "")
         assert holder.stdin is not None
         holder.stdin.close()
@@ -51,5 +51,5 @@ def test_whoever_keeps_a_database_from_being_used_is_named(tmp_path: Path) -> No
     connection.close()
 
 
-def test_nobody_is_named_for_a_database_that_is_not_there(tmp_path: Path) -> None:
+def test_no_process_is_named_for_a_missing_database(tmp_path: Path) -> None:
     assert holder_of(tmp_path / "missing.db") is None

@@ -19,7 +19,7 @@ def value(connection: apsw.Connection, pragma: str) -> object:
 
 
 @pytest.mark.parametrize(("synchronous", "number"), [("FULL", 2), ("NORMAL", 1), ("OFF", 0)])
-def test_a_connection_logs_ahead_and_folds_the_log_only_when_told(
+def test_a_connection_logs_ahead_and_folds_the_log_only_when_asked(
     tmp_path: Path, synchronous: Literal["FULL", "NORMAL", "OFF"], number: int
 ) -> None:
     connection = connect(tmp_path / "file.db", synchronous=synchronous)
@@ -53,7 +53,7 @@ def test_the_file_and_its_companions_are_private(tmp_path: Path, umask: int) -> 
         os.umask(previous)
 
 
-def test_closing_leaves_the_log_to_whoever_holds_the_lock(tmp_path: Path) -> None:
+def test_closing_leaves_the_log_to_the_holder_of_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "file.db"
     connection = connect(path, synchronous="FULL")
     connection.execute("CREATE TABLE t(x); INSERT INTO t VALUES (1)")
@@ -104,7 +104,7 @@ def test_a_link_in_the_place_of_a_database_is_not_followed(tmp_path: Path) -> No
         (apsw.ConstraintError("x"), apsw.ConstraintError),
     ],
 )
-def test_trouble_of_the_database_is_told_in_the_words_of_the_family(
+def test_trouble_of_the_database_is_reported_in_the_words_of_the_family(
     error: apsw.Error, kind: type[Exception]
 ) -> None:
     assert isinstance(translate(error, Path("catalog.db")), kind)

@@ -68,7 +68,7 @@ def test_any_flipped_byte_loses_entries_but_never_changes_one(
 
 
 @pytest.mark.parametrize("garbage", [b"not a database", b"SQLite format 3\0" + b"\0" * 5000, b""])
-def test_a_file_that_is_no_cache_is_begun_anew(tmp_path: Path, garbage: bytes) -> None:
+def test_a_file_that_is_no_cache_is_recreated(tmp_path: Path, garbage: bytes) -> None:
     path = tmp_path / "stat-cache.db"
     path.write_bytes(garbage)
     cache = SqliteStatCache(path)
@@ -78,7 +78,7 @@ def test_a_file_that_is_no_cache_is_begun_anew(tmp_path: Path, garbage: bytes) -
     cache.close()
 
 
-def test_a_cache_damaged_while_open_is_begun_anew(tmp_path: Path) -> None:
+def test_a_cache_damaged_while_open_is_recreated(tmp_path: Path) -> None:
     path = tmp_path / "stat-cache.db"
     cache = SqliteStatCache(path)
     cache.update("1", ENTRIES.items())
@@ -139,7 +139,7 @@ def test_many_who_open_a_new_cache_at_once_all_use_the_same_file(tmp_path: Path)
         assert len(files) == 1
 
 
-def test_a_cache_that_somebody_keeps_locked_is_not_thrown_away(
+def test_a_cache_that_another_process_keeps_locked_is_not_thrown_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.adapters.local.sqlite_connection._BUSY_TIMEOUT_MS", 20)

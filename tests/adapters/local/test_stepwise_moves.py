@@ -94,7 +94,7 @@ def test_two_names_are_exchanged(places: Places) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_an_exchange_that_is_interrupted_is_made_or_taken_back(
+def test_an_exchange_that_is_interrupted_is_made_or_rolled_back(
     places: Places, step: Step, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(places.area / "0", b"new")
@@ -121,7 +121,7 @@ def test_who_takes_the_name_between_two_steps_keeps_it_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize("step", STEPS[2:6])
-def test_a_move_to_a_free_name_that_is_interrupted_is_made_or_taken_back(
+def test_a_move_to_a_free_name_that_is_interrupted_is_made_or_rolled_back(
     places: Places, step: Step, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(places.area / "0", b"new")
@@ -161,7 +161,7 @@ def test_a_directory_moves_to_a_free_name_with_all_that_is_in_it(places: Places)
     assert (places.work / "path").is_dir()
 
 
-def test_a_directory_for_which_somebody_is_quicker_is_refused(
+def test_a_directory_for_which_another_process_is_quicker_is_refused(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(places.area / "0/inside", b"new")

@@ -1,4 +1,4 @@
-"""Files and directories of ours that may have been put there by somebody else."""
+"""Files and directories with Holdfast's names that another user may have put there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOMEBODY = 12345
 
 
 def give_away(path: Path, patch: pytest.MonkeyPatch) -> None:
-    """Root can make a file somebody else's; anybody else can only become somebody else."""
+    """Root can give a file to another user; other users can only change their own identity."""
     if os.geteuid() == 0:
         os.chown(path, SOMEBODY, -1, follow_symlinks=False)
     else:
@@ -48,7 +48,7 @@ def test_a_place_of_our_own_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["home", "home/stores", "home/by-path", "link"])
-def test_a_place_of_somebody_else_is_refused(
+def test_a_place_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     for part in ("stores", "by-path"):
@@ -75,6 +75,6 @@ def test_a_place_that_cannot_be_looked_at_is_named(
     tmp_path: Path, ordinary_permissions: None
 ) -> None:
     (tmp_path / "closed").mkdir(mode=0)
-    with pytest.raises(WorkspaceRefused, match="cannot be looked at"):
+    with pytest.raises(WorkspaceRefused, match="cannot access the store's directory"):
         require_own_place(tmp_path / "closed" / "home")
     (tmp_path / "closed").chmod(0o700)

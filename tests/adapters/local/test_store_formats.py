@@ -86,7 +86,7 @@ def test_every_checkpoint_restores_byte_for_byte(workspace: Path, golden: Path) 
             assert describe(workspace) == expected[name], name
 
 
-def test_the_story_of_every_checkpoint_is_still_told(workspace: Path) -> None:
+def test_the_story_of_every_checkpoint_is_still_reported(workspace: Path) -> None:
     with SessionCheckpointer.load(workspace, SESSION) as session:
         third, second, first = session.summaries()
         assert [s.checkpoint_name for s in (first, second, third)] == ["first", "second", "third"]
@@ -105,7 +105,7 @@ def test_a_store_goes_on_being_used(workspace: Path) -> None:
     with SessionCheckpointer.load(workspace, SESSION) as session:
         session.restore("third")
         (workspace / "new").write_bytes(b"new")
-        saved = session.checkpoint("written by a later version", name="later")
+        saved = session.checkpoint("a later version of Holdfast wrote", name="later")
         session.restore("first")
         session.restore("later")
         assert (workspace / "new").read_bytes() == b"new"
@@ -151,7 +151,7 @@ def test_a_store_that_a_later_version_migrated_is_refused_untouched(
         for name in old.keys() | new.keys()
         if old.get(name) != new.get(name)
     }
-    # The index of the log belongs to whoever reads it; it says nothing of its own.
+    # The index of the log belongs to its readers; it says nothing of its own.
     assert all(name.endswith("-shm") for name in changed), changed
 
 

@@ -186,7 +186,7 @@ def test_a_holder_that_hangs_is_named_and_one_that_is_killed_lets_go(tmp_path: P
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_a_holder_that_stands_still_is_not_waited_for_with_little_patience(
+def test_a_holder_that_makes_no_progress_is_not_waited_for_with_little_patience(
     tmp_path: Path, stopped: bool
 ) -> None:
     path = tmp_path / "lock"
@@ -241,7 +241,7 @@ def test_a_holder_that_works_is_waited_for_as_long_as_by_anybody(tmp_path: Path)
     path = tmp_path / "lock"
     with (
         held_by_another_process(path, WORK),
-        pytest.raises(Busy, match=r"longer than 2\.5 s"),
+        pytest.raises(Busy, match=r"more than 2\.5 s"),
         make_lock(path).hold(2.5, patience_s=1.0),
     ):
         raise AssertionError
@@ -267,7 +267,7 @@ def test_a_lock_file_that_says_nothing_still_locks(tmp_path: Path, garbage: byte
 
 
 @pytest.mark.requirement("CL-3")
-def test_a_holder_that_has_ended_is_never_told_to_be_killed(tmp_path: Path) -> None:
+def test_a_holder_that_has_ended_is_never_suggested_for_killing(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with held_by_another_process(path) as gone:
         left_behind = path.read_bytes()
@@ -348,7 +348,7 @@ def test_a_lock_that_is_a_second_name_of_another_file_leaves_that_file_alone(
 
 @pytest.fixture(params=[True, False] if can_mount() else [False], ids=lambda m: f"mounting={m}")
 def view(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """The directory of a lock as somebody sees it who cannot write there; others can."""
+    """The directory of a lock as a user without write permission sees it; others can."""
     place = tmp_path / "place"
     place.mkdir()
     with seen_read_only(place, tmp_path / "view", mounting=request.param):
@@ -369,7 +369,7 @@ def test_where_nothing_can_be_written_those_who_look_share_it(view: Path, tmp_pa
 
 
 @pytest.mark.requirement("RL-6")
-def test_where_nothing_can_be_written_nobody_is_let_in_to_write(view: Path, tmp_path: Path) -> None:
+def test_where_nothing_can_be_written_no_writer_is_admitted(view: Path, tmp_path: Path) -> None:
     with make_lock(tmp_path / "place" / "lock").hold(0):
         pass
     lock = make_lock(view / "lock")

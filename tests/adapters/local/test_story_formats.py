@@ -1,4 +1,5 @@
-"""Stores of every schema there has been open with all that they were told, and so do their bundles.
+"""Stores of every schema there has been open with all their messages and notes, and so do their
+bundles.
 
 They were written by `tests/fixtures/make_told_store.py` when their schema was new.
 """
@@ -130,7 +131,7 @@ def test_rounds_are_as_they_were_and_go_on(workspace: Path, schema: str) -> None
 
 
 @pytest.mark.parametrize("kind", ["plain", "encrypted"])
-def test_edits_are_still_told_with_what_they_changed(
+def test_edits_are_still_reported_with_what_they_changed(
     kind: str, schema: str, tmp_path: Path, holdfast_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = FIXTURES / schema / kind

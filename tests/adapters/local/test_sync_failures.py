@@ -54,7 +54,7 @@ def test_a_save_whose_sync_fails_is_refused_and_the_store_noted_as_suspect(works
 
         def fail_pack(call: Call) -> None:
             if call.member == "fsync":
-                fs.before = _nothing  # the disk recovers at once, and says nothing any more
+                fs.before = _nothing  # the disk recovers at once, and reports nothing from then on
                 raise OSError(errno.EIO, "injected")
 
         fs.before = fail_pack
@@ -177,13 +177,13 @@ def test_a_note_that_cannot_be_read_means_everything(workspace: Path) -> None:
         assert not _note(opened.store).exists()
 
 
-def test_a_full_disk_at_the_sync_is_told_as_a_full_disk(workspace: Path) -> None:
+def test_a_full_disk_at_the_sync_is_reported_as_a_full_disk(workspace: Path) -> None:
     fs = WatchedFilesystem()
     with composed(workspace, fs=fs.as_port()) as opened:
         opened.save()
         fill(workspace / "file", b"second")
         fs.before = _failing_syncs(errno.ENOSPC)
-        with pytest.raises(NoSpace, match="no space left on the disk"):
+        with pytest.raises(NoSpace, match="no space left on the store's disk"):
             opened.save()
         fs.before = _nothing
         opened.save()

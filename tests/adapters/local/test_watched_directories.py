@@ -61,7 +61,7 @@ def test_what_the_last_scan_did_not_see_is_taken_out(first: set[bytes], second: 
     ("below", "most_bytes"), [(b"%d", 260), (b"%d/only", 160)], ids=["leaves", "only children"]
 )
 def test_a_directory_costs_little_while_it_is_watched(below: bytes, most_bytes: int) -> None:
-    """With its name; the table of the directory that they all lie in is part of it."""
+    """With its name; the table of their common directory is part of it."""
     number = 2_000
     paths = [b"d/" + below % n for n in range(number)]
     nodes = number * (below.count(b"/") + 1)

@@ -42,7 +42,7 @@ class TestNone(WatcherContract):
         return NoWatcher("for a reason")
 
 
-def test_on_other_systems_changes_are_told_and_nothing_relies_on_it(
+def test_on_other_systems_changes_are_reported_and_nothing_relies_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -110,7 +110,7 @@ def _until(watch: WatchfilesWatch, happened: threading.Event, *, failures: int) 
         happened.clear()
 
 
-def test_a_library_that_fails_is_activity_and_begins_anew(tmp_path: Path) -> None:
+def test_a_library_that_fails_is_activity_and_is_restarted(tmp_path: Path) -> None:
     happened = threading.Event()
     library = _failing([RuntimeError("not UTF-8"), {(1, "a"), (2, "b")}])
     watch = WatchfilesWatch(library, SystemClock(), bytes(tmp_path), happened.set)

@@ -1,4 +1,4 @@
-"""A check of the user's own after a tool call: its failure is told, or taken back."""
+"""A check of the user's own after a tool call: its failure is reported, or rolled back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +59,7 @@ def _checks(project: Path) -> list[str]:
 
 
 def _send(project: Path, event: dict[str, Any]) -> str:
-    """What the agent is told."""
+    """The notice to the agent."""
     answer = call_hook("claude-code", event, project)
     assert (answer.status, answer.err) == (0, "")
     said = answer.json.get("hookSpecificOutput", {})
@@ -85,7 +86,7 @@ def test_a_check_that_fails_takes_the_tool_call_back_if_that_is_wanted(
     assert (checked / "src" / "app.py").read_text() == "price = x\n"
 
 
-def test_a_check_that_fails_is_just_told_otherwise(checked: Path) -> None:
+def test_a_check_that_fails_is_just_reported_otherwise(checked: Path) -> None:
     before = tool_call(checked, "t1")
     _send(checked, before)
     (checked / "src" / "app.py").write_text("price = x\n")
@@ -121,7 +122,7 @@ def test_the_same_event_twice_is_checked_once(checked: Path) -> None:
     assert _checks(checked) == ["a word"]
 
 
-def test_work_that_has_gone_on_is_not_taken_back(checked: Path) -> None:
+def test_work_that_has_gone_on_is_not_rolled_back(checked: Path) -> None:
     """The check itself plays the agent that does not wait: its next command is saved meanwhile."""
     configure(checked, restore_on_failure="on")
     before = tool_call(checked, "t1")
@@ -159,7 +160,7 @@ def test_a_project_cannot_say_what_is_run(checked: Path, cli: CommandLine) -> No
     assert cli("config", "trust").status == 0
     assert cli.json("config", "get", "check_command") == before
     assert before["origin"] == "store"
-    assert "not taken from a project" in cli("status").err
+    assert "cannot be set by a project" in cli("status").err
 
 
 @pytest.mark.parametrize("value", ['"make test"', "[1]", '[""]', '["\\u0000"]'])
@@ -185,7 +186,7 @@ def _nobody_reads(pipe: Path) -> bool:
     return False
 
 
-def test_a_hook_that_is_told_to_end_ends_its_check(checked: Path, cli: CommandLine) -> None:
+def test_a_hook_that_is_asked_to_end_ends_its_check(checked: Path, cli: CommandLine) -> None:
     ready = checked.parent / "ready"
     os.mkfifo(ready)
     configure(checked, check_command=["sh", "-c", f"echo $$ > {ready}; sleep 600"])
@@ -209,3 +210,14 @@ def test_a_hook_that_is_told_to_end_ends_its_check(checked: Path, cli: CommandLi
     assert (waiting.returncode, json.loads(out)) == (0, {})
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("behind", ["off"], indirect=True)
+def test_a_signal_at_any_instruction_of_the_wait_for_a_check_ends_it() -> None:
+    """An exception while `subprocess` holds its lock would make the next wait an endless one."""
+    subprocess.run(
+        [sys.executable, "-m", "tests.support.signalled_check"],
+        cwd=Path(__file__).resolve().parents[3],
+        check=True,
+        timeout=120,
+    )

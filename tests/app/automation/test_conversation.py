@@ -1,4 +1,5 @@
-"""The conversation around hooks: where a checkpoint stands in it, and what the agent is told."""
+"""The conversation around hooks: the position of a checkpoint in it, and the notices to the
+agent."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ def test_a_message_that_is_delivered_twice_is_recorded_once(
 
 
 @pytest.mark.requirement("HK-2", "SE-2")
-def test_messages_without_ids_are_the_same_when_nobody_could_type_so_fast(project: Path) -> None:
+def test_messages_without_ids_are_the_same_when_typed_too_fast_for_a_person(project: Path) -> None:
     message = AgentEvent(
         "gemini", "BeforeAgent", EventKind.MESSAGE, "s1", prompt="go on", cwd=str(project)
     )
@@ -147,7 +148,7 @@ def test_what_gemini_puts_before_a_message_is_not_taken_for_it(
 
 
 @pytest.mark.requirement("RB-10")
-def test_gemini_is_told_after_a_tool_since_its_model_sees_no_answer_before_one(
+def test_gemini_is_notified_after_a_tool_since_its_model_sees_no_answer_before_one(
     project: Path, cli: CommandLine
 ) -> None:
     tool = {"tool_name": "write_file", "tool_input": {"file_path": "src/app.py"}}

@@ -119,8 +119,9 @@ def test_a_workspace_that_was_deleted_comes_back_into_an_empty_directory(
     execute(shop, command)
     assert not shop.exists()
     shop.mkdir()
-    cli.json("undo", "--yes")
-    assert saved(shop) == before
+    answer = cli("undo", "--yes")
+    assert (answer.status, saved(shop)) == (3, before)
+    assert "missing, and not in the checkpoint: .git\n" in answer.out
 
 
 @pytest.mark.parametrize(
@@ -154,9 +155,7 @@ def captured_although_ignored(cli: CommandLine) -> int:
     return int(counts.get("ignored, but captured because a tool named it", 0))
 
 
-def test_what_the_user_told_holdfast_to_leave_out_is_not_captured(
-    shop: Path, cli: CommandLine
-) -> None:
+def test_paths_that_the_user_left_out_are_not_captured(shop: Path, cli: CommandLine) -> None:
     (shop / ".holdfastignore").write_text("private/\n")
     cli.json("config", "set", "ignore", "*.db")
     announce(shop, "rm -rf * .env")
@@ -169,7 +168,7 @@ def test_nothing_more_is_captured_when_the_setting_is_off(shop: Path, cli: Comma
     assert captured_although_ignored(cli) == 0
 
 
-def test_it_is_told_once_what_is_captured(shop: Path) -> None:
+def test_it_is_reported_once_what_is_captured(shop: Path) -> None:
     told = announce(shop, "git clean -fdX", "t1")["systemMessage"]
     files = ".env, private/deep/er/key, private/key, shop.db, src/local.db"
     assert f"now captures {files}, although they are ignored" in told
@@ -177,7 +176,7 @@ def test_it_is_told_once_what_is_captured(shop: Path) -> None:
     assert "captures" not in str(announce(shop, "git clean -fdX", "t2"))
 
 
-def test_of_very_many_files_the_smallest_are_captured_and_the_rest_is_told(
+def test_of_very_many_files_the_smallest_are_captured_and_the_rest_is_reported(
     shop: Path, cli: CommandLine
 ) -> None:
     for number in range(1_000):
@@ -188,6 +187,6 @@ def test_of_very_many_files_the_smallest_are_captured_and_the_rest_is_told(
     assert "does not capture private/deep/er/key, private/key, private/largest.log" in told
     assert "The limit for such files is 1,000 files and 64 MB." in told
     shutil.rmtree(shop / "private")
-    cli.json("undo", "--yes")
+    assert cli("undo", "--yes").status == 3
     lost = {"private/deep", "private/deep/er", "private/deep/er/key", "private/key"}
     assert before.keys() - saved(shop).keys() == {*lost, "private/largest.log"}

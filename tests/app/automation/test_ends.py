@@ -68,7 +68,8 @@ def test_a_clock_that_was_set_back_does_not_hide_what_a_command_did(
 def test_the_same_id_with_the_same_command_is_another_call_when_the_first_is_over(
     between: str, project: Path, cli: CommandLine
 ) -> None:
-    """Some models count their calls anew in every turn: what was edited since is not lost."""
+    """Some models restart the count of their calls in every turn: what was edited since is not
+    lost."""
     event = _tool(project, "Bash", "call_0", command="./generate.sh")
     _send(project, event)
     if between == "the end of the call":
@@ -117,7 +118,7 @@ def _status(cli: CommandLine) -> str:
 
 
 @pytest.mark.requirement("HK-6", "RB-10")
-def test_a_conversation_of_cline_that_is_resumed_is_the_same_session_and_is_told_of_a_restore(
+def test_a_conversation_of_cline_that_is_resumed_is_the_same_session_and_is_notified_of_a_restore(
     project: Path, cli: CommandLine
 ) -> None:
     def events(task: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A tool call that failed is taken back if that is wanted, in whatever way the agent tells it."""
+"""A failed tool call is rolled back if that is wanted, however the agent reports it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _send(project: Path, event: dict[str, Any], agent: str = "claude-code") -> A
 
 
 @pytest.mark.requirement("AU-5")
-def test_a_call_that_a_person_stopped_is_not_taken_back(project: Path, cli: CommandLine) -> None:
+def test_a_call_that_a_person_stopped_is_not_rolled_back(project: Path, cli: CommandLine) -> None:
     cli.json("config", "set", "restore_on_failure", "on")
     before = recorded("claude-code", project, "rm -rf src")[3]
     _send(project, before)
@@ -32,7 +32,7 @@ def test_a_call_that_a_person_stopped_is_not_taken_back(project: Path, cli: Comm
 
 @pytest.mark.requirement("AU-5")
 @pytest.mark.parametrize("wanted", ["on", "off"])
-def test_a_failed_tool_call_is_taken_back_if_that_is_wanted(
+def test_a_failed_tool_call_is_rolled_back_if_that_is_wanted(
     wanted: str, project: Path, cli: CommandLine
 ) -> None:
     cli.json("config", "set", "restore_on_failure", wanted)
@@ -58,7 +58,7 @@ def test_a_failed_tool_call_is_taken_back_if_that_is_wanted(
 
 
 @pytest.mark.requirement("AU-5")
-def test_an_agent_is_told_when_the_checkpoint_before_its_failed_call_is_gone(
+def test_an_agent_is_notified_when_the_checkpoint_before_its_failed_call_is_gone(
     project: Path, cli: CommandLine
 ) -> None:
     """As after a person deleted it while calls ran side by side."""

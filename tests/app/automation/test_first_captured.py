@@ -161,7 +161,7 @@ def test_the_calls_of_a_turn_are_undone_one_after_the_other(
 
 @pytest.mark.requirement("RB-3", "RL-2")
 @pytest.mark.parametrize("backwards", [False, True])
-def test_a_killed_undo_of_a_turn_is_finished_or_taken_back_with_the_ignored_file(
+def test_a_killed_undo_of_a_turn_is_finished_or_rolled_back_with_the_ignored_file(
     shop: Path, cli: CommandLine, agent: Agent, backwards: bool
 ) -> None:
     before = snapshot(shop)

@@ -33,7 +33,7 @@ def before_edit(cwd: Path, number: int) -> AgentEvent:
 
 
 @pytest.mark.requirement("ST-3", "HK-7")
-def test_at_a_full_budget_edits_are_saved_and_the_session_is_told_once_what_is_not(
+def test_at_a_full_budget_edits_are_saved_and_the_session_is_notified_once_what_is_not(
     tmp_path: Path,
 ) -> None:
     project = tmp_path / "shop"

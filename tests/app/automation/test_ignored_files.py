@@ -41,7 +41,7 @@ def _run(project: Path, use: str, command: str) -> dict[str, Any]:
 
 
 def _send(project: Path, event: dict[str, Any]) -> str:
-    """What the agent is told."""
+    """The notice to the agent."""
     answer = call_hook("claude-code", event, project)
     assert (answer.status, answer.err) == (0, "")
     said = json.loads(answer.out or "{}").get("hookSpecificOutput", {})
@@ -110,7 +110,8 @@ def test_a_program_in_an_ignored_directory_is_not_captured_but_an_edit_of_one_fi
     tool.write_text("code\n")
     (tool.parent / "other.js").write_text("other\n")
     assert _send(project, _run(project, "t1", "node node_modules/x/cli.js")) == ""
-    assert _send(project, _run(project, "t2", "rm -rf node_modules")) == ""
+    told = _send(project, _run(project, "t2", "rm -rf node_modules"))
+    assert "does not save node_modules" in told
     told = _send(project, _write(project, "t3", tool))
     assert "now captures node_modules/x/cli.js," in told
     tool.write_text("changed\n")
@@ -138,7 +139,7 @@ def test_a_directory_that_a_command_makes_is_not_said_to_be_captured(
     assert not [one for one in files if one["path"].endswith("/file")]
 
 
-def test_a_file_that_a_command_makes_is_told_when_it_is_there(project: Path) -> None:
+def test_a_file_that_a_command_makes_is_reported_when_it_is_there(project: Path) -> None:
     (project / ".env").unlink()
     before = _run(project, "t1", "cp src/app.py .env")
     assert _send(project, before) == ""
@@ -174,7 +175,9 @@ def test_one_file_of_a_huge_ignored_directory_is_captured_alone(
     assert len(list(packages.glob("*/index.js"))) == 200
 
 
-def test_with_the_setting_off_nothing_is_captured_or_told(project: Path, cli: CommandLine) -> None:
+def test_with_the_setting_off_nothing_is_captured_or_reported(
+    project: Path, cli: CommandLine
+) -> None:
     configure(project, capture_named_ignored="off")
     assert _send(project, _write(project, "t1", project / ".env")) == ""
     (project / ".env").write_text("lost\n")
@@ -195,7 +198,7 @@ def test_a_directory_beside_the_workspace_comes_back_whole(project: Path, cli: C
 
 
 @pytest.mark.requirement("CP-13", "BX-7")
-def test_what_is_not_kept_of_a_directory_beside_the_workspace_is_told_and_makes_it_partial(
+def test_what_is_not_kept_of_a_directory_beside_the_workspace_is_reported_and_makes_it_partial(
     project: Path, cli: CommandLine
 ) -> None:
     sib = project.parent / "sib"
@@ -223,7 +226,7 @@ def test_new_files_are_no_risk_and_a_headline_names_the_gravest_part(
     assert head["reasoning"].startswith("Before Bash: rm -rf deep (risky: deletes deep")
 
 
-def test_an_agent_that_hears_nothing_before_a_tool_is_told_after_it(
+def test_an_agent_that_hears_nothing_before_a_tool_is_notified_after_it(
     project: Path, cli: CommandLine
 ) -> None:
     call = {"toolName": "write_file", "toolArgs": {"path": ".env"}, "cwd": str(project)}

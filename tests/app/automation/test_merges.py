@@ -1,4 +1,4 @@
-"""A merge that an agent, or somebody beside it, makes is kept as one, with a daemon and without."""
+"""A merge by an agent, or by a person beside it, is kept as one, with a daemon and without."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_merge_by_a_command_of_the_agent_is_kept(
     assert [kind for kind, _ in told(cli)] == ["merge", "tool", "initial"]
 
 
-def test_a_merge_by_somebody_else_is_kept_before_the_next_step(
+def test_a_merge_by_another_process_is_kept_before_the_next_step(
     merging: Path, cli: CommandLine
 ) -> None:
     send(merging, tool_call(merging, "t1", "make"))

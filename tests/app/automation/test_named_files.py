@@ -323,7 +323,7 @@ def test_undo_asks_once_for_everything_that_a_call_changed_outside(
 
 
 @pytest.mark.requirement("RB-10", "CP-13")
-def test_the_agent_is_told_that_undo_reached_outside(
+def test_the_agent_is_notified_that_undo_reached_outside(
     project: Path, around: Path, cli: CommandLine
 ) -> None:
     announce(project, "rm ../one.cfg")

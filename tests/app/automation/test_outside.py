@@ -196,7 +196,7 @@ def test_nothing_is_kept_when_that_is_turned_off(
 
 
 @pytest.mark.requirement("RB-8")
-def test_each_file_is_asked_for_by_itself(project: Path, outside: Path, cli: CommandLine) -> None:
+def test_each_file_is_asked_for_separately(project: Path, outside: Path, cli: CommandLine) -> None:
     _send(project, tool_call(project, "t1", "rm ../dotfiles/rc ../dotfiles/bin/run"))
     for path in ("rc", "bin/run"):
         (outside / path).write_text("wrecked\n")
@@ -234,7 +234,7 @@ def test_a_refused_file_stops_the_restore_unless_the_rest_is_wanted(
 
 
 @pytest.mark.requirement("RB-10", "BX-7")
-def test_the_agent_is_told_which_paths_outside_were_not_taken_back(
+def test_the_agent_is_notified_which_paths_outside_were_not_rolled_back(
     project: Path, outside: Path, cli: CommandLine
 ) -> None:
     _send(project, tool_call(project, "t1", "rm ../dotfiles/rc"))
@@ -268,7 +268,7 @@ def test_files_inside_return_when_one_outside_cannot_be_written(
 
 
 @pytest.mark.requirement("RB-2")
-def test_an_undo_takes_back_just_what_the_restore_has_touched_outside(
+def test_an_undo_reverts_just_what_the_restore_has_touched_outside(
     project: Path, outside: Path, cli: CommandLine
 ) -> None:
     (outside / "other").write_text("mine\n")

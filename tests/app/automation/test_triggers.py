@@ -1,4 +1,4 @@
-"""What each event leads to: once, if it is wanted, in the right session; failures taken back."""
+"""What each event leads to: once, if it is wanted, in the right session; failures rolled back."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_an_agent_that_turns_a_trigger_off_and_on_is_heeded_with_the_next_event(
             changed = ToolHandlers(session).call(
                 "checkpoint_auto_configure", {"settings": {"auto_shell": state}}
             )
-            assert "go by it from now on" in changed.output
+            assert "use it from now on" in changed.output
             _send(project, _tool(project, "Bash", f"t{number}", command="make"), "codex")
     assert _kinds(cli, "--session", "codex-s1") == ["tool", "initial"]
 
@@ -254,7 +254,7 @@ def test_the_same_id_with_another_command_is_another_call(project: Path, cli: Co
 def test_the_same_id_with_another_edit_of_the_same_file_is_another_call(
     project: Path, cli: CommandLine
 ) -> None:
-    """Some models count their calls anew in every turn."""
+    """Some models restart the count of their calls in every turn."""
     for content in ("one", "two"):
         _send(project, _tool(project, "Write", "call_0", file_path="a", content=content))
         (project / "a").write_text(content)
@@ -328,7 +328,7 @@ def test_a_session_has_the_agents_name_ends_and_goes_on(project: Path, cli: Comm
 
 @pytest.mark.requirement("SE-1")
 @pytest.mark.parametrize("begins", ["SessionStart", "PreToolUse"])
-def test_an_agent_that_resumes_a_session_that_had_ended_is_told_so_once(
+def test_an_agent_that_resumes_a_session_that_had_ended_is_notified_once(
     project: Path, cli: CommandLine, begins: str
 ) -> None:
     common = {"session_id": "s1", "cwd": str(project)}
@@ -362,7 +362,7 @@ def test_sessions_of_two_agents_with_one_id_stay_apart(project: Path, cli: Comma
 
 @pytest.mark.requirement("HK-2", "SE-1")
 @pytest.mark.parametrize("given", ["", " ", "a\nb", "x" * 5000, "\ud800", " padded "])
-def test_any_id_of_a_session_is_made_into_one_of_ours(
+def test_any_id_of_a_session_is_made_into_a_valid_one(
     given: str, project: Path, cli: CommandLine
 ) -> None:
     event = {**_tool(project, "Edit", "t1", file_path="a"), "session_id": given}
@@ -401,7 +401,7 @@ def test_the_project_is_protected_wherever_in_it_the_agent_stands(
 
 
 @pytest.mark.requirement("AU-1", "CP-13")
-def test_the_project_is_protected_while_the_agent_stands_in_a_directory_that_is_none(
+def test_the_project_is_protected_while_the_agent_is_in_a_directory_that_is_none(
     project: Path, cli: CommandLine
 ) -> None:
     elsewhere = project.parent / "scratch"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ from tests.app.automation.test_first_captured import Agent
 from tests.app.automation.test_named_files import snapshot
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
+from tests.support.daemon_calls import after, tool_call
+from tests.support.hook_process import call_hook
 
 pytestmark = pytest.mark.requirement("RB-11", "RB-14")
 
@@ -53,7 +58,7 @@ def test_undo_does_not_take_back_the_step_before_a_loss(
     assert (shop / "src/app.py").read_text() == "price = 2\n"
 
 
-def test_a_person_at_a_terminal_is_told_and_asked(
+def test_a_person_at_a_terminal_is_notified_and_asked(
     shop: Path, cli: CommandLine, agent: Agent
 ) -> None:
     agent.write("src/app.py", "price = 0\n")
@@ -68,7 +73,7 @@ def test_a_person_at_a_terminal_is_told_and_asked(
     assert cli("undo", "--yes").status == 0  # what was lost before an undo is known
 
 
-def test_a_call_that_has_no_checkpoint_of_its_own_is_told_by_its_tool(
+def test_a_call_that_has_no_checkpoint_of_its_own_is_reported_by_its_tool(
     shop: Path, cli: CommandLine, agent: Agent
 ) -> None:
     agent.run("echo 'price = 0' > src/app.py")  # and saved after it, which serves for the next
@@ -79,7 +84,7 @@ def test_a_call_that_has_no_checkpoint_of_its_own_is_told_by_its_tool(
     assert "deleted .env" in cli.json("status")["last"]["what"]
 
 
-def test_it_is_told_where_there_is_nothing_else_to_undo(
+def test_it_is_reported_where_there_is_nothing_else_to_undo(
     shop: Path, cli: CommandLine, agent: Agent
 ) -> None:
     agent.run("rm -rf .git")
@@ -95,5 +100,91 @@ def test_a_call_that_lost_nothing_is_passed_over(
 ) -> None:
     agent.write("src/app.py", "price = 0\n")
     agent.run(command)
-    cli.json("undo", "--yes")
+    told = cli("undo", "--yes")
     assert (shop / "src/app.py").read_text() == "price = 2\n"
+    assert ("deleted node_modules, which Holdfast does not save" in told.err) == (command != "true")
+
+
+def test_the_error_says_how_to_save_such_files_from_now_on(
+    shop: Path, cli: CommandLine, agent: Agent
+) -> None:
+    cli.json("config", "set", "include", "*.log")
+    agent.run("make clean")
+    answer = cli("undo", "--yes")
+    assert "to save such files from now on: holdfast config add include .env" in answer.err
+    [command] = [line for line in answer.err.splitlines() if "config add" in line]
+    cli.json(*shlex.split(command.partition("holdfast ")[2]))
+    (shop / ".env").write_text("KEY=again\n")
+    agent.run("make clean")
+    assert cli("undo", "--yes").status == 0
+    assert (shop / ".env").read_text() == "KEY=again\n"
+
+
+def test_an_undo_that_lacks_files_lists_them_and_ends_with_3(
+    shop: Path, cli: CommandLine, agent: Agent
+) -> None:
+    (shop / "Makefile").write_text("clean:\n\trm -rf .env notes.txt node_modules\n")
+    agent.run("make clean")
+    answer = cli("undo", "--yes")
+    assert answer.status == 3
+    assert (shop / "notes.txt").exists()
+    assert "missing, and not in the checkpoint: .env\n" in answer.out
+    assert "missing caches, which are not saved: node_modules\n" in answer.out
+    assert "to save them from now on: holdfast config add include .env\n" in answer.out
+
+
+def test_caches_that_a_command_deleted_are_named_and_can_be_saved(
+    shop: Path, cli: CommandLine
+) -> None:
+    def told(use: str) -> str:
+        command = tool_call(shop, use, "rm -rf node_modules notes.txt")
+        answer = call_hook("claude-code", command, shop)
+        shutil.rmtree(shop / "node_modules", ignore_errors=True)
+        (shop / "notes.txt").unlink()
+        call_hook("claude-code", after(command), shop)
+        return answer.out
+
+    (shop / "node_modules" / "left-pad.js").write_text("pad\n")
+    words = "Holdfast does not save node_modules, because tools can recreate such directories"
+    assert words in told("t1")
+    answer = cli("undo", "--yes")
+    assert answer.status == 0
+    assert "missing caches, which are not saved: node_modules\n" in answer.out
+    assert "to save them from now on: holdfast config add include node_modules\n" in answer.out
+
+    (shop / "node_modules").mkdir()
+    (shop / "node_modules" / "left-pad.js").write_text("pad\n")
+    assert words not in told("t2")  # once a session
+    assert cli("undo", "--yes").status == 0
+    cli.json("config", "set", "include", "node_modules")
+    (shop / "node_modules").mkdir()
+    (shop / "node_modules" / "left-pad.js").write_text("pad\n")
+    assert words not in told("t3")
+    assert cli("undo", "--yes").status == 0
+    assert (shop / "node_modules" / "left-pad.js").read_text() == "pad\n"
+
+
+@pytest.mark.requirement("CP-12")
+def test_git_data_of_a_nested_repository_is_reported_before_and_after_it_is_lost(
+    shop: Path, cli: CommandLine
+) -> None:
+    nested = shop / "vendor" / "lib"
+    nested.mkdir(parents=True)
+    (nested / "lib.c").write_text("int x;\n")
+    subprocess.run(["git", "init", "-q"], cwd=nested, check=True)
+    command = tool_call(shop, "t1", "rm -rf vendor/lib")
+    answer = call_hook("claude-code", command, shop)
+    assert "but not vendor/lib/.git. This command may delete it" in answer.out
+    assert "vendor/lib/.git: git data" in cli("status", "--skipped").out
+    shutil.rmtree(nested)
+    call_hook("claude-code", after(command), shop)
+
+    undone = cli("undo", "--yes")
+    assert undone.status == 3
+    assert "missing, and not in the checkpoint: vendor/lib/.git\n" in undone.out
+    assert "vendor/lib is no longer a repository" in undone.out
+    assert (nested / "lib.c").read_text() == "int x;\n"
+    shutil.rmtree(nested)
+    assert cli("restore", "HEAD", "--yes").status == 3
+    (shop / "notes.txt").write_text("other\n")
+    assert cli("restore", "HEAD", "--yes").status == 0

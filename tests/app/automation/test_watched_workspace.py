@@ -72,6 +72,21 @@ def test_a_burst_of_enough_changes_becomes_one_checkpoint(workspace: Path) -> No
         assert watched.consider(NOON) is None
 
 
+@pytest.mark.requirement("CP-16")
+def test_an_automatic_checkpoint_writes_nothing_into_a_workspace_that_is_being_deleted(
+    workspace: Path,
+) -> None:
+    with watching(workspace, AT_ONCE) as (watched, happened):
+        watched.begin(SESSION)
+        shutil.rmtree(workspace / ".holdfast")  # as `rm -rf` does on its way
+        for number in range(3):
+            fill(workspace / f"part0/new{number}")
+        wait_until_due(watched, happened)
+        assert watched.is_current()
+        assert watched.consider(NOON) is not None
+        assert not (workspace / ".holdfast").exists()
+
+
 def test_a_directory_that_appears_with_files_in_it_counts_as_its_files(workspace: Path) -> None:
     with watching(workspace, AT_ONCE) as (watched, happened):
         watched.begin(SESSION)
@@ -114,7 +129,7 @@ def _changed(watched: WatchedWorkspace, workspace: Path) -> frozenset[bytes]:
 
 
 @pytest.mark.requirement("AU-6")
-def test_a_workspace_that_is_gone_is_told_and_not_asked_for_again_and_again(
+def test_a_workspace_that_is_gone_is_reported_and_not_asked_for_again_and_again(
     workspace: Path,
 ) -> None:
     with watching(workspace, AT_ONCE) as (watched, happened):
@@ -138,7 +153,7 @@ def test_names_that_come_and_go_are_no_change(workspace: Path) -> None:
         assert watched.wait_ns(NOON) is None
 
 
-def test_changes_that_somebody_else_has_saved_are_not_saved_again(workspace: Path) -> None:
+def test_changes_that_another_process_has_saved_are_not_saved_again(workspace: Path) -> None:
     from holdfast import SessionCheckpointer
 
     with watching(workspace, AT_ONCE) as (watched, happened):
@@ -190,7 +205,7 @@ def test_by_default_a_day_ends_at_midnight_and_a_sleep_through_it_delays_nothing
         today = datetime.now().astimezone()
         fill(workspace / "part0/zero")
         assert watched.consider(today.replace(hour=23, minute=59)) is None
-        # Whoever waits looks at the time of day again soon, however long the computer slept.
+        # A waiting watcher checks the time of day again soon, however long the computer slept.
         assert watched.wait_ns(today.replace(hour=1)) <= 60 * 10**9  # type: ignore[operator]
         morning = (today + timedelta(days=1)).replace(hour=8, minute=30)
         assert watched.wait_ns(morning) == 0
@@ -231,7 +246,7 @@ def test_where_nothing_can_be_watched_it_is_looked_at_now_and_then(workspace: Pa
 
 
 @pytest.mark.requirement("AU-6")
-def test_where_changes_are_told_without_proof_bursts_are_kept_and_silence_is_looked_into(
+def test_where_changes_are_reported_without_proof_bursts_are_kept_and_silence_is_looked_into(
     workspace: Path,
 ) -> None:
     with watching(workspace, AT_ONCE, WatchfilesWatcher(SystemClock())) as (watched, happened):
@@ -247,7 +262,7 @@ def test_where_changes_are_told_without_proof_bursts_are_kept_and_silence_is_loo
         assert made is not None
         assert made.checkpoint.kind is Kind.THRESHOLD
         assert made.checkpoint.changed.added >= 3
-        while watched.watch.activity().names:  # what is told late is looked into, and over
+        while watched.watch.activity().names:  # late changes are looked into, and over
             watched.opened.engine.scan()
         wait = watched.wait_ns(NOON)
         assert wait is not None

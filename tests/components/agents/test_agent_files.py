@@ -78,7 +78,7 @@ def test_nothing_is_read_again_when_nothing_changed(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("AG-1")
-def test_a_file_that_is_too_new_to_be_told_from_a_change_is_read_again(desk: Desk) -> None:
+def test_a_file_that_is_too_new_to_be_distinguished_from_a_change_is_read_again(desk: Desk) -> None:
     desk.write("~/.agent/memory/a.md", b"a")
     desk.run.now_ns = time.time_ns()
     then = desk.run.captured()
@@ -94,7 +94,7 @@ def test_what_was_written_after_the_last_look_is_not_lost(desk: Desk) -> None:
     present = desk.run.captured()
     path.write_bytes(b"written while the restore began")
     desk.write("~/.agent/memory/new.md", b"new, and nobody has it")
-    with pytest.raises(ComponentProblem, match=r"a\.md changed meanwhile.*restore again"):
+    with pytest.raises(ComponentProblem, match=r"a\.md changed in the meantime.*restore again"):
         desk.run.component.restore(desk.run.request(then, present))
     assert path.read_bytes() == b"written while the restore began"
     assert desk.place("~/.agent/memory/new.md").read_bytes() == b"new, and nobody has it"
@@ -115,7 +115,7 @@ def test_a_file_that_changes_between_plan_and_exchange_is_not_lost(
         path.write_bytes(b"third")
 
     monkeypatch.setattr(restoring.AgentFilesRestore, "_write_file", write_and_meddle)
-    with pytest.raises(ComponentProblem, match="changed meanwhile"):
+    with pytest.raises(ComponentProblem, match="changed in the meantime"):
         desk.run.component.restore(desk.run.request(then, present))
     assert path.read_bytes() == b"third"
     assert [p.name for p in path.parent.iterdir()] == ["a.md"]
@@ -130,7 +130,7 @@ def test_without_knowing_what_is_there_nothing_is_replaced_or_removed(desk: Desk
     desk.run.component.restore(desk.run.request(then, None))
     assert desk.place("~/.agent/memory/gone.md").read_bytes() == b"gone"
     desk.write("~/.agent/memory/a.md", b"second")
-    with pytest.raises(ComponentProblem, match="changed meanwhile"):
+    with pytest.raises(ComponentProblem, match="changed in the meantime"):
         desk.run.component.restore(desk.run.request(then, None))
     assert desk.place("~/.agent/memory/a.md").read_bytes() == b"second"
 
@@ -181,7 +181,7 @@ def test_a_place_that_no_capture_would_have_made_is_refused(desk: Desk, path: st
 
 
 @pytest.mark.requirement("AG-1")
-def test_a_place_that_is_not_named_any_more_is_left_alone_and_said(desk: Desk) -> None:
+def test_a_place_that_is_no_longer_named_is_left_alone_and_said(desk: Desk) -> None:
     desk.write("~/.agent/memory/a.md", b"first")
     then = desk.run.captured()
     contents = desk.run.contents(then)
@@ -190,7 +190,7 @@ def test_a_place_that_is_not_named_any_more_is_left_alone_and_said(desk: Desk) -
     desk.write("~/.agent/memory/a.md", b"second")
     preview = desk.run.plan(then, desk.run.captured())
     assert preview.actions == ()
-    assert "2 paths left alone" in preview.warnings[0]
+    assert "2 paths not restored" in preview.warnings[0]
     assert "~/.agent/memory/a.md" in preview.warnings[0]
     desk.run.restore(then, desk.run.captured())
     assert desk.place("~/.agent/memory/a.md").read_bytes() == b"second"
@@ -206,7 +206,9 @@ def test_what_cannot_be_read_is_a_problem_with_its_reason(
     state = desk.run.captured()
     assert state.facts["files"] == 1
     assert state.problems == ("~/.agent/memory/closed.md: Permission denied",)
-    assert state.facts["left_out"] == ["~/.agent/memory/pipe is no file and was left out"]
+    assert state.facts["left_out"] == [
+        "~/.agent/memory/pipe is not a regular file and is not saved"
+    ]
 
 
 @pytest.mark.requirement("AG-1")
@@ -225,7 +227,7 @@ def test_stores_and_git_data_are_passed_over_whatever_a_pattern_says(tmp_path: P
     state = ComponentRun(component, desk.workspace, time.time_ns()).captured()
     assert state.facts["files"] == 2
     assert state.facts["left_out"] == [
-        "~/data/holdfast holds Holdfast's own stores and was left out"
+        "~/data/holdfast contains Holdfast's own stores and is not saved"
     ]
 
 
@@ -243,7 +245,7 @@ def test_a_preview_names_every_file_and_the_agents_that_are_at_work(desk: Desk) 
     assert preview.actions == (
         "write ~/.agent/memory/a.md",
         "remove ~/.agent/memory/b.md",
-        "set back what the agent main gave in refactor",
+        "restore the state of agent main in session refactor",
     )
     assert any("refactor (claude-code) is still open" in text for text in preview.warnings)
     assert desk.tree() == before
@@ -266,7 +268,7 @@ def test_a_process_of_an_agent_in_the_workspace_is_reported(desk: Desk, tmp_path
         assert agent.stdout.readline() == b"are you there?\n"
         warnings = desk.run.plan(then, desk.run.captured()).warnings
         agent.stdin.close()
-    assert [text for text in warnings if f"codex is at work here (process {agent.pid})" in text]
+    assert [text for text in warnings if f"codex is running here (process {agent.pid})" in text]
 
 
 @pytest.mark.requirement("AG-1")
@@ -278,7 +280,7 @@ def test_states_given_by_agents_come_back_with_the_files(desk: Desk) -> None:
     present = desk.run.restore_to(then)
     assert desk.given.load() == {"one": {"a": {"memory": ["x"]}}, "two": {"b": {"n": 1.5}}}
     desk.given.replace({"one": {"given": {"while": "restoring"}}})
-    with pytest.raises(ComponentProblem, match="a new state meanwhile"):
+    with pytest.raises(ComponentProblem, match="a new state in the meantime"):
         desk.run.component.restore(desk.run.request(then, present))
     assert desk.given.load() == {"one": {"given": {"while": "restoring"}}}
 
@@ -296,5 +298,5 @@ def test_a_forged_file_is_not_written_where_its_content_is_missing(desk: Desk) -
     forged = desk.run.altered(
         then, "index", b'[["home", ".agent/memory/other.md", "file", 420, 0]]'
     )
-    with pytest.raises(ComponentProblem, match="has lost"):
+    with pytest.raises(ComponentProblem, match="is missing from the checkpoint"):
         desk.run.component.restore(desk.run.request(forged, ComponentState("agents")))

@@ -145,7 +145,7 @@ def test_a_project_cannot_say_what_outside_of_it_is_read(workspace: Path) -> Non
     with SessionCheckpointer(workspace, "s") as session:
         assert session.opened.settings.effective.agent_state == ()
     held_back = project_settings(workspace, os.environ).held_back
-    assert held_back == {"agent_state": "agent_state is not taken from a project"}
+    assert held_back == {"agent_state": "agent_state cannot be set by a project"}
 
 
 @pytest.mark.requirement("AG-1", "RB-1")
@@ -157,16 +157,15 @@ def test_agents_at_work_are_reported_where_nothing_of_theirs_is_kept(tmp_path: P
         fill(workspace / "file", b"2")
         assert not any("is still open" in text for text in session.plan_restore(first).warnings)
         start_session(workspace, "theirs", agent="codex").close()
-        told = (
-            "session theirs (codex) is still open: its agent hears of the restore at its next step"
-        )
-        assert told in session.plan_restore(first).warnings
+        notified = "its agent is notified of a restore at its next step"
+        notice = f"session theirs (codex) is still open; {notified}"
+        assert notice in session.plan_restore(first).warnings
         session.set_agent_state("planner", {"step": 1})
         second = session.checkpoint("with a state")
         session.set_agent_state("planner", {"step": 2})
         fill(workspace / "file", b"3")
         warnings = session.plan_restore(second).warnings
-        assert [text for text in warnings if "theirs" in text] == [told]
+        assert [text for text in warnings if "theirs" in text] == [notice]
         session.restore(first)
         assert not any("is still open" in text for text in session.plan_restore("HEAD").warnings)
 
@@ -199,7 +198,7 @@ def test_a_process_of_an_agent_is_reported_where_nothing_of_its_is_kept(tmp_path
             assert agent.stdout.readline() == b"ready\n"
             warnings = session.plan_restore(first).warnings
             agent.communicate(b"\n")
-    assert any(f"codex is at work here (process {agent.pid})" in text for text in warnings)
+    assert any(f"codex is running here (process {agent.pid})" in text for text in warnings)
 
 
 @pytest.mark.requirement("RB-1")
@@ -212,4 +211,6 @@ def test_many_open_sessions_are_one_remark(tmp_path: Path) -> None:
         for number in range(4):
             start_session(workspace, f"theirs-{number}", agent="codex").close()
         [told] = [one for one in session.plan_restore(first).warnings if "still open" in one]
-    assert told.startswith("4 sessions are still open (theirs-3 (codex), theirs-2 (codex), …): ")
+    assert told.startswith(
+        "4 sessions are still open (theirs-3 (codex), theirs-2 (codex), …); their agents"
+    )

@@ -118,7 +118,7 @@ def test_what_is_too_much_is_left_out_and_listed(
     state = desk.run.captured()
     assert [path.rpartition("/")[2] for path in state.facts["paths"]] == ["small"]
     said = "\n".join(desk.run.component.describe(state))
-    for reason in ("1,001 bytes", "is no file", "Holdfast's own"):
+    for reason in ("1,001 bytes", "is not a regular file", "Holdfast's own"):
         assert f"not captured: {desk.outside.parent}" in said
         assert reason in said
         assert any(reason in problem for problem in state.problems)
@@ -134,7 +134,7 @@ def test_of_a_directory_as_much_is_kept_as_fits_and_the_checkpoint_is_partial(
     desk.name("sib")
     then = desk.run.captured()
     assert len(then.facts["paths"]) == 8
-    assert any("not all of it is kept: more than 8 files" in text for text in then.problems)
+    assert any("only part of it is saved: more than 8 files" in text for text in then.problems)
     monkeypatch.undo()
     shutil.rmtree(desk.outside / "sib")
     desk.write("sib/later", b"made since")
@@ -153,7 +153,7 @@ def test_a_whole_project_beside_the_workspace_comes_back_without_what_can_be_mad
     desk.name("sib")
     then = desk.run.captured()
     assert then.problems == ()
-    assert "sib/node_modules: it can be made again" in "\n".join(then.facts["left_out"])
+    assert "sib/node_modules: it can be regenerated" in "\n".join(then.facts["left_out"])
     for number in range(300):
         (desk.outside / f"sib/src/{number}.py").unlink()
     desk.write("sib/src/added.py", b"since")
@@ -194,7 +194,7 @@ def test_what_cannot_be_read_is_left_out(desk: ExternalDesk) -> None:
 
 
 def _refused(desk: ExternalDesk, then: ComponentState) -> str:
-    """Why nothing is done, told by the plan and by the restore alike."""
+    """Why nothing is done, in the plan and in the restore alike."""
     before = state_of(desk.outside)
     present = desk.run.captured()
     blocked = desk.run.plan(then, present).blocked
@@ -224,12 +224,12 @@ def test_a_directory_on_the_way_that_is_a_link_now_is_refused(desk: ExternalDesk
     (desk.outside / "etc/rc").unlink()
     (desk.outside / "etc").rmdir()
     (desk.outside / "etc").symlink_to("elsewhere")
-    assert "what leads to it is a link, or no directory now" in _refused(desk, then)
+    assert "its parent is a link or not a directory now" in _refused(desk, then)
 
 
 @pytest.mark.parametrize(
     ("column", "reason"),
-    [(3, "belongs to another user than it did"), (6, "its directory belongs to another user")],
+    [(3, "its owner has changed"), (6, "the owner of its directory has changed")],
 )
 def test_another_owner_is_refused(column: int, reason: str, desk: ExternalDesk) -> None:
     desk.write("rc", b"old")
@@ -271,7 +271,7 @@ def test_what_no_tool_has_named_here_is_not_written_whatever_a_bundle_says(
     then = desk.run.captured()
     desk.names.paths.clear()
     desk.write("rc", b"new")
-    assert "no tool has named it" in _refused(desk, then)
+    assert "no tool has used it" in _refused(desk, then)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_a_content_that_is_lost_is_found_before_anything_is_changed(desk: Extern
     for name in ("a", "b"):
         desk.write(name, b"new")
     request = desk.run.request(damaged, desk.run.captured(), desk.run.contents(then))
-    with pytest.raises(ComponentProblem, match="has lost"):
+    with pytest.raises(ComponentProblem, match="is missing from the checkpoint"):
         desk.run.component.restore(request)
     assert (desk.outside / "a").read_bytes() == b"new"
 
@@ -358,7 +358,7 @@ def test_a_socket_in_a_directory_is_left_out_and_stays_when_the_rest_comes_back(
         os.chdir(here)
     assert (desk.outside / "dir/file").read_bytes() == b"x"
     assert (desk.outside / "dir/s").is_socket()
-    assert "is no file" in then.facts["left_out"][0]
+    assert "is not a regular file" in then.facts["left_out"][0]
 
 
 @pytest.mark.requirement("RB-3")

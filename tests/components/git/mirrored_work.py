@@ -30,7 +30,7 @@ def ids(place: Path, rev: str = BRANCH) -> list[str]:
 
 
 def names(place: Path) -> dict[str, str]:
-    """Names below the mirror's refs to the checkpoint each stands for."""
+    """Names below the mirror's refs to the checkpoint of each."""
     listed = git(place, "for-each-ref", "--format=%(refname)", f"refs/{BRANCH}").split()
     return {
         ref.removeprefix(f"refs/{BRANCH}/"): trailer(place, ref, "Holdfast-Id")[0] for ref in listed

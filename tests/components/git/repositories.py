@@ -132,7 +132,7 @@ def autocrlf(place: Path) -> None:
 
 
 def pointer(place: Path) -> None:
-    """A file that stands for a large one, and a filter that would fail if it ever ran."""
+    """A pointer to a large file, and a filter that would fail if it ever ran."""
     with_history(place, "filter.lfs.required=true")
     write(place / "large.bin", "version https://git-lfs.github.com/spec/v1\nsize 7\n")
     git(place, "add", "large.bin")

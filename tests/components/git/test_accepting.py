@@ -142,7 +142,7 @@ def test_a_clash_with_what_is_staged_is_refused_and_nothing_changes(
             write(place / "thing/inside.txt", "a directory\n")
             git(place, "add", "thing/inside.txt")
         before = picture(place)
-        with pytest.raises(Refused, match="staged with other content") as refused:
+        with pytest.raises(Refused, match="staged with content that differs") as refused:
             session.accept()
         assert "git restore --staged" in (refused.value.hint or "")
         assert picture(place) == before
@@ -154,9 +154,9 @@ def test_a_clash_with_what_is_staged_is_refused_and_nothing_changes(
 @pytest.mark.parametrize(
     ("scene", "reason"),
     [
-        ("conflicted_merge", "a merge is under way"),
-        ("mid_rebase", "a rebase is under way"),
-        ("bisecting", "a bisect is under way"),
+        ("conflicted_merge", "a merge is in progress"),
+        ("mid_rebase", "a rebase is in progress"),
+        ("bisecting", "a bisect is in progress"),
         ("detached", "HEAD is detached"),
     ],
 )

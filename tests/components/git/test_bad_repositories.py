@@ -45,7 +45,7 @@ def test_without_git_everything_that_can_be_read_is_saved_and_the_rest_is_said(
         outcome = session.save_checkpoint("why")
         (degraded,) = outcome.degraded
         assert degraded == (
-            "git: git is not installed; install git, or leave it out: "
+            "git: git is not installed; install git, or turn its component off: "
             """holdfast config set components '["agents", "postgres", "external"]'"""
         )
         with pytest.raises(RestoreConflict, match="git is not installed"):
@@ -75,7 +75,7 @@ def test_a_program_named_git_in_the_workspace_is_never_started(
     [
         ("HEAD", None, "HEAD is missing"),
         ("HEAD", b"", "HEAD"),
-        ("HEAD", b"garbage\n", "'HEAD' holds no commit: 'garbage'"),
+        ("HEAD", b"garbage\n", "'HEAD' contains no commit id: 'garbage'"),
         ("HEAD", b"ref: ../../escape\n", "HEAD"),
         ("HEAD", b"x" * 100_000, "too large"),
         ("refs/heads/main", b"not a commit\n", "main"),
@@ -133,7 +133,7 @@ def test_a_lock_that_a_crashed_git_left_is_named_and_stops_only_a_restore_of_git
 
 
 @pytest.mark.requirement("GT-6")
-def test_a_repository_of_somebody_else_is_refused_by_git_and_saved_by_us(tmp_path: Path) -> None:
+def test_a_repository_of_another_user_is_refused_by_git_and_saved_by_us(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     for path in (place, *place.rglob("*")):
         os.lchown(path, 12345, 12345)
@@ -143,7 +143,7 @@ def test_a_repository_of_somebody_else_is_refused_by_git_and_saved_by_us(tmp_pat
 
 
 @pytest.mark.requirement("GT-6")
-def test_a_repository_of_somebody_else_above_the_workspace_is_none_of_our_business(
+def test_a_repository_of_another_user_above_the_workspace_is_none_of_our_business(
     tmp_path: Path,
 ) -> None:
     above = with_history(tmp_path / "above")

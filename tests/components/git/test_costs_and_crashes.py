@@ -150,7 +150,7 @@ def test_a_change_in_git_costs_two_processes_with_all_that_they_start(
 
 @pytest.mark.requirement("GT-1", "GT-6")
 def test_nothing_is_kept_alive_that_is_not_there(tmp_path: Path) -> None:
-    """A commit of ours that names a missing one would make the whole repository look damaged."""
+    """A Holdfast commit that names a missing one would make the whole repository look damaged."""
     place = with_history(tmp_path / "project")
     stages(place)
     blob = git(place, "rev-parse", ":code.txt").strip()
@@ -341,7 +341,7 @@ def test_a_preview_warns_of_work_that_is_not_committed(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("GT-1", "RL-1")
-def test_a_lock_that_a_killed_git_of_ours_left_is_gone_after_the_next_save(
+def test_a_lock_that_a_killed_git_of_holdfast_left_is_gone_after_the_next_save(
     tmp_path: Path, holdfast_home: Path
 ) -> None:
     place = with_history(tmp_path / "project")

@@ -1,4 +1,4 @@
-"""How many tracked files were dirty at a checkpoint: as git counts them, or nothing is told."""
+"""How many tracked files were dirty at a checkpoint: as git counts them, or there is no answer."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_in_a_directory_of_a_repository_its_own_files_count(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("GT-1")
-def test_a_tracked_file_that_is_left_out_counts_all_the_same(tmp_path: Path) -> None:
+def test_a_tracked_file_that_is_left_out_counts_anyway(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     commit(place, "large.bin", "x" * 5000)
     write(place / ".holdfast/config.toml", 'max_file_size = "2 KB"\n')
@@ -274,7 +274,7 @@ def test_a_tracked_file_that_is_left_out_counts_all_the_same(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("GT-1")
-def test_where_only_a_filter_could_tell_nothing_is_told(tmp_path: Path) -> None:
+def test_where_only_a_filter_could_tell_nothing_is_reported(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     write(place / ".gitattributes", "*.big filter=lfs\n")
     commit(place, "model.big", "pointer\n")

@@ -39,7 +39,7 @@ def test_a_rebase_that_was_finished_is_taken_up_again_and_can_be_finished_otherw
 
 
 @pytest.mark.requirement("GT-2", "BX-6")
-def test_undo_takes_a_branch_that_was_being_rebased_back_to_where_it_stood(tmp_path: Path) -> None:
+def test_undo_returns_a_branch_that_was_being_rebased_to_its_old_commit(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project", "core.editor=true")
     git(place, "checkout", "-q", "side")
     git(place, "rebase", "main", check=False)

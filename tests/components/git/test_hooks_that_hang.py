@@ -26,7 +26,7 @@ def fifo(tmp_path: Path) -> Path:
 
 
 def is_running(pid: int) -> bool:
-    """One that was ended may wait for somebody to take note of that."""
+    """A process that was ended may wait for its parent to reap it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -65,7 +65,7 @@ def test_a_hook_that_hangs_is_ended_with_what_it_started_and_nothing_has_changed
         git(place, "add", "other.txt")
         before = picture(place)
         hook(place, name, HANG.format(fifo=fifo))
-        with pytest.raises(Refused, match="did not end within 600 seconds") as refused:
+        with pytest.raises(Refused, match="did not finish within 600 seconds") as refused:
             session.accept()
         assert "accept_timeout" in (refused.value.hint or "")
         assert len(hanging) == 2
@@ -82,7 +82,7 @@ def test_a_hook_that_hangs_is_ended_with_what_it_started_and_nothing_has_changed
 
 
 @pytest.mark.requirement("GT-3")
-def test_a_hook_that_hangs_after_the_commit_leaves_the_commit_and_is_told(
+def test_a_hook_that_hangs_after_the_commit_leaves_the_commit_and_is_reported(
     place: Path, fifo: Path, hanging: list[int]
 ) -> None:
     with SessionCheckpointer(place, "s") as session:
@@ -90,7 +90,7 @@ def test_a_hook_that_hangs_after_the_commit_leaves_the_commit_and_is_told(
         hook(place, "post-commit", HANG.format(fifo=fifo))
         outcome = session.accept()
         assert outcome.commit == git(place, "rev-parse", "HEAD").strip()
-        assert any("runs after it did not end" in text for text in outcome.warnings)
+        assert any("post-commit hook did not finish" in text for text in outcome.warnings)
         assert not any(map(is_running, hanging))
     assert git(place, "status", "--porcelain") == ""
 
@@ -102,7 +102,7 @@ def test_the_limit_is_a_setting(place: Path) -> None:
         begin(session, place)
         before = git(place, "rev-parse", "HEAD")
         hook(place, "pre-commit", "while :; do sleep 1; done")
-        with pytest.raises(Refused, match=r"did not end within 0\.2 seconds"):
+        with pytest.raises(Refused, match=r"did not finish within 0\.2 seconds"):
             session.accept()
         assert git(place, "rev-parse", "HEAD") == before
         (place / ".git/hooks/pre-commit").unlink()

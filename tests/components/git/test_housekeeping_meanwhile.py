@@ -1,4 +1,4 @@
-"""Git packs and prunes in the background, by itself: a checkpoint taken meanwhile is whole."""
+"""Git packs and prunes in the background, automatically: a checkpoint taken meanwhile is whole."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def test_objects_that_git_packs_while_they_are_synced(
         entries: Iterator[Any] = iter(list(real(path)))
         if not packed:
             packed.append(path)
-            git(place, "gc", "-q", "--prune=now")
+            # Not `gc`: it packs references too, at its own pace beside the capture, which begins
+            # again for each that moves.
+            git(place, "repack", "-a", "-d", "-q")
         return nullcontext(entries)
 
     commit(place, "code.txt", "an agent was here\n")
@@ -69,5 +71,5 @@ def test_git_that_never_comes_to_rest_costs_its_own_state_only(
     monkeypatch.setattr(keeping, "keep", keep)
     with SessionCheckpointer(place, "s") as session:
         outcome = session.save_checkpoint("while git prunes for ever")
-        assert any("git kept changing the repository" in text for text in outcome.degraded)
+        assert any("git was changing the repository" in text for text in outcome.degraded)
         assert outcome.checkpoint.partial

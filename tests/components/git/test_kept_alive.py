@@ -75,7 +75,7 @@ def test_a_reference_is_in_force_only_when_it_is_placed(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("GT-1", "GT-6")
-def test_what_is_in_the_way_of_a_reference_is_told_by_git(tmp_path: Path) -> None:
+def test_what_is_in_the_way_of_a_reference_is_reported_by_git(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     head = git(place, "rev-parse", "HEAD").strip()
     write(place / ".git/refs/holdfast", head + "\n")

@@ -78,7 +78,7 @@ def test_a_restore_that_is_refused_or_changes_nothing_leaves_no_reference_behind
         commit(place, "code.txt", "three\n")
         kept = references(place)
         (place / ".git/index.lock").write_text("")
-        with pytest.raises(RestoreConflict, match=r"index\.lock is there"):
+        with pytest.raises(RestoreConflict, match=r"index\.lock exists"):
             session.restore_checkpoint(first, components=EXACT)
         assert references(place) == kept
         (place / ".git/index.lock").unlink()

@@ -179,5 +179,5 @@ def test_a_checkpoint_leaves_nothing_but_what_keeps_commits_alive(
 
 
 def _is_ours(path: bytes) -> bool:
-    """What keeps commits alive: references, and objects, which git collects by itself."""
+    """What keeps commits alive: references, and objects, which git collects on its own."""
     return path.startswith((b"refs/holdfast", b"objects")) or path == b"refs"

@@ -102,7 +102,7 @@ def test_other_work_is_no_merge(place: Path, work: tuple[str, ...]) -> None:
         assert look(opened) is None
 
 
-def test_a_merge_that_was_taken_back_is_none(place: Path) -> None:
+def test_a_merge_that_was_undone_is_none(place: Path) -> None:
     with known(place) as opened:
         git(place, "merge", "-q", "feature")
         git(place, "reset", "-q", "--hard", "HEAD~1")
@@ -161,7 +161,7 @@ def test_packed_references_and_a_linked_worktree_are_read(place: Path, tmp_path:
         assert look(opened) == "Merged feature into main"
 
 
-def test_no_process_is_started_while_the_branch_stands_where_it_stood(
+def test_no_process_is_started_while_the_branch_has_not_moved(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with known(place) as opened:
@@ -179,7 +179,7 @@ def test_no_process_is_started_while_the_branch_stands_where_it_stood(
 @pytest.mark.parametrize(
     "damage", [b"", b"[]", b"nonsense", b'{"main": 7}', b'{"main": "../x"}', b"[" * 60_000]
 )
-def test_a_note_that_is_damaged_is_made_anew(place: Path, damage: bytes) -> None:
+def test_a_note_that_is_damaged_is_recreated(place: Path, damage: bytes) -> None:
     with known(place) as opened:
         (opened.store.directory / NAME).write_bytes(damage)
         assert look(opened) is None

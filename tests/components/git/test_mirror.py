@@ -149,7 +149,7 @@ def test_names_can_be_tags_so_that_they_are_short(place: Path) -> None:
         git(place, "tag", "of-mine", "story")
         session.checkpoint("again")
     assert outcome.warnings == (
-        "mirror: refs/tags/session_1 is not of this mirror and is left alone",
+        "mirror: refs/tags/session_1 does not belong to this mirror and is kept",
     )
     assert (
         git(place, "rev-parse", "session_1", "mine").split()
@@ -278,7 +278,7 @@ def test_a_purge_names_every_other_ref_that_has_some_of_the_mirror(place: Path) 
     (place / "leak.txt").unlink()
     with SessionCheckpointer(place, "s") as session:
         outcome = session.purge_paths("leak.txt")
-    named = {text.split()[1] for text in outcome.warnings if "has commits of a mirror" in text}
+    named = {text.split()[1] for text in outcome.warnings if "contains mirror commits" in text}
     assert named == {"refs/tags/of-the-first", f"refs/remotes/origin/{BRANCH}"}
     holding = git(place, "log", "--all", "-S", "PASSWORD-42", "--format=%H").split()
     containing = git(place, "for-each-ref", "--format=%(refname)", f"--contains={holding[-1]}")
@@ -296,7 +296,7 @@ def test_a_purge_names_a_mirror_that_was_turned_off_or_renamed(place: Path) -> N
         session.checkpoint("under another name")
         (place / "leak.txt").unlink()
         outcome = session.purge_paths("leak.txt")
-    assert any(f"refs/heads/{BRANCH} has commits of a mirror" in t for t in outcome.warnings)
+    assert any(f"refs/heads/{BRANCH} contains mirror commits" in t for t in outcome.warnings)
     git(place, "branch", "-q", "-D", BRANCH)
     for ref in git(place, "for-each-ref", "--format=%(refname)", f"refs/{BRANCH}").split():
         git(place, "update-ref", "-d", ref)
@@ -307,7 +307,7 @@ def test_a_purge_names_a_mirror_that_was_turned_off_or_renamed(place: Path) -> N
     (place / "key.txt").unlink()
     with SessionCheckpointer(place, "s") as session:
         outcome = session.purge_paths("key.txt")
-        assert any("refs/heads/another has commits of a mirror" in t for t in outcome.warnings)
+        assert any("refs/heads/another contains mirror commits" in t for t in outcome.warnings)
         git(place, "branch", "-q", "-D", "another")
         for ref in git(place, "for-each-ref", "--format=%(refname)", "refs/another").split():
             git(place, "update-ref", "-d", ref)

@@ -32,7 +32,7 @@ def test_without_git_or_a_repository_files_are_saved_and_it_is_said(
     configure(plain, mirror=True)
     with SessionCheckpointer(plain, "s") as session:
         outcome = session.save_checkpoint("a")
-    assert outcome.warnings == ("mirror: the workspace is in no git repository",)
+    assert outcome.warnings == ("mirror: the workspace is not in a git repository",)
     configure(place, mirror=True)
     monkeypatch.setenv("PATH", str(tmp_path))
     with SessionCheckpointer(place, "s") as session:
@@ -57,7 +57,7 @@ def test_damaged_content_is_left_out_and_the_mirror_goes_on(
     configure(place, mirror=True)
     with SessionCheckpointer(place, "s") as session:
         outcome = session.save_checkpoint("after")
-    assert any("damaged and left out" in warning for warning in outcome.warnings)
+    assert any("damaged and skipped" in warning for warning in outcome.warnings)
     assert git(place, "show", f"{BRANCH}:big.bin") == "y" * 3_000_000
     assert git(place, "fsck", "--strict") == ""
 

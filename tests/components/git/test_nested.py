@@ -38,7 +38,7 @@ EXACT = {"git": "exact"}
 
 @pytest.mark.requirement("GT-1", "GT-2", "GT-6", "BX-6")
 @pytest.mark.parametrize("action", ACTIONS)
-def test_what_an_agent_does_in_nested_repositories_is_taken_back_and_undone(
+def test_what_an_agent_does_in_nested_repositories_is_rolled_back_and_undone(
     tmp_path: Path, action: str
 ) -> None:
     place = with_nested(tmp_path / "project")
@@ -137,7 +137,7 @@ def test_no_more_is_said_once_they_are_no_longer_asked_for(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("GT-1", "ST-5")
-def test_commits_are_kept_alive_there_and_let_go_with_the_last_checkpoint(tmp_path: Path) -> None:
+def test_commits_are_kept_alive_there_and_released_with_the_last_checkpoint(tmp_path: Path) -> None:
     place = with_nested(tmp_path / "project")
     with SessionCheckpointer(place, "s") as session:
         first = session.checkpoint("one")
@@ -183,7 +183,7 @@ def test_a_submodule_whose_directory_was_removed_is_one_again_and_undo_removes_i
         after = (picture_of_directory(modules), picture(place))
         plan = session.plan_restore(saved, components=EXACT)
         lines = [line for step in plan.components for line in step.actions]
-        assert "lib: its .git file, which is gone, is put back" in lines
+        assert "lib: its .git file, now missing, is restored" in lines
         assert any("1 commit leaves" in line for line in lines), lines
         session.restore_checkpoint(saved, components=EXACT)
         assert pictures(place) == before
@@ -214,7 +214,7 @@ def picture_of_directory(git_dir: Path) -> object:
 
 
 @pytest.mark.requirement("GT-2", "BX-7")
-def test_a_clone_that_was_deleted_is_told_and_the_rest_comes_back(tmp_path: Path) -> None:
+def test_a_clone_that_was_deleted_is_reported_and_the_rest_comes_back(tmp_path: Path) -> None:
     place = with_nested(tmp_path / "project")
     with SessionCheckpointer(place, "s") as session:
         saved = session.checkpoint("before")
@@ -246,12 +246,12 @@ def test_other_modes_leave_them_alone_and_say_so(tmp_path: Path, mode: str) -> N
     with SessionCheckpointer(place, "s") as session:
         saved = session.checkpoint("before")
         plan = session.plan_restore(saved, components={"git": mode})
-        assert not any("left as it is now" in text for text in plan.warnings)
+        assert not any("kept as it is" in text for text in plan.warnings)
         deletes_the_branch(place / "lib")
         now = picture(place / "lib")
         plan = session.plan_restore(saved, components={"git": mode})
-        (warning,) = [text for text in plan.warnings if "left as it is now" in text]
-        assert warning == "git: git of lib is left as it is now: only --git exact brings it back"
+        (warning,) = [text for text in plan.warnings if "kept as it is" in text]
+        assert warning == "git: the git state of lib is kept as it is; to restore it: --git exact"
         session.restore_checkpoint(saved, components={"git": mode})
         seen = picture(place / "lib")
         assert (seen.head, seen.refs, seen.index) == (now.head, now.refs, now.index)

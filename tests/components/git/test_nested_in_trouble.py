@@ -70,7 +70,7 @@ def test_a_place_that_became_a_link_is_left_alone(tmp_path: Path) -> None:
         shutil.rmtree(place / "inner")
         (place / "inner").symlink_to(outside)
         plan = session.plan_restore(saved, components=EXACT)
-        assert any("a link leads there" in text for text in plan.warnings)
+        assert any("it is reached through a link" in text for text in plan.warnings)
         session.restore_checkpoint(saved, components=EXACT)
         assert picture(outside) == now
 
@@ -123,7 +123,7 @@ def test_one_that_cannot_be_restored_leaves_all_of_them_as_they_were(tmp_path: P
         resets(place / "lib")
         write(git_directory(place / "vendor/tool") / "index.lock", "")
         after = pictures(place)
-        with pytest.raises(RestoreConflict, match=r"vendor/tool: .*index\.lock is there"):
+        with pytest.raises(RestoreConflict, match=r"vendor/tool: .*index\.lock exists"):
             session.restore_checkpoint(saved, components=EXACT)
         assert pictures(place) == after
 

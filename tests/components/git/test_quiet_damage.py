@@ -55,7 +55,7 @@ def test_a_damaged_commit_is_named_with_the_way_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("GT-6")
-def test_a_lock_that_was_left_behind_is_told_however_little_has_changed(tmp_path: Path) -> None:
+def test_a_lock_that_was_left_behind_is_reported_however_little_has_changed(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     lock = place / ".git/index.lock"
     lock.write_bytes(b"")

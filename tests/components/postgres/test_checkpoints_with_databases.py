@@ -48,7 +48,7 @@ def test_rows_and_files_come_back_together_and_the_restore_is_undone(
         changed = database.dump()
         plan = session.plan_restore(first.checkpoint.id)
         [step] = [step for step in plan.components if step.name == "postgres"]
-        assert any("bring shop.users back with 3 rows" in text for text in step.actions)
+        assert any("recreate shop.users with 3 rows" in text for text in step.actions)
         session.restore(first.checkpoint.id)
         assert (workspace / "code.py").read_text() == "v1"
         assert database.dump() == before
@@ -71,7 +71,7 @@ def test_a_database_that_cannot_be_reached_costs_no_files_and_tells_no_secret(
             outcome = session.save_checkpoint("all the same")
             assert outcome.checkpoint.partial
             told = json.dumps(outcome.degraded)
-            assert "the password is refused" in told
+            assert "wrong password" in told
             assert "unmistakable" not in told
             (workspace / "code.py").write_text("v2")
             session.restore(outcome.checkpoint.id)
@@ -135,7 +135,7 @@ def test_a_url_is_no_setting_and_is_not_repeated(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         assert session.opened.settings.effective.postgres == ("HOLDFAST_POSTGRES_URL",)
     held_back = project_settings(workspace, os.environ).held_back
-    assert held_back == {"postgres": "postgres is not taken from a project"}
+    assert held_back == {"postgres": "postgres cannot be set by a project"}
 
 
 @pytest.mark.requirement("DB-2", "CL-2")
@@ -149,10 +149,10 @@ def test_dumps_and_loads_tell_how_far_they_are(database: Database, workspace: Pa
     )
     with open_workspace(workspace, create=False) as opened:
         engine, saving, restoring = opened.engine, Heard(), Heard()
-        with engine.vault.progress.told_to(saving):
+        with engine.vault.progress.reporting_to(saving):
             engine.save(SESSION, make_intent("before"))
         database.sql("DROP TABLE large")
-        with engine.vault.progress.told_to(restoring):
+        with engine.vault.progress.reporting_to(restoring):
             engine.restore(engine.restore_request(SESSION, "HEAD"))
     dumped = saving.phases[f"postgres: dumping {database.name}"]
     assert dumped[0] == (0, 9000)

@@ -178,8 +178,8 @@ def test_another_database_is_not_touched(database: Database, tmp_path: Path) -> 
     present = run.captured()
     preview = run.plan(then, present)
     assert "is another database" in preview.blocked[0]
-    assert "no other is touched" in preview.blocked[0]
-    with pytest.raises(ComponentProblem, match="no other is touched"):
+    assert "no other database is changed" in preview.blocked[0]
+    with pytest.raises(ComponentProblem, match="no other database is changed"):
         run.component.restore(run.request(then, present))
     assert other.sql("SELECT count(*) FROM precious") == "0\n"
     other.server.run("postgres", f'DROP DATABASE "{other.name}" WITH (FORCE)')
@@ -202,10 +202,10 @@ def test_a_preview_shows_the_rows_that_would_come_and_go(database: Database) -> 
         preview = database.run.plan(then, database.run.capture(look=look))
         assert preview.blocked == ()
         assert preview.actions == (
-            f"{name}: replace everything in it, 1,500 rows then, 1,000 rows now",
-            f"{name}: the schema as it was",
+            f"{name}: replace all content: 1,500 rows in the checkpoint, 1,000 rows now",
+            f"{name}: restore the schema",
             f"{name}: remove public.fresh, which has 0 rows",
-            f"{name}: bring public.old back with 0 rows",
+            f"{name}: recreate public.old with 0 rows",
             f"{name}: public.users from 1,000 rows to 1,500 rows",
         )
     assert database.dump() == before
@@ -216,7 +216,7 @@ def test_a_preview_shows_the_rows_that_would_come_and_go(database: Database) -> 
 
 
 @pytest.mark.requirement("DB-2")
-def test_others_that_are_connected_are_told_of(database: Database) -> None:
+def test_other_connections_are_reported(database: Database) -> None:
     database.sql("CREATE TABLE t (a int)")
     then = database.run.captured()
     database.sql("INSERT INTO t VALUES (1)")
@@ -281,8 +281,8 @@ def test_several_databases_are_saved_and_one_that_fails_costs_no_other(
     partly = ComponentRun(three, tmp_path, 0).captured()
     assert [row["database"] for row in partly.facts["databases"]] == [database.name, other.name]
     assert len(partly.problems) == 1
-    assert "the server does not run here" in partly.problems[0]
+    assert "no server is running here" in partly.problems[0]
     assert "s3cret" not in partly.problems[0]
     twice = PostgresComponent([SOURCE, SOURCE], environment, places=())
-    assert "named twice" in ComponentRun(twice, tmp_path, 0).captured().problems[0]
+    assert "listed twice" in ComponentRun(twice, tmp_path, 0).captured().problems[0]
     other.server.run("postgres", f'DROP DATABASE "{other.name}" WITH (FORCE)')

@@ -27,7 +27,7 @@ def with_worktrees(place: Path) -> Path:
 
 
 def worktrees_picture(place: Path) -> dict[str, object]:
-    """Where each stands, what git says about it, and all of its files."""
+    """The HEAD of each, what git says about it, and all of its files."""
     seen: dict[str, object] = {
         "refs": git(place, "for-each-ref", "refs/heads", "refs/tags", "refs/stash")
     }

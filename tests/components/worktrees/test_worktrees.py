@@ -69,7 +69,7 @@ def test_without_their_files_place_and_head_come_back(tmp_path: Path) -> None:
         session.restore_checkpoint(saved, components={"worktrees": "files"})
         assert not there.exists(), "not when it is not wanted"
         warnings = session.plan_restore(saved).warnings
-        assert f"worktrees: that checkpoint has no uncommitted files of {there}" in warnings
+        assert f"worktrees: uncommitted files were not saved for {there}" in warnings
         session.restore_checkpoint(saved, components=WITH)
     assert git(there, "branch", "--show-current").strip() == "side"
     assert git(there, "status", "--porcelain") == ""
@@ -99,7 +99,7 @@ def test_by_default_one_that_is_gone_comes_back_with_its_files_and_one_that_is_t
 
 
 @pytest.mark.requirement("GT-5")
-def test_a_worktree_that_cannot_come_back_is_told_and_holds_nothing_up(place: Path) -> None:
+def test_a_worktree_that_cannot_come_back_is_reported_and_holds_nothing_up(place: Path) -> None:
     side = place.parent / "side-work"
     with SessionCheckpointer(place, "s") as session:
         saved = session.checkpoint("before the agent")
@@ -107,7 +107,7 @@ def test_a_worktree_that_cannot_come_back_is_told_and_holds_nothing_up(place: Pa
         write(side / "mine.txt", "something else is here\n")
         write(place / "code.txt", "wrecked\n")
         done = session.restore_checkpoint(saved)
-        assert any("something else is at" in text for text in done.warnings)
+        assert any("is occupied by something else" in text for text in done.warnings)
     assert (place / "code.txt").read_text() != "wrecked\n"
     assert (side / "mine.txt").exists()
 
@@ -130,7 +130,7 @@ def test_automatic_checkpoints_know_of_worktrees_without_their_files(place: Path
 
 
 @pytest.mark.requirement("GT-5")
-def test_files_of_a_worktree_come_back_and_what_nobody_saved_is_not_touched(place: Path) -> None:
+def test_files_of_a_worktree_come_back_and_unsaved_files_are_not_touched(place: Path) -> None:
     configure(place, worktree_files="on")
     loose = place.parent / "loose-work"
     with SessionCheckpointer(place, "s") as session:
@@ -146,7 +146,7 @@ def test_files_of_a_worktree_come_back_and_what_nobody_saved_is_not_touched(plac
         assert worktrees_picture(place) == after
     configure(place, worktree_files="off")
     with SessionCheckpointer(place, "s") as session:
-        with pytest.raises((RestoreFailed, RestoreConflict), match="was not saved before"):
+        with pytest.raises((RestoreFailed, RestoreConflict), match="or was not saved"):
             session.restore_checkpoint(saved, components=WITH)
         assert worktrees_picture(place) == after
 
@@ -169,7 +169,7 @@ def test_a_worktree_that_was_moved_comes_back_at_its_new_place(place: Path, by_h
         after = worktrees_picture(place)
         plan = session.plan_restore(saved, components=WITH)
         lines = [line for step in plan.components for line in step.actions]
-        assert lines == [f"bring the files of the worktree {moved} back"]
+        assert lines == [f"restore the files of the worktree {moved}"]
         session.restore_checkpoint(saved, components=WITH)
         assert worktree_files(moved) == before
         assert not side.exists()
@@ -199,7 +199,7 @@ def test_another_worktree_is_not_taken_for_one_that_was_moved(place: Path, other
 
 
 @pytest.mark.requirement("GT-5")
-def test_a_worktree_that_stands_elsewhere_is_left_alone_and_it_is_said(place: Path) -> None:
+def test_a_worktree_that_is_elsewhere_is_left_alone_and_it_is_said(place: Path) -> None:
     configure(place, worktree_files="on")
     side = place.parent / "side-work"
     with SessionCheckpointer(place, "s") as session:
@@ -208,7 +208,7 @@ def test_a_worktree_that_stands_elsewhere_is_left_alone_and_it_is_said(place: Pa
         commit(side, "code.txt", "a commit of an agent\n")
         now = worktree_files(side)
         plan = session.plan_restore(saved, components=WITH)
-        assert any("has moved and is left" in w for w in plan.warnings)
+        assert any("is at another commit" in w for w in plan.warnings)
         session.restore_checkpoint(saved, components=WITH)
         assert worktree_files(side) == now
 
@@ -232,7 +232,9 @@ def test_a_branch_that_moved_is_not_moved_back(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("GT-5")
 @pytest.mark.parametrize("work", ["fresh.txt", "ignored.tmp", "nested"])
-def test_an_undo_leaves_a_worktree_that_somebody_has_worked_in(tmp_path: Path, work: str) -> None:
+def test_an_undo_leaves_a_worktree_that_another_process_has_worked_in(
+    tmp_path: Path, work: str
+) -> None:
     place = with_history(tmp_path / "project")
     configure(place, worktree_files="never")
     write(place / ".git/info/exclude", "*.tmp\n")
@@ -260,14 +262,14 @@ def test_a_place_that_is_taken_or_foreign_is_refused(tmp_path: Path) -> None:
         saved = session.checkpoint("before")
         git(place, "worktree", "remove", str(there))
         write(there / "mine.txt", "mine\n")
-        with pytest.raises((RestoreFailed, RestoreConflict), match="something else is at"):
+        with pytest.raises((RestoreFailed, RestoreConflict), match="is occupied by something else"):
             session.restore_checkpoint(saved, components=WITH)
         assert worktree_files(there).keys() == {b"mine.txt"}
         shutil.rmtree(there)
         # As if it had been captured elsewhere: what it keeps alive is not of this repository.
         for ref in git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split():
             git(place, "update-ref", "-d", ref)
-        with pytest.raises((RestoreFailed, RestoreConflict), match="not saved in this repository"):
+        with pytest.raises((RestoreFailed, RestoreConflict), match="saved in another repository"):
             session.restore_checkpoint(saved, components=WITH)
         assert not there.exists()
 
@@ -313,13 +315,13 @@ def test_a_preview_names_every_worktree_that_is_gone_or_changed(tmp_path: Path) 
     shutil.rmtree(gone)
     write(changed / "code.txt", "somebody works here\n")
     answer = cli("restore", saved, "--dry-run")
-    assert "would change no files of the workspace, but this:\n" in answer.out
+    assert "would change no files, only this:\n" in answer.out
     assert "would change nothing" not in answer.out
-    assert f"bring the worktree {gone} back" in answer.out
-    assert f"the worktree {changed} has changed since then and stays as it is" in answer.out
+    assert f"restore the worktree {gone}" in answer.out
+    assert f"the worktree {changed} has changed since and is not restored" in answer.out
     assert str(same) not in answer.out
     exact = cli("restore", saved, "--dry-run", "--with", "worktrees")
-    assert f"bring the files of the worktree {changed} back" in exact.out
+    assert f"restore the files of the worktree {changed}" in exact.out
     assert "stays as it is" not in exact.out
 
 

@@ -55,7 +55,7 @@ def _target(tmp_path: Path, number: int = 0) -> Path:
 
 
 def _fallible(counted: FaultyFilesystem) -> list[int]:
-    """A close that fails has closed all the same, and nobody can do anything about it."""
+    """A close that fails has closed anyway, and nothing can be done about it."""
     return [call.number for call in counted.calls if call.name != "close"]
 
 

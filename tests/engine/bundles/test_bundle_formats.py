@@ -1,4 +1,4 @@
-"""Bundles of every version there has been are taken in and restore byte for byte.
+"""Bundles of every past version are imported and restore byte for byte.
 
 They were written by `tests/fixtures/make_bundle.py` when their version was new; what they hold is
 what the store fixture of that time held.
@@ -28,7 +28,7 @@ def test_there_is_a_bundle_of_every_version() -> None:
 
 
 @pytest.mark.parametrize("fixture", BUNDLES, ids=lambda path: path.name)
-def test_a_stored_bundle_is_taken_in_and_restores_byte_for_byte(
+def test_a_stored_bundle_is_imported_and_restores_byte_for_byte(
     fixture: Path, tmp_path: Path
 ) -> None:
     workspace = tmp_path / "workspace"

@@ -191,7 +191,7 @@ def test_a_name_that_is_taken_in_the_session_is_refused_by_name(
         SessionCheckpointer.import_bundle(workspace, bundle)
 
 
-def test_chosen_checkpoints_stand_without_those_between_them(
+def test_chosen_checkpoints_work_without_those_between_them(
     workspace: Path, tmp_path: Path
 ) -> None:
     with SessionCheckpointer(workspace, "work") as session:
@@ -324,7 +324,7 @@ def test_rounds_come_along_and_go_on_where_they_were(workspace: Path, tmp_path: 
 
 
 @pytest.mark.requirement("SE-5")
-def test_of_rounds_whose_checkpoints_stay_behind_nothing_is_told(
+def test_of_rounds_whose_checkpoints_stay_behind_nothing_is_reported(
     workspace: Path, tmp_path: Path
 ) -> None:
     with SessionCheckpointer(workspace, "work") as session:

@@ -2,8 +2,8 @@
 
 Bytes of trees, lists, reports and rows are changed at random; records, frames and the file get
 checksums that match, and names of objects follow their bytes all the way up to the checkpoint. So
-what is taken in is what somebody who knows the format could make, and restoring it must not touch
-anything outside the workspace.
+an imported bundle is one that an attacker who knows the format could make. Restoring it must not
+touch anything outside the workspace.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _mutated(frames: Frames, rng: random.Random) -> Frames:
 
 
 def _renamed(frames: Frames, number: int, data: bytes) -> Frames:
-    """Put an object in, and its new name wherever the old one stood, up to the rows."""
+    """Put an object in, and replace its old name everywhere, up to the rows."""
     old = frames[number][1][17:49]
     new = blake3(data).digest()
     frames[number] = object_frame(Role(frames[number][1][0]), data)
@@ -93,7 +93,7 @@ def _counted(frames: Frames) -> Frames:
 
 
 def _try(bundle: Path, place: Path) -> bool:
-    """Take it in and restore everything in it; whether it was taken in at all."""
+    """Take it in and restore everything in it; whether it was imported at all."""
     workspace = place / "around/workspace"
     fill(workspace / ".git/hooks/pre-commit", b"mine")
     fill(place / "around/victim", b"precious")

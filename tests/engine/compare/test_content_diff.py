@@ -1,4 +1,5 @@
-"""Comparing two contents: what they are, who compares them, and what is said when nobody can."""
+"""Comparing two contents: what they are, who compares them, and what is said when they cannot be
+compared."""
 
 from __future__ import annotations
 
@@ -185,7 +186,7 @@ def test_when_git_fails_the_hunks_are_exact(lines: int, tmp_path: Path) -> None:
     assert hunks[0].old_start == 8
 
 
-def test_what_nobody_can_compare_is_named_with_sizes_and_the_first_difference() -> None:
+def test_content_that_cannot_be_compared_is_named_with_sizes_and_the_first_difference() -> None:
     old = b"same\n" + numbered(150_000)
     new = b"same\n" + edited_at_both_ends(numbered(150_000))
     diff = compare_content(b"x", BytesContent(old), BytesContent(new), git=lambda: None)
@@ -195,7 +196,7 @@ def test_what_nobody_can_compare_is_named_with_sizes_and_the_first_difference() 
 
 
 @pytest.mark.parametrize("insert", [True, False])
-def test_a_long_run_of_only_added_or_removed_lines_needs_nobody(insert: bool) -> None:
+def test_a_long_run_of_only_added_or_removed_lines_needs_no_answer(insert: bool) -> None:
     short = b"head\n" * 5 + b"tail\n" * 5
     long = b"head\n" * 5 + numbered(300_000) + b"tail\n" * 5
     old, new = (short, long) if insert else (long, short)
@@ -218,7 +219,7 @@ def test_a_line_without_end_is_too_large_to_be_shown() -> None:
 
 
 @pytest.mark.parametrize("count", [10, 50_000])
-def test_a_content_that_ends_early_is_told(count: int) -> None:
+def test_a_content_that_ends_early_is_reported(count: int) -> None:
     text = numbered(count)
     shrinking: Content = Shrinking(text[: len(text) // 2], len(text))
     with pytest.raises(ContentChanged):

@@ -1,4 +1,4 @@
-"""Git as a differ: nothing but the two contents decides its output, and any failure is told."""
+"""Git as a differ: nothing but the two contents decides its output, and any failure is reported."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_contents_are_private_while_git_reads_them_and_gone_afterwards(
         pytest.param("printf '@@ -1,2 +1,2 @@\\n a\\n-b\\n+c\\n'; exit 128", id="fails late"),
     ],
 )
-def test_a_git_that_does_not_work_is_told_before_the_first_hunk(
+def test_a_git_that_does_not_work_is_reported_before_the_first_hunk(
     script: str, tmp_path: Path
 ) -> None:
     with pytest.raises(GitDiffFailed):
@@ -122,7 +122,7 @@ def test_a_git_that_hangs_is_stopped(tmp_path: Path) -> None:
         next(git_hunks(GitProgram(hanging.executable, None, 0.05), [OLD], [NEW], context=3))
 
 
-def test_a_git_that_is_gone_or_has_no_room_is_told(git: GitProgram, tmp_path: Path) -> None:
+def test_a_git_that_is_gone_or_has_no_room_is_reported(git: GitProgram, tmp_path: Path) -> None:
     for broken in (
         GitProgram(str(tmp_path / "gone")),
         GitProgram(git.executable, scratch_dir=str(tmp_path / "gone")),
@@ -161,7 +161,7 @@ def test_what_is_not_a_diff_is_refused(diff: bytes) -> None:
         list(parse_hunks(io.BytesIO(diff)))
 
 
-def test_lines_are_told_apart_by_count_and_not_by_looks() -> None:
+def test_lines_are_distinguished_by_count_and_not_by_looks() -> None:
     diff = b"--- a/old\n+++ b/new\n@@ -1,3 +1,3 @@\n-@@ -1 +1 @@\n---- a/old\n+++++ b/new\n"
     diff += b"+@@ -9,9 +9,9 @@ x\n \\ No newline at end of file\n\\ No newline at end of file\n"
     old = b"@@ -1 +1 @@\n--- a/old\n\\ No newline at end of file"

@@ -80,7 +80,7 @@ def test_truth_is_not_one() -> None:
     assert summary(diff) == [(0, 0, "code", "metadata")]
 
 
-def test_added_and_removed_cells_stand_where_they_belong() -> None:
+def test_added_and_removed_cells_are_where_they_belong() -> None:
     old = notebook(code("import os\n"), code("first()\n"), markdown("gone\n"), code("last()\n"))
     new = notebook(code("import os\n"), markdown("new\n"), code("first()\n"), code("last()\n"))
     diff = compare(old, new)
@@ -111,7 +111,7 @@ def test_an_id_tells_a_rewritten_cell_from_a_new_one() -> None:
     ]
 
 
-def test_ids_made_anew_by_a_tool_do_not_hide_that_cells_are_the_same() -> None:
+def test_ids_recreated_by_a_tool_do_not_hide_that_cells_are_the_same() -> None:
     old = notebook(code("a = 1", "1"), code("b = 1", "2"))
     new = notebook(code("a = 1", "3"), code("b = 2", "4"))
     assert summary(compare(old, new)) == [(0, 0, "code", "metadata"), (1, 1, "code", "modified")]
@@ -150,7 +150,7 @@ def test_half_a_surrogate_pair_is_a_source_too() -> None:
     assert summary(diff) == [(0, 0, "code", "modified")]
 
 
-def test_a_thousand_cells_rewritten_at_once_are_still_all_told() -> None:
+def test_a_thousand_cells_rewritten_at_once_are_still_all_reported() -> None:
     old = notebook(*(code(f"old_{number}()") for number in range(1_000)))
     new = notebook(*(code(f"new_{number}()") for number in range(1_000)))
     changes = [cell.change for cell in compare(old, new).cells]
@@ -204,7 +204,9 @@ CELLS = st.lists(st.builds(code, SOURCES, st.sampled_from([None, "1", "2", "3", 
 
 
 @given(old=CELLS, new=CELLS)
-def test_every_cell_is_told_once_and_the_hunks_are_exact(old: list[Cell], new: list[Cell]) -> None:
+def test_every_cell_is_reported_once_and_the_hunks_are_exact(
+    old: list[Cell], new: list[Cell]
+) -> None:
     """Cells that are not mentioned are equal, in order; those that are lead from old to new."""
     diff = compare(notebook(*old), notebook(*new))
     gone = {cell.index_old for cell in diff.cells if cell.change == "removed"}

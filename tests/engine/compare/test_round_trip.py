@@ -1,4 +1,4 @@
-"""Whatever the two texts are and whoever compares them, the hunks lead from old to new exactly."""
+"""Whatever the two texts are and whatever compares them, the hunks lead from old to new exactly."""
 
 from __future__ import annotations
 

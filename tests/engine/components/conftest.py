@@ -18,7 +18,7 @@ from tests.support.hostile_trees import fill
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A workspace with both components, installed as packages are: by their entry points.
 
-    Who was left waiting ends with the test: let go later, it would work in the next one.
+    Who was left waiting ends with the test: released later, it would work in the next one.
     """
     others = set(threading.enumerate())
     packages = tmp_path / "packages"

@@ -39,7 +39,7 @@ SECOND_NS = 1_000_000_000
 
 
 class Server:
-    """State that lies elsewhere; while it is `down`, every try fails."""
+    """State that is elsewhere; while it is `down`, every try fails."""
 
     name = "server"
     order = 100
@@ -83,7 +83,7 @@ class Only:
     def __init__(self, component: Component) -> None:
         self._component = component
 
-    def any_for(self, workspace: Path) -> bool:
+    def any_for(self, workspace: Path, *, recorded: bool) -> bool:
         return True
 
     def all(self) -> Sequence[Component]:
@@ -247,4 +247,4 @@ def test_status_and_statistics_tell_what_is_left_alone(
     )
     with SessionCheckpointer(workspace, cli.json("status")["session_id"]) as session:
         answer = ToolHandlers(session).call("checkpoint_stats")
-    assert "The last checkpoint is without postgres" in answer.output
+    assert "The last checkpoint does not include postgres" in answer.output

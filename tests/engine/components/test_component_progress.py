@@ -31,7 +31,7 @@ def test_what_a_component_says_of_its_progress_is_heard_as_long_as_it_is_waited_
     misbehave(monkeypatch, "capture", capture)
     heard = Heard()
     with open_workspace(workspace, create=True) as opened:
-        with opened.engine.vault.progress.told_to(heard):
+        with opened.engine.vault.progress.reporting_to(heard):
             opened.engine.save(SessionId("s"), make_intent("why"))
             kept[0].advance("given up", 1, 1)
         assert [phase for phase in heard.phases if phase.startswith(("box", "later"))] == [
@@ -42,7 +42,7 @@ def test_what_a_component_says_of_its_progress_is_heard_as_long_as_it_is_waited_
         assert heard.phases["box: half [2Jway"] == [(1, 2)]
         assert 1500 in heard.moved
         Box.content = b"changed"
-        with opened.engine.vault.progress.told_to(heard):
+        with opened.engine.vault.progress.reporting_to(heard):
             opened.engine.restore(opened.engine.restore_request(SessionId("s"), "HEAD"))
         assert list(heard.phases)[-4:] == [
             *("box: restoring", "box: verifying", "later: restoring", "later: verifying")

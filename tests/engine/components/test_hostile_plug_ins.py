@@ -29,7 +29,7 @@ def _fails(*_: object) -> bool:
 
 
 @pytest.mark.parametrize("applies", [_waits, _fails])
-def test_one_that_cannot_say_whether_it_applies_holds_nobody_up(
+def test_one_that_cannot_say_whether_it_applies_blocks_no_other(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, applies: Any
 ) -> None:
     configure(workspace, components=["later", "box"], component_timeout=1)

@@ -70,7 +70,7 @@ def test_a_component_that_changed_since_the_preview_is_previewed_again(workspace
         assert again.plan_id != shown.plan_id
 
 
-def test_a_component_that_was_not_restored_is_never_told_as_restored(workspace: Path) -> None:
+def test_a_component_that_was_not_restored_is_never_reported_as_restored(workspace: Path) -> None:
     Later.content = b"poison"
     with SessionCheckpointer(workspace, "s") as session:
         tools = ToolHandlers(session)
@@ -85,7 +85,7 @@ def test_a_component_that_was_not_restored_is_never_told_as_restored(workspace: 
         assert "buy a new one" in failed.blocked[0]
 
 
-def test_a_component_that_stands_in_the_way_is_named_with_the_way_out(
+def test_a_component_that_is_in_the_way_is_named_with_the_way_out(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with SessionCheckpointer(workspace, "s") as session:

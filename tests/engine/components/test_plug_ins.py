@@ -1,4 +1,4 @@
-"""Components of other people: what they do wrong has a name and costs nobody anything else."""
+"""Components of other people: their mistakes are reported and affect nothing else."""
 
 from __future__ import annotations
 
@@ -164,10 +164,10 @@ def _unchanged(*_: object) -> None:
         (_exits, "SystemExit: 3"),
         (_hangs, "it did not finish within 0.2 seconds"),
         (_endless, "it produced more than 5.0 MB"),
-        (_no_json, "its facts are no JSON"),
-        (_huge_facts, "its facts take"),
-        (_no_bytes, "it gave str instead of bytes"),
-        (_unchanged, "it says that nothing changed, and nothing was there before"),
+        (_no_json, "its facts are not JSON"),
+        (_huge_facts, "its facts use"),
+        (_no_bytes, "it returned str instead of bytes"),
+        (_unchanged, "it reported no change, but has no earlier state"),
     ],
 )
 def test_whatever_a_component_does_files_and_the_others_are_saved(
@@ -258,7 +258,7 @@ def test_a_component_that_fails_takes_the_whole_restore_back(workspace: Path) ->
 
 @pytest.mark.requirement("DB-3", "RB-3")
 @pytest.mark.parametrize("act", [_hangs, _raises, _exits])
-def test_a_restore_that_hangs_or_dies_is_taken_back(
+def test_a_restore_that_hangs_or_dies_is_rolled_back(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, act: Any
 ) -> None:
     configure(workspace, component_timeout=0.3)
@@ -325,7 +325,7 @@ class _Quiet:
 
 
 @pytest.mark.requirement("RB-2", "DB-3")
-def test_an_undo_leaves_alone_what_somebody_else_changed_while_the_restore_ran(
+def test_an_undo_leaves_alone_what_another_process_changed_while_the_restore_ran(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     restore = Box.restore

@@ -154,7 +154,7 @@ def test_a_purge_on_a_failing_disk_says_so_and_is_finished_later(
     counted = FaultyFilesystem(LocalFilesystem(), {})
     with composed(Secretive(tmp_path / "0").workspace, fs=counted) as opened:
         opened.engine.purge(REQUEST)
-    # A close that fails has closed all the same, and nobody can do anything about it.
+    # A close that fails has closed anyway, and nothing can be done about it.
     numbers = [call.number for call in counted.calls if call.name != "close"]
     for number in numbers[:: step * stride]:
         story = Secretive(tmp_path / str(number))

@@ -73,8 +73,8 @@ def test_no_version_of_it_is_left_anywhere(desk: Desk) -> None:
     assert places_of(desk.store, [WORD]) == []
     desk.require_sound()
     facts = desk.facts(desk.first)
-    assert "~/.agent/notes/secret.md: removed for good" in facts["left_out"]
-    assert ".memory/inner.md: removed for good" in facts["left_out"]
+    assert "~/.agent/notes/secret.md: purged" in facts["left_out"]
+    assert ".memory/inner.md: purged" in facts["left_out"]
     assert facts["files"] == 2
 
 

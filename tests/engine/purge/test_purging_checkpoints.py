@@ -122,7 +122,7 @@ def test_records_of_restores_forget_the_name(workspace: Path, session_ids: list[
     _check(workspace)
 
 
-def test_several_go_at_once_and_head_stands_on_what_is_left(
+def test_several_go_at_once_and_head_is_on_what_is_left(
     workspace: Path, session_ids: list[str]
 ) -> None:
     with SessionCheckpointer(workspace, "work") as session:
@@ -142,7 +142,7 @@ def test_several_go_at_once_and_head_stands_on_what_is_left(
 @pytest.mark.parametrize(
     ("number", "why"), [(0, "initial"), (4, "HEAD"), (2, "name")], ids=["first", "head", "named"]
 )
-def test_protected_checkpoints_need_force_and_the_reason_is_told(
+def test_protected_checkpoints_need_force_and_the_reason_is_reported(
     number: int, why: str, workspace: Path, session_ids: list[str]
 ) -> None:
     with SessionCheckpointer(workspace, "work") as session:
@@ -193,9 +193,7 @@ def test_without_what_was_approved_last_a_reset_goes_back_to_what_was_approved_b
     assert (workspace / "file").read_bytes() == b"approved before"
 
 
-def test_one_that_nobody_protects_goes_without_force(
-    workspace: Path, session_ids: list[str]
-) -> None:
+def test_an_unprotected_one_goes_without_force(workspace: Path, session_ids: list[str]) -> None:
     with SessionCheckpointer(workspace, "work") as session:
         assert session.purge(session_ids[1]).removed == (session_ids[1],)
 
@@ -207,8 +205,8 @@ def test_one_that_nobody_protects_goes_without_force(
         ("Before: Restored to x", "Before: Restored to aaaaaaaaaa"),
         ("Restored to x (2 selected paths)", "Restored to aaaaaaaaaa (2 selected paths)"),
         (
-            "Before: Undid the restore: back to x, with what changed meanwhile",
-            "Before: Undid the restore: back to aaaaaaaaaa, with what changed meanwhile",
+            "Before: Undid the restore: back to x, with what changed in the meantime",
+            "Before: Undid the restore: back to aaaaaaaaaa, with what changed in the meantime",
         ),
         ("Redid the restore: forward to x", "Redid the restore: forward to aaaaaaaaaa"),
         ("Restored to xx", "Restored to xx"),

@@ -60,7 +60,7 @@ def _quote_in_an_annotation(session: SessionCheckpointer) -> None:
         (_quote_in_an_annotation, "story.db"),
     ],
 )
-def test_a_secret_that_somebody_quoted_is_a_trace(
+def test_a_quoted_secret_is_a_trace(
     workspace: Path, quote: Callable[[SessionCheckpointer], None], left_in: str
 ) -> None:
     with SessionCheckpointer(workspace, "work") as session:
@@ -70,7 +70,7 @@ def test_a_secret_that_somebody_quoted_is_a_trace(
     assert proof.traces == (Trace(left_in, "some of its bytes"),)
 
 
-def test_nothing_that_the_key_opens_says_it_any_more(workspace: Path) -> None:
+def test_nothing_that_the_key_opens_still_says_it(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "work") as session:
         session.checkpoint("with the secret")
         with session.editing([".env"]):

@@ -83,7 +83,7 @@ def test_the_checkpoint_stays_and_a_restore_leaves_that_path_alone(desk: Desk) -
     with SessionCheckpointer(desk.workspace, "s") as session:
         session.purge_paths(desk.path("netrc"), desk.path("conf/key"))
         facts = desk.external(desk.first)
-        assert f"{desk.path('netrc')}: removed for good" in str(facts["left_out"])
+        assert f"{desk.path('netrc')}: purged" in str(facts["left_out"])
         assert desk.path("conf/plain") in str(facts["paths"])
         fill(desk.outside / "netrc", b"mine")
         fill(desk.outside / "conf/key", b"mine")

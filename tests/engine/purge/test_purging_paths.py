@@ -182,7 +182,7 @@ def test_versions_of_checkpoints_that_were_deleted_before_go_too(
     _require_sound(workspace)
 
 
-def test_content_that_also_lies_elsewhere_is_named_and_nothing_happens_unasked(
+def test_content_that_is_also_elsewhere_is_named_and_nothing_happens_unasked(
     workspace: Path, history: list[str]
 ) -> None:
     with SessionCheckpointer(workspace, "one") as session:
@@ -232,7 +232,7 @@ def test_another_name_of_the_same_file_is_shared_content(workspace: Path) -> Non
         assert state.keys() == describe(workspace).keys()
 
 
-def test_empty_files_are_nobodys_secret(workspace: Path) -> None:
+def test_empty_files_are_no_secret(workspace: Path) -> None:
     fill(workspace / "pkg/__init__.py", b"")
     fill(workspace / "other/__init__.py", b"")
     with SessionCheckpointer(workspace, "one") as session:
@@ -250,9 +250,7 @@ def test_a_secret_quoted_in_a_reason_is_reported_as_a_trace(workspace: Path) -> 
         assert Trace("catalog.db", "some of its bytes") in outcome.proof.traces
 
 
-def test_a_trace_in_a_file_that_nobody_knows_is_reported(
-    workspace: Path, history: list[str]
-) -> None:
+def test_a_trace_in_an_unknown_file_is_reported(workspace: Path, history: list[str]) -> None:
     store = _store(workspace)
     (store / "aside").mkdir()
     (store / "aside/old.pack.damaged").write_bytes(b"x" * 5_000_000 + SECRETS[0] + b"y" * 100)
@@ -362,7 +360,7 @@ def test_a_round_that_was_approved_long_ago_is_named_with_what_it_would_lose(
         session.purge_paths("secret", force=True)
 
 
-def test_somebody_reading_the_catalog_is_waited_for_and_the_purge_finished_later(
+def test_another_process_reading_the_catalog_is_waited_for_and_the_purge_finished_later(
     workspace: Path, history: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.adapters.local.sqlite_connection._SCRUB_TIMEOUT_MS", 50)

@@ -17,6 +17,7 @@ from holdfast.ports.objects import all_digests
 from holdfast.ports.progress import NoProgress
 from tests.engine.test_random_work import Work
 from tests.support.raw_search import unpacked
+from tests.support.strides import UNTIMED
 from tests.support.tree_model import State
 
 pytestmark = pytest.mark.requirement("ST-5")
@@ -62,6 +63,7 @@ class PurgedWork(Work):
                 assert entry.target == kept[path].target
 
 
-def test_any_path_of_any_history_can_be_purged() -> None:
-    bounded = settings(max_examples=25, phases=(Phase.explicit, Phase.generate))
+@pytest.mark.parametrize("histories", [8, pytest.param(25, marks=UNTIMED)])
+def test_any_path_of_any_history_can_be_purged(histories: int) -> None:
+    bounded = settings(max_examples=histories, phases=(Phase.explicit, Phase.generate))
     run_state_machine_as_test(PurgedWork, settings=bounded)

@@ -207,7 +207,7 @@ def test_the_messages_up_to_each_state_are_there(tmp_path: Path) -> None:
             assert replay.new_messages() == ()
 
 
-def test_what_was_saved_besides_files_is_told(tmp_path: Path) -> None:
+def test_what_was_saved_besides_files_is_reported(tmp_path: Path) -> None:
     workspace = tmp_path / "project"
     fill(workspace / "file", b"1")
     git(workspace, "init", "--initial-branch", "trunk")
@@ -281,7 +281,7 @@ def _times(workspace: Path) -> dict[str, int]:
     return {str(path): path.lstat().st_mtime_ns for path in [workspace, *workspace.rglob("*")]}
 
 
-def test_opening_a_replay_reads_no_step_but_the_one_it_stands_on(
+def test_opening_a_replay_reads_no_step_but_the_current_one(
     session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog = engine_of(session).vault.catalog
@@ -302,7 +302,7 @@ def test_opening_a_replay_reads_no_step_but_the_one_it_stands_on(
         assert len(replay.steps) == replay.position + 5
 
 
-def test_a_step_that_is_deleted_meanwhile_is_told_and_the_others_are_walked_to(
+def test_a_step_that_is_deleted_meanwhile_is_reported_and_the_others_are_walked_to(
     session: SessionCheckpointer,
 ) -> None:
     gone = session.checkpoint("to be deleted")

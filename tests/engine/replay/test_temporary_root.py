@@ -1,4 +1,4 @@
-"""A state on disk, for as long as somebody looks at it: private, not writable, gone afterwards."""
+"""A state on disk, for as long as it is in use: private, not writable, gone afterwards."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_it_is_gone_after_an_exception(session: SessionCheckpointer, place: Path
     assert os.listdir(place) == []
 
 
-def test_it_goes_when_nobody_has_it_any_more(session: SessionCheckpointer, place: Path) -> None:
+def test_it_goes_with_its_last_user(session: SessionCheckpointer, place: Path) -> None:
     replay = session.replay()
     replay.materialise()
     assert len(os.listdir(place)) == 1
@@ -235,7 +235,7 @@ def test_the_workspace_is_no_place_for_it(
     assert os.listdir(session.workspace / "empty") == []
 
 
-def test_signals_that_somebody_handles_stay_theirs(session: SessionCheckpointer) -> None:
+def test_signals_with_their_own_handler_keep_it(session: SessionCheckpointer) -> None:
     before = signal.getsignal(signal.SIGTERM)
     theirs = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -85,7 +85,7 @@ def _damage(path: Path, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("how", ["removed", "emptied", "cut", "garbage", "directory", "old format"])
-def test_whatever_stands_in_its_place_the_next_search_is_right(workspace: Path, how: str) -> None:
+def test_whatever_is_in_its_place_the_next_search_is_right(workspace: Path, how: str) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         made = _filled(session)
         assert _found(session, "needle") == made
@@ -122,7 +122,7 @@ def test_a_file_that_vanishes_while_it_is_in_use_is_made_again(workspace: Path) 
         assert _found(session, "needle") == made
 
 
-def test_an_index_of_another_log_begins_anew(workspace: Path, tmp_path: Path) -> None:
+def test_an_index_of_another_log_is_restarted(workspace: Path, tmp_path: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         _filled(session)
         session.search("needle")
@@ -144,7 +144,7 @@ def test_an_index_cut_off_at_any_batch_goes_on_where_it_was(
     monkeypatch.setattr("holdfast.engine.search.index_update._MOST_CHECKPOINTS", 2)
     with SessionCheckpointer(workspace, "s") as session:
         made = _filled(session)
-        taken = SqliteSearchIndex.take_in
+        taken = SqliteSearchIndex.ingest
         left = [call]
 
         def killed(self: SqliteSearchIndex, batch: IndexBatch) -> None:
@@ -153,11 +153,11 @@ def test_an_index_cut_off_at_any_batch_goes_on_where_it_was(
                 raise KeyboardInterrupt
             taken(self, batch)
 
-        monkeypatch.setattr(SqliteSearchIndex, "take_in", killed)
+        monkeypatch.setattr(SqliteSearchIndex, "ingest", killed)
         if call <= 4:
             with pytest.raises(KeyboardInterrupt):
                 session.search("needle")
-        monkeypatch.setattr(SqliteSearchIndex, "take_in", taken)
+        monkeypatch.setattr(SqliteSearchIndex, "ingest", taken)
         assert _found(session, "needle") == made
         assert len(session.search("haystack is:message", limit=100)) == 8
 

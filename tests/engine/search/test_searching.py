@@ -65,7 +65,7 @@ def _fields(result: SearchResult) -> list[Field]:
     return [match.field for hit in result for match in hit.matches]
 
 
-def test_every_text_about_a_checkpoint_is_found_and_told(session: SessionCheckpointer) -> None:
+def test_every_text_about_a_checkpoint_is_found_and_reported(session: SessionCheckpointer) -> None:
     fill(session.workspace / "src" / "auth" / "login_view.py", b"1")
     made = session.checkpoint(
         "the server gives up early",
@@ -92,7 +92,7 @@ def test_every_text_about_a_checkpoint_is_found_and_told(session: SessionCheckpo
         assert _fields(result) == [field], query
 
 
-def test_words_of_one_checkpoint_may_stand_in_different_texts(session: SessionCheckpointer) -> None:
+def test_words_of_one_checkpoint_may_be_in_different_texts(session: SessionCheckpointer) -> None:
     made = session.checkpoint("wait for the server", name="login")
     session.checkpoint("wait for the weekend")
     _annotate(session, made, "flaky")
@@ -287,7 +287,7 @@ def test_a_session_finds_only_its_own_unless_asked_for_all(
     assert {mine} == {*_ids(session.search("secret session:s", everywhere=True))}
 
 
-def test_what_was_deleted_is_not_found_any_more(session: SessionCheckpointer) -> None:
+def test_what_was_deleted_is_no_longer_found(session: SessionCheckpointer) -> None:
     gone = session.checkpoint("needle")
     kept = session.checkpoint("needle too")
     assert set(_ids(session.search("needle"))) == {gone, kept}

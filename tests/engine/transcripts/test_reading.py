@@ -1,4 +1,4 @@
-"""Transcripts are files that somebody is writing, replacing or spoiling: reading goes on."""
+"""Transcripts are files that a program is writing, replacing or damaging: reading goes on."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_position_of_another_file_starts_from_the_beginning(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("offset", [-1, 5, 1 << 70])
-def test_a_position_that_lies_starts_from_the_beginning(tmp_path: Path, offset: int) -> None:
+def test_a_wrong_position_starts_from_the_beginning(tmp_path: Path, offset: int) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(claude_line("1", "one"))
     assert told(path, TranscriptPosition(offset, "", ""))[0] == ["one"]
@@ -195,7 +195,7 @@ def test_a_spoiled_line_costs_only_itself(tmp_path: Path, spoiled: bytes) -> Non
     assert (messages, reading.passed_over.malformed) == (["one", "two"], 1)
 
 
-def test_bytes_that_are_not_utf_8_stand_as_replacements(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8_become_replacements(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + claude_line("1", "caf_").replace(b"caf_", b"caf\xe9"))
     assert told(path)[0] == ["caf\ufffd"]

@@ -51,7 +51,7 @@ def _blamed(newest: Text, wanted: Sequence[int] | None = None) -> list[int]:
 @st.composite
 def _unique_lines(draw: st.DrawFn) -> list[Text]:
     """Lines that are all different and keep their order: their origins are known beyond doubt.
-    Lines that were removed may come back, and then belong to whoever brought them."""
+    Lines that were removed may come back, and then belong to the step that brought them."""
     alphabet = [b"line %03d" % number for number in range(40)]
     history: list[Text] = []
     for sequence in range(draw(st.integers(1, 12))):
@@ -66,7 +66,7 @@ def _unique_lines(draw: st.DrawFn) -> list[Text]:
             history.append(Text(sequence, lines, before, None, origins))
         elif step == "same":
             history.append(Text(sequence, before.lines, before, None, before.origins))
-        elif step == "restore":  # of this path: the work still stands where it stood
+        elif step == "restore":  # of this path: the work has not moved
             if before.lines == older.lines:
                 older = before
             history.append(Text(sequence, older.lines, before, older, older.origins))

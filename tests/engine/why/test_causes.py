@@ -1,4 +1,4 @@
-"""What is told about the call, the reason and the message behind a line."""
+"""The call, the reason and the message behind a line."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_call_that_a_checkpoint_was_made_for_wrote_what_the_next_one_has(
     assert (three.reasoning, three.tool_use_id) == ("Before Bash: sed", "u2")
     assert three.message is not None
     assert three.message.content == "now a command"
-    # Nobody's call: written after one and before the next.
+    # No agent's call: written after one and before the next.
     assert (four.reasoning, four.tool_calls, four.tool_use_id) == ("Before Edit notes", (), None)
     (note,) = (line.origin for line in session.why("notes").lines)
     assert (note.reasoning, note.tool_calls) == (

@@ -178,7 +178,7 @@ def test_what_has_no_lines_is_said_to_have_none(
             session.why("nowhere", ref=reference)
     with pytest.raises(Refused, match="is a link, or one of its parents"):
         session.why("way/app.py")
-    with pytest.raises(Refused, match="no regular file"):
+    with pytest.raises(Refused, match="not a regular file"):
         session.why("pipe")
     for wrong in ("", "..", "../x", "/etc/passwd", ".git/config", "a//b", "nul\0"):
         with pytest.raises(InvalidPath):

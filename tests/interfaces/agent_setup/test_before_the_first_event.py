@@ -33,7 +33,7 @@ def test_status_without_an_agent_says_how_to_protect_one_and_makes_no_store(
 ) -> None:
     answer = cli("status")
     assert answer.status == 0, answer
-    assert "agents    none is protected here\n" in answer.out
+    assert "agents    none protected here\n" in answer.out
     assert "next      protect an agent: holdfast install claude-code" in answer.out
     assert list(holdfast_home.iterdir()) == []
 

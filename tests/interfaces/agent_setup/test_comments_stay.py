@@ -1,4 +1,4 @@
-"""Comments in settings files: wherever somebody put one, it outlives our entries."""
+"""Comments in settings files: wherever the user put one, it outlives our entries."""
 
 from __future__ import annotations
 

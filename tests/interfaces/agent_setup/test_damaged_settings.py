@@ -1,4 +1,4 @@
-"""Hooks that somebody has damaged: doctor tells, and nothing else suffers."""
+"""Hooks that the user has damaged: doctor tells, and nothing else suffers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_damaged_settings_of_one_agent_keep_nothing_from_being_done_for_another(
     assert "gemini (project)" not in subjects
 
 
-def test_a_script_that_nobody_could_run_is_told_and_mended(project: Path, cli: CommandLine) -> None:
+def test_a_script_that_cannot_run_is_reported_and_mended(project: Path, cli: CommandLine) -> None:
     cli.json("install", "cline")
     script = project / ".clinerules" / "hooks" / "PreToolUse"
     script.chmod(0o644)

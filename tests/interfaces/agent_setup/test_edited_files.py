@@ -1,5 +1,5 @@
-"""What the user has written into a file of ours stays the user's: told apart where that is
-possible, else left as it is and named, with the way out."""
+"""The user's additions to a Holdfast file stay the user's: separated where that is possible, else
+kept and listed, with the way out."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_script_whose_command_was_edited_is_left_and_named(
         ("goose", ".agents/plugins/holdfast/hooks/hooks.json"),
     ],
 )
-def test_hooks_that_were_added_to_a_file_of_ours_stay(
+def test_hooks_that_were_added_to_a_holdfast_file_stay(
     agent: str, place: str, project: Path, cli: CommandLine
 ) -> None:
     cli.json("install", agent)
@@ -123,7 +123,7 @@ def test_hooks_that_were_added_to_a_file_of_ours_stay(
         "Mine": [{"type": "command", "command": "./other.sh"}],
     }
     if agent == "goose":
-        # Without it nobody would look for the hooks that are left.
+        # Without it the remaining hooks would go unnoticed.
         assert (project / ".agents/plugins/holdfast/plugin.json").is_file()
         assert "needs it" in told["notes"][0]
 

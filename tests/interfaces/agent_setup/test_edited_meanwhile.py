@@ -93,7 +93,7 @@ def test_a_file_of_another_user_or_group_stays_theirs(settings: Path, cli: Comma
     ],
 )
 @pytest.mark.parametrize("program", ["holdfast", "/opt/py/bin/python -m holdfast"])
-def test_what_somebody_added_to_a_command_stays_and_is_named(
+def test_what_another_process_added_to_a_command_stays_and_is_named(
     command: str, program: str, settings: Path, cli: CommandLine
 ) -> None:
     mine = command.format(f"{program} hook claude-code")
@@ -123,7 +123,7 @@ def test_what_somebody_added_to_a_command_stays_and_is_named(
         "/p/python -P -m holdfast",
     ],
 )
-def test_a_command_of_ours_is_known_however_the_program_is_called(
+def test_a_command_of_holdfast_is_known_however_the_program_is_called(
     program: str, settings: Path, cli: CommandLine
 ) -> None:
     handler = {"type": "command", "command": f"{program} hook claude-code", "timeout": 5}

@@ -69,7 +69,7 @@ def test_the_hooks_lie_where_the_agent_looks(agent: str, project: Path, cli: Com
 
 @pytest.mark.requirement("HK-1", "HK-2")
 @pytest.mark.parametrize("agent", AGENTS)
-def test_every_installed_command_answers_the_event_it_stands_under(
+def test_every_installed_command_answers_the_event_it_is_listed_under(
     agent: str, project: Path, cli: CommandLine
 ) -> None:
     cli.json("install", agent)
@@ -331,6 +331,14 @@ def _front(text: str) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in front.splitlines())
 
 
+@pytest.mark.requirement("CL-4")
+def test_the_restore_skill_previews_and_restores_only_with_confirm() -> None:
+    looking, carrying_out = skills()["restore"].split("Only when the user gave `--confirm`:\n")
+    assert "`holdfast restore REF --dry-run`" in looking
+    assert "--yes" not in looking
+    assert "`holdfast restore REF --yes`" in carrying_out
+
+
 @pytest.mark.requirement("CL-4", "HK-4")
 def test_every_command_in_the_skills_exists_and_takes_what_it_is_given(
     project: Path, cli: CommandLine
@@ -390,7 +398,7 @@ def test_the_plugin_has_hooks_skills_and_the_server_and_is_written_where_it_is_w
 def test_the_hook_of_a_plugin_waits_for_a_program_that_is_being_upgraded(
     comes: bool, tmp_path: Path
 ) -> None:
-    """Somebody waits, and meanwhile the program is put in place, or is not."""
+    """The hook waits, and meanwhile the program is put in place, or is not."""
     programs = tmp_path / "bin"
     programs.mkdir()
     waited = tmp_path / "waited"
@@ -508,8 +516,8 @@ def test_an_install_says_what_holds_now(cli: CommandLine) -> None:
     assert (
         "Holdfast now saves before the agent changes anything. To go back: holdfast undo" in shown
     )
-    assert "Files that git ignores are not saved" in shown
-    assert "holdfast status --skipped" in shown
+    assert "Files that git ignores, such as .env, are not saved until a tool names them" in shown
+    assert "To save them: holdfast config add include .env" in shown
     assert "Every state" not in cli("install", "claude-code").out
     assert "Every state" not in cli("uninstall", "claude-code").out
 

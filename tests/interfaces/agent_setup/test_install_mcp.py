@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import stat
@@ -42,6 +43,17 @@ _TOML = '# mine\nmodel = "o5"   # the best\n\n[mcp_servers.docs]\ncommand = "npx
 _JSON = '{\n\t// mine\n\t"mcpServers": {"docs": {"command": "npx"}}, // one\n\t"mcp": {}\n}\n'
 
 
+# A program that fails is tried again by the next call.
+_tried_once = functools.cache(installation._try_server)
+
+
+@pytest.fixture(autouse=True)
+def each_program_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting the server is most of what an install costs, and it starts or it does not: what the
+    settings say has no part in that."""
+    monkeypatch.setattr(installation, "_try_server", _tried_once)
+
+
 def _settings(path: Path) -> Any:
     text = path.read_text()
     return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
@@ -55,7 +67,7 @@ def _entry(path: Path) -> dict[str, Any]:
 
 
 def _of_the_user(project: Path, path: str) -> tuple[Path, str]:
-    """Settings that somebody has written, with another server and comments."""
+    """Settings that the user has written, with another server and comments."""
     place = project / path
     place.parent.mkdir(parents=True, exist_ok=True)
     text = _TOML if place.suffix == ".toml" else _JSON
@@ -259,7 +271,7 @@ def test_doctor_tells_whether_the_server_is_in_order(
         (("cline", "--project"), "holdfast install cline --user --mcp"),
     ],
 )
-def test_where_nothing_can_be_edited_the_way_out_is_told(
+def test_where_nothing_can_be_edited_the_way_out_is_reported(
     arguments: tuple[str, str], hint: str, project: Path, cli: CommandLine
 ) -> None:
     before = state_of(project)

@@ -97,7 +97,7 @@ def test_entries_of_an_older_version_are_replaced() -> None:
     assert without_hooks(new, "claude-code", version=False) == '{\n  "a": 1\n}\n'
 
 
-def test_our_handler_in_a_group_of_somebody_else_is_found_and_leaves_the_others() -> None:
+def test_our_handler_in_a_group_of_another_user_is_found_and_leaves_the_others() -> None:
     text = json.dumps(
         {
             "hooks": {

@@ -66,7 +66,7 @@ def test_everything_that_the_agent_has_to_know_reaches_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("RB-10", "HK-4")
-def test_a_message_without_words_leaves_what_is_to_be_told_to_the_next_result(
+def test_a_message_without_words_leaves_what_is_to_be_reported_to_the_next_result(
     tmp_path: Path,
 ) -> None:
     project = tmp_path / "shop"
@@ -94,7 +94,7 @@ def _shim_saying(tmp_path: Path, to_message: str, before_tool: str, after_tool: 
 
 @pytest.mark.requirement("HK-2", "HK-7")
 @pytest.mark.parametrize("broken", [False, True], ids=["missing", "broken"])
-def test_without_the_command_the_agent_goes_on_and_is_told_once(
+def test_without_the_command_the_agent_goes_on_and_is_notified_once(
     tmp_path: Path, broken: bool
 ) -> None:
     from holdfast.interfaces.agents.opencode import plugin

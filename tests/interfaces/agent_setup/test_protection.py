@@ -270,7 +270,7 @@ def test_hooks_that_were_uninstalled_are_not_missed(
     call_hook("claude-code", recorded("claude-code", project, "rm -rf src")[3], project)
     cli.json("uninstall", "claude-code", f"--{scope}")
     told = _doctor(cli, "claude-code")
-    assert (told["status"], told["finding"]) == ("ok", "not protected: hooks removed by you")
+    assert (told["status"], told["finding"]) == ("note", "not protected: hooks removed by you")
     (agent,) = cli.json("status")["agents"]
     assert (agent["protected"], agent["finding"], agent["cure"]) == (
         False,

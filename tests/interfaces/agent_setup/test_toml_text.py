@@ -1,4 +1,4 @@
-"""A table of ours comes into a TOML text and goes out to the byte, and nothing else changes."""
+"""Our table is added to a TOML text and removed to the byte, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_table_of_another_version_is_replaced() -> None:
     assert without_server(new, SERVER) == "a = 1\n"
 
 
-def test_what_to_add_to_an_inline_table_is_told_and_is_what_we_write() -> None:
+def test_what_to_add_to_an_inline_table_is_reported_and_is_what_we_write() -> None:
     text = 'mcp_servers = {docs = {command = "npx"}}\n'
     with pytest.raises(NotOurs) as told:
         with_server(text, SERVER)
@@ -96,7 +96,7 @@ def test_what_to_add_to_an_inline_table_is_told_and_is_what_we_write() -> None:
     assert with_server(by_hand, SERVER) == by_hand
 
 
-def test_nothing_of_ours_is_nothing_to_take_out() -> None:
+def test_without_holdfast_there_is_nothing_to_remove() -> None:
     assert without_server("# holdfast\na = 1", SERVER) == "# holdfast\na = 1"
 
 

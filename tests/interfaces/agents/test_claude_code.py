@@ -52,7 +52,7 @@ def test_a_turn_becomes_what_was_asked_what_was_done_and_what_came_of_it(tmp_pat
         ("\ud800 lone", {}, "user", "\\ud800 lone"),
     ],
 )
-def test_contents_are_told_as_a_person_sees_them(
+def test_contents_are_shown_as_a_person_sees_them(
     tmp_path: Path, content: Any, more: dict[str, Any], role: str, told: str | None
 ) -> None:
     (message,) = read(tmp_path, claude_line("u", content, **more))[0]
@@ -92,7 +92,7 @@ def test_lines_that_are_not_part_of_the_conversation_are_counted(tmp_path: Path)
 
 
 @pytest.mark.requirement("SE-2")
-def test_a_result_of_several_parts_and_a_remark_beside_it_are_both_told(tmp_path: Path) -> None:
+def test_a_result_of_several_parts_and_a_remark_beside_it_are_both_reported(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "line"}, {"type": "image"}]
     result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": parts}
     remark = {"type": "text", "text": "stop"}

@@ -101,7 +101,9 @@ def test_what_the_program_says_is_not_taken_for_the_person(
 
 
 @pytest.mark.requirement("SE-2")
-def test_compaction_changes_no_key_and_is_told_without_repeating_history(tmp_path: Path) -> None:
+def test_compaction_changes_no_key_and_is_reported_without_repeating_history(
+    tmp_path: Path,
+) -> None:
     before = [codex_text("user", "one"), codex_text("assistant", "two")]
     old = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "one"}]}
     compacted = {"message": "one and two", "replacement_history": [old]}

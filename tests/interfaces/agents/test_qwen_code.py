@@ -111,7 +111,7 @@ def test_answers_of_tools_that_go_to_the_model_are_not_taken_for_a_message(
 
 
 @pytest.mark.requirement("RB-10")
-def test_it_is_told_after_a_tool_since_its_model_sees_no_answer_before_one(
+def test_it_is_notified_after_a_tool_since_its_model_sees_no_answer_before_one(
     project: Path, cli: CommandLine
 ) -> None:
     *_, before, after, _, _ = recorded("qwen-code", project, "rm -rf src")

@@ -77,7 +77,7 @@ class Screen:
         os.write(self._master, text.encode())
 
     def resize(self, columns: int, lines: int) -> None:
-        """What uses the terminal is told by a signal."""
+        """Users of the terminal get a signal."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def modes(self) -> list[object]:
@@ -88,7 +88,7 @@ class Screen:
         self._process.send_signal(number)
 
     def hang_up(self) -> None:
-        """Nobody looks at it or types any more."""
+        """The terminal is gone."""
         os.close(self._master)
         self._master = os.open(os.devnull, os.O_RDONLY)
         self.status = self._process.wait(_LIMIT_S)
@@ -112,11 +112,11 @@ class Screen:
         assert ready, "the command shows nothing any more and does not end"
         try:
             return os.read(self._master, 65536).decode("utf-8", "replace")
-        except OSError:  # Linux: nobody has the terminal open any more
+        except OSError:  # Linux: no process has the terminal open now
             return ""
 
 
 def _take_terminal() -> None:
-    """In the child: a session of its own, so that Ctrl-C reaches it and nobody else."""
+    """In the child: a session of its own, so that Ctrl-C reaches no other process."""
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

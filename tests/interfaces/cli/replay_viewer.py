@@ -1,4 +1,4 @@
-"""Somebody who walks through a session at a terminal: presses keys, sees pictures."""
+"""A user who walks through a session at a terminal: presses keys, sees pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast accept`: previewed, asked for on a terminal, told as JSON."""
+"""`holdfast accept`: previewed, asked for on a terminal, printed as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def worked(cli: CommandLine) -> CommandLine:
 
 
 @pytest.mark.requirement("GT-3", "CL-1")
-def test_a_commit_is_made_and_told_as_json(worked: CommandLine) -> None:
+def test_a_commit_is_made_and_reported_as_json(worked: CommandLine) -> None:
     place = worked.workspace
     planned = worked.json("accept", "--dry-run")
     assert (planned["commit"], planned["dry_run"]) == (None, True)
@@ -41,7 +41,7 @@ def test_a_commit_is_made_and_told_as_json(worked: CommandLine) -> None:
     assert (told["dry_run"], told["elapsed_ms"] > 0) == (False, True)
     answer = worked("accept", "--json")
     assert (answer.status, answer.error["code"]) == (5, "refused")
-    assert "the branch already holds all of it" in answer.error["message"]
+    assert "the branch already has these changes" in answer.error["message"]
 
 
 @pytest.mark.requirement("GT-3")
@@ -70,7 +70,7 @@ def test_the_preview_counts_no_records_of_restores(worked: CommandLine) -> None:
 
 
 @pytest.mark.requirement("GT-3")
-def test_unsaved_changes_are_told(worked: CommandLine) -> None:
+def test_unsaved_changes_are_reported(worked: CommandLine) -> None:
     (worked.workspace / "README.md").write_text("not saved\n")
     told = worked.json("accept")
     assert told["warnings"] == ["1 path changed since the checkpoint and is not in the commit"]
@@ -85,10 +85,10 @@ def test_mistakes_get_a_way_out(worked: CommandLine) -> None:
     git(worked.workspace, "add", "README.md")
     answer = worked("accept")
     assert answer.status == 5
-    assert "README.md is staged with other content than the checkpoint has" in answer.err
+    assert "README.md is staged with content that differs from the checkpoint" in answer.err
     assert "git restore --staged" in answer.err
     shown = worked("accept", "--dry-run").out
-    assert "Blocked: README.md is staged with other content" in shown
+    assert "Blocked: README.md is staged with content that differs" in shown
 
 
 @pytest.mark.requirement("GT-3", "CL-2")

@@ -44,7 +44,7 @@ def test_an_edit_stays_that_of_its_author_unless_another_is_named(cli: CommandLi
     ("text", "size_bytes"),
     [("x" * 1_000_000, 1_000_000), ("x" * 100_001 + "\n", 100_001), ("ä" * 60_000, 120_000)],
 )
-def test_a_text_on_standard_input_that_is_too_long_is_told_by_its_size(
+def test_a_text_on_standard_input_that_is_too_long_is_reported_by_its_size(
     cli: CommandLine, text: str, size_bytes: int
 ) -> None:
     cli.save()

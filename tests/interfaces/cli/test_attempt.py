@@ -37,7 +37,7 @@ def test_work_of_a_command_that_succeeds_is_kept(cli: CommandLine) -> None:
     assert (cli.workspace / "made.txt").exists()
 
 
-def test_work_of_a_command_that_fails_is_taken_back_and_its_status_passed_on(
+def test_work_of_a_command_that_fails_is_rolled_back_and_its_status_passed_on(
     cli: CommandLine,
 ) -> None:
     done = attempt(cli, 7)
@@ -83,7 +83,7 @@ def test_ctrl_c_takes_the_attempt_back(cli: CommandLine) -> None:
         cwd=cli.workspace,
         start_new_session=True,
         stderr=subprocess.DEVNULL,
-        # Whoever runs the tests in the background may have told them to ignore it.
+        # Tests that run in the background may ignore it.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
@@ -146,7 +146,7 @@ def test_a_command_that_fails_to_begin_tells_of_the_checkpoint_that_was_made(
 
 
 @pytest.mark.requirement("SE-6")
-def test_what_was_cut_off_is_told_with_both_ways_out(cli: CommandLine) -> None:
+def test_what_was_cut_off_is_reported_with_both_ways_out(cli: CommandLine) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path\n"
         "from holdfast import SessionCheckpointer\n"

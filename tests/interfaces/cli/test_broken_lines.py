@@ -30,8 +30,8 @@ def test_colours_take_no_room_and_a_long_path_stays_whole() -> None:
 
 
 def test_a_command_can_be_copied_from_one_row() -> None:
-    told = "saved as 93196abe30; to bring them back: holdfast restore 93196abe30 --refs all"
-    assert broken(told, 60).splitlines()[-1].strip() == "holdfast restore 93196abe30 --refs all"
+    line = "saved as 93196abe30; to restore them: holdfast restore 93196abe30 --refs all"
+    assert broken(line, 60).splitlines()[-1].strip() == "holdfast restore 93196abe30 --refs all"
 
 
 def test_no_word_of_a_restore_is_broken_at_80_columns(cli: CommandLine) -> None:

@@ -44,7 +44,7 @@ def test_a_flipped_byte_of_content_is_found_and_named(cli: CommandLine) -> None:
 def test_the_deepest_tree_that_a_checkpoint_takes_is_no_trouble_for_what_looks_at_it(
     cli: CommandLine, request: pytest.FixtureRequest
 ) -> None:
-    """In a process of its own each: a scan lets Python recurse further, and nobody else does."""
+    """In a process of its own each: only a scan lets Python recurse further."""
     request.addfinalizer(lambda: remove_deep(cli.workspace / "d"))
     with descended(cli.workspace, DEEPEST - 1, create=True) as bottom:
         write_at(bottom, b"leaf", b"one")

@@ -36,6 +36,7 @@ KEYS = [
     "git",
     "databases",
     "agents",
+    "environment",
     "restore",
 ]
 
@@ -94,7 +95,7 @@ def test_a_confidence_may_be_a_percentage(cli: CommandLine) -> None:
     assert cli.json("checkpoint", "sure", "--confidence", "95%")["confidence"] == 0.95
 
 
-def test_a_reason_that_begins_with_a_dash_stands_behind_two(cli: CommandLine) -> None:
+def test_a_reason_that_begins_with_a_dash_goes_behind_two(cli: CommandLine) -> None:
     assert cli("checkpoint", "--not-an-option").status == 2
     cli.json("checkpoint", "--", "--not-an-option")
     assert cli.json("show")["reasoning"] == "--not-an-option"
@@ -106,7 +107,7 @@ def test_a_reason_that_begins_with_a_dash_stands_behind_two(cli: CommandLine) ->
     [
         ([""], "invalid_intent", "the reasoning is empty"),
         ([" \n"], "invalid_intent", "the reasoning is empty"),
-        (["two", "words"], "usage", "one reason is expected, and 2 words were given"),
+        (["two", "words"], "usage", "expected one reason, but got 2 words"),
         (["x" * 1_000_000], "invalid_intent", "the reasoning has 1000000 characters"),
         (["x", "--confidence", "1.5"], "invalid_intent", "not between 0.0 and 1.0"),
         (["x", "--confidence", "nan"], "invalid_intent", "not between 0.0 and 1.0"),
@@ -155,10 +156,11 @@ def test_an_unreadable_file_makes_it_done_in_part_and_is_listed(
 def test_the_plain_answer_has_the_whole_id_and_what_was_left_out(cli: CommandLine) -> None:
     answer = cli("checkpoint", "x")
     made = cli.json("log")[0]["id"]
-    first, second, third = answer.out.splitlines()
+    first, second, recorded, third = answer.out.splitlines()
     assert first.startswith(f"✓ Saved {made}: 6 files, 6 added, ")
     assert second == "  left out: 1 ignored (list: holdfast status --skipped)"
-    assert third == f"  come back: holdfast restore {made[:10]}"
+    assert recorded.startswith("  environment: ")
+    assert third == f"  to go back: holdfast restore {made[:10]}"
     assert answer.err == ""
 
 
@@ -187,12 +189,12 @@ def test_a_command_below_the_workspace_works_on_the_workspace(cli: CommandLine) 
     assert below.json("status")["workspace"] == str(cli.workspace)
 
 
-def test_a_directory_that_nobody_knows_is_a_workspace_of_its_own(cli: CommandLine) -> None:
+def test_an_unknown_directory_is_a_workspace_of_its_own(cli: CommandLine) -> None:
     below = CommandLine(cli.workspace / "src")
     assert below.json("checkpoint", "only this")["files"] == 1
 
 
-def test_the_home_directory_that_somebody_insisted_on_does_not_take_over_what_is_below(
+def test_the_home_directory_that_the_user_insisted_on_does_not_take_over_what_is_below(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "home" / "project"
@@ -232,9 +234,9 @@ def test_the_answer_names_what_was_saved_besides_files_and_the_way_back(cli: Com
     out = cli("checkpoint", "with git").out
     made = cli.json("log")[0]["id"]
     assert f"\n  git: trunk@{commit}" in out
-    assert f"\n  come back: holdfast restore {made[:10]}\n" in out
+    assert f"\n  to go back: holdfast restore {made[:10]}\n" in out
     assert "git data" not in out
-    assert "come back: holdfast restore before" in cli("save", "again", "--name", "before").out
+    assert "to go back: holdfast restore before" in cli("save", "again", "--name", "before").out
 
 
 @pytest.mark.requirement("CL-8")

@@ -49,7 +49,7 @@ def test_a_dry_run_tells_each_decision_and_changes_nothing(
     assert "Would delete 2 checkpoints and keep 3" in cli("cleanup", "--dry-run").out
 
 
-def test_what_the_rules_let_go_is_gone_and_its_space_is_free(
+def test_expired_checkpoints_are_gone_and_their_space_is_free(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = save_tools(cli, 5)
@@ -165,7 +165,7 @@ def test_stores_of_workspaces_that_are_gone_are_listed_and_deleted_after_asking(
 
 @pytest.mark.requirement("ST-3")
 @pytest.mark.parametrize("place", ["usual", "listed"])
-def test_a_store_whose_disk_may_not_be_mounted_is_kept_until_somebody_insists(
+def test_a_store_whose_disk_may_not_be_mounted_is_kept_until_the_user_insists(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     cli.save()
@@ -202,12 +202,12 @@ def test_a_store_whose_workspace_came_back_is_not_deleted(cli: CommandLine) -> N
     cli.workspace.rename(elsewhere)
     (found,) = lost_stores()
     elsewhere.rename(cli.workspace)
-    with pytest.raises(Refused, match="is there again"):
+    with pytest.raises(Refused, match="exists again"):
         remove_store(found)
     assert len(cli.json("log")) == 1
 
 
-def test_status_tells_what_a_save_cleaned_up_by_itself(
+def test_status_tells_what_a_save_cleaned_up_automatically(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_tools(cli, 5)

@@ -116,7 +116,9 @@ def test_bash_completes_in_the_workspace_and_session_of_the_command_line(
 
 @pytest.mark.requirement("CL-1")
 def test_bash_completes_settings_and_leaves_free_text_alone(bash: Bash) -> None:
-    assert bash.offers("config", "") == ["list", "get", "set", "unset", "edit", "trust"]
+    actions = ["list", "get", "set", "add", "remove", "unset", "edit", "trust"]
+    assert bash.offers("config", "") == actions
+    assert bash.offers("config", "add", "inc") == ["include"]
     assert bash.offers("key", "") == ["list", "add", "change", "remove"]
     assert bash.offers("sessions", "") == ["rename", "end", "archive", "delete"]
     assert bash.offers("config", "set", "inc") == ["include"]

@@ -23,6 +23,30 @@ def test_a_setting_is_set_read_listed_and_taken_away(cli: CommandLine) -> None:
     assert cli.json("config", "unset", "include") == default
 
 
+@pytest.mark.requirement("CL-6", "CP-12")
+def test_entries_are_added_to_a_list_and_removed_from_it(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.json("config", "add", "include", ".env")["value"] == [".env"]
+    added = cli.json("config", "add", "include", "two words, a comma", ".env", "[ab].db")
+    assert added["value"] == [".env", "two words, a comma", "[ab].db"]
+    assert cli.json("checkpoint", "with")["files"] == 7
+    left = cli.json("config", "remove", "include", '["two words, a comma", "[ab].db"]')
+    assert (left["value"], left["origin"]) == ([".env"], "store")
+    assert cli.json("config", "remove", "include", ".env")["value"] == []
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    file = tmp_path / "config" / "holdfast" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('ignore = ["*.tmp"]\n')
+    assert cli.json("config", "add", "ignore", "*.iso")["value"] == ["*.tmp", "*.iso"]
+
+
+@pytest.mark.requirement("CL-1")
+def test_a_size_is_set_in_words_and_read_as_a_number(cli: CommandLine) -> None:
+    assert cli("config", "set", "max_file_size", "2 GB").out == "2000000000  (2.0 GB)\n"
+    assert cli("config", "get", "max_file_size").out == "2000000000\n"
+
+
 @pytest.mark.requirement("CP-12")
 def test_an_include_takes_effect_with_the_next_checkpoint(cli: CommandLine) -> None:
     assert cli.json("checkpoint", "without")["files"] == 6
@@ -164,6 +188,13 @@ def test_the_origin_is_the_file_a_value_comes_from(
         (["set", "include", "["], "is not a TOML value"),
         (["set", "budget", "1\nsetuid = 2"], "is more than one value"),
         (["set", "budget"], "config set: VALUE missing"),
+        (["add", "include"], "config add: VALUE missing"),
+        (["add", "budget", "10GB"], "budget is not a list"),
+        (["add", "check_command", "make"], "check_command is not a list"),
+        (["add", "retention.tool", "1"], "unknown setting"),
+        (["add", "includ", ".env"], "unknown setting: 'includ'"),
+        (["add", "include", "!.env"], "include cannot be"),
+        (["remove", "include", ".env"], "'.env' not found in include"),
         (["get"], "config get: KEY missing"),
         (["frobnicate"], "unknown action: config 'frobnicate'"),
     ],
@@ -181,7 +212,7 @@ def test_a_wrong_setting_says_what_is_wrong_and_changes_nothing(
 
 @pytest.mark.requirement("CL-3")
 @pytest.mark.parametrize("key", sorted({*KEYS} - USER_ONLY))
-def test_a_value_that_a_setting_cannot_take_is_told_with_one_that_it_can(
+def test_a_value_that_a_setting_cannot_take_is_reported_with_one_that_it_can(
     cli: CommandLine, key: str
 ) -> None:
     answer = cli("config", "set", key, "{a = 1}", "--json")
@@ -198,8 +229,8 @@ def test_the_list_says_where_the_files_are_and_whether_there_is_one(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     file = tmp_path / "config" / "holdfast" / "config.toml"
     project, user = cli("config").out.splitlines()[-2:]
-    assert project == f"project's file {cli.workspace}/.holdfast/config.toml  (not there)"
-    assert user == f"user's file    {file}  (not there)"
+    assert project == f"project's file {cli.workspace}/.holdfast/config.toml  (does not exist)"
+    assert user == f"user's file    {file}  (does not exist)"
     file.parent.mkdir(parents=True)
     file.write_text('ignore = ["*.tmp"]\n')
     assert cli("config").out.splitlines()[-1] == f"user's file    {file}"

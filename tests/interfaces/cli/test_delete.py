@@ -31,7 +31,7 @@ def test_deleting_always_needs_a_yes(cli: CommandLine) -> None:
 
 
 @pytest.mark.requirement("CL-2")
-def test_the_space_that_a_delete_gave_back_is_told(cli: CommandLine) -> None:
+def test_the_space_that_a_delete_gave_back_is_reported(cli: CommandLine) -> None:
     cli.save("shared")
     cli.save("the same again", "--name", "same")
     assert "the next holdfast cleanup frees its space" in cli("delete", "same", "--yes").out

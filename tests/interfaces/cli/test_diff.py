@@ -91,7 +91,7 @@ def test_for_people_it_is_words_and_lines(cli: CommandLine) -> None:
     )
 
 
-def test_notebooks_are_told_by_cell(cli: CommandLine) -> None:
+def test_notebooks_are_shown_by_cell(cli: CommandLine) -> None:
     book = cli.workspace / "book.ipynb"
     book.write_text(_notebook("x = 1", "y = 2"))
     cli.save()
@@ -111,7 +111,7 @@ def test_notebooks_are_told_by_cell(cli: CommandLine) -> None:
 
 
 @pytest.mark.requirement("CP-12")
-def test_what_one_side_left_out_is_not_told_as_removed_or_new_without_the_reason(
+def test_what_one_side_left_out_is_not_reported_as_removed_or_new_without_the_reason(
     cli: CommandLine,
 ) -> None:
     (cli.workspace / "notes.log").write_text("n\n")
@@ -145,7 +145,7 @@ def test_what_one_side_left_out_is_not_told_as_removed_or_new_without_the_reason
 
 
 @pytest.mark.requirement("CL-2")
-def test_what_changed_in_a_notebook_besides_its_sources_is_told_in_each_view(
+def test_what_changed_in_a_notebook_besides_its_sources_is_reported_in_each_view(
     cli: CommandLine,
 ) -> None:
     book = cli.workspace / "book.ipynb"

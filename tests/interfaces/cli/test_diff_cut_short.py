@@ -53,7 +53,7 @@ def test_people_see_what_could_be_compared_and_where_damage_ended_it(
 
 
 @pytest.mark.requirement("CL-3", "RL-4")
-def test_what_needs_no_content_is_told_whatever_is_damaged(half_lost: CommandLine) -> None:
+def test_what_needs_no_content_is_reported_whatever_is_damaged(half_lost: CommandLine) -> None:
     changes = half_lost.json("diff", "HEAD~1", "HEAD")["changes"]
     assert [(one["path"], one["change"]) for one in changes] == [
         ("a.txt", "modified"),
@@ -90,7 +90,7 @@ def test_without_anywhere_to_write_nothing_breaks(cli: CommandLine, form: str) -
 def test_a_checkpoint_that_goes_while_its_difference_is_read_is_no_damage(
     cli: CommandLine, how: str
 ) -> None:
-    """The difference is far larger than a pipe: whoever writes it waits for whoever reads."""
+    """The difference is far larger than a pipe: the writer waits for the reader."""
     _fill_with_noise(cli.workspace)
     old = cli.save("old")
     _fill_with_noise(cli.workspace)

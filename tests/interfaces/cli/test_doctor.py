@@ -37,7 +37,7 @@ def test_everything_is_looked_at_also_without_a_store(cli: CommandLine) -> None:
     cli.save()
     assert findings(cli, "store")[0]["status"] == "ok"
     assert findings(cli, "permissions")[0]["status"] == "ok"
-    assert findings(cli, "lock")[0]["finding"] == "no process holds the store"
+    assert findings(cli, "lock")[0]["finding"] == "no process holds the store's lock"
 
 
 def test_a_store_open_to_others_is_a_warning_with_the_command_that_closes_it(
@@ -58,7 +58,7 @@ def test_the_process_that_holds_the_store_is_named(cli: CommandLine) -> None:
     with opening as opened, opened.store.hold():
         (found,) = findings(cli, "lock")
     assert found["status"] == "ok"
-    assert f"process {os.getpid()} (a long job) holds the store" in found["finding"]
+    assert f"process {os.getpid()} (a long job) has held the store's lock" in found["finding"]
 
 
 def test_a_store_that_cannot_be_opened_is_a_problem_with_the_way_out(cli: CommandLine) -> None:
@@ -81,7 +81,7 @@ def test_leftovers_of_interrupted_work_are_named(cli: CommandLine) -> None:
     cures = [one["cure"] for one in findings(cli, "leftovers")]
     assert "finish it: holdfast purge" in cures
     assert any("disk" in cure for cure in cures)
-    assert "holdfast cleanup" in cures
+    assert "remove them: holdfast cleanup" in cures
     assert any("budget" in cure for cure in cures)
 
 
@@ -94,13 +94,15 @@ def test_what_a_restore_from_another_store_staged_is_not_ours(cli: CommandLine, 
         (cli.workspace / ".holdfast").write_text("somebody's file\n")
     (cli.workspace / place / ".holdfast-staging-0123456789abcdef0123-1").mkdir()
     (found,) = findings(cli, "leftovers")
-    assert "no interrupted operation" in found["finding"]
+    assert "no interrupted operations" in found["finding"]
     (cli.workspace / place / f".holdfast-staging-{store.name}-1").mkdir()
     (found,) = findings(cli, "leftovers")
     assert "a restore was interrupted" in found["finding"]
 
 
-def test_a_copied_workspace_is_told_from_a_moved_one(cli: CommandLine, tmp_path: Path) -> None:
+def test_a_copied_workspace_is_distinguished_from_a_moved_one(
+    cli: CommandLine, tmp_path: Path
+) -> None:
     import shutil
 
     cli.save()
@@ -129,7 +131,7 @@ def _store(cli: CommandLine) -> Path:
 
 @pytest.mark.requirement("ST-6")
 @pytest.mark.parametrize("place", ["stores", "by-path", "home", "the store"])
-def test_a_directory_open_to_others_is_told_though_opening_the_store_closes_it(
+def test_a_directory_open_to_others_is_reported_though_opening_the_store_closes_it(
     cli: CommandLine, holdfast_home: Path, place: str
 ) -> None:
     store = _store(cli)
@@ -187,7 +189,7 @@ def test_a_cure_can_be_run_whatever_the_path(
 @pytest.mark.parametrize(
     ("free_bytes", "status"), [(10 << 20, "problem"), (500 << 20, "warning"), (5 << 30, "ok")]
 )
-def test_a_disk_that_is_filling_up_is_told_before_checkpoints_are_refused(
+def test_a_disk_that_is_filling_up_is_reported_before_checkpoints_are_refused(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, free_bytes: int, status: str
 ) -> None:
     cli.save()
@@ -202,7 +204,7 @@ def test_a_disk_that_is_filling_up_is_told_before_checkpoints_are_refused(
 @pytest.mark.parametrize(
     ("percent", "status"), [(50, "ok"), (85, "warning"), (100, "problem"), (500, "problem")]
 )
-def test_a_store_that_nears_or_passes_its_budget_is_told(
+def test_a_store_that_nears_or_passes_its_budget_is_reported(
     cli: CommandLine, percent: int, status: str
 ) -> None:
     cli.save()
@@ -262,7 +264,9 @@ with open_workspace(Path(sys.argv[1]), create=False) as opened, opened.store.hol
 
 
 @pytest.mark.requirement("CL-3")
-def test_a_stopped_process_with_the_lock_is_told_with_what_lets_it_go_on(cli: CommandLine) -> None:
+def test_a_stopped_process_with_the_lock_is_reported_with_what_lets_it_go_on(
+    cli: CommandLine,
+) -> None:
     cli.save()
     command = [sys.executable, "-c", _HOLD, str(cli.workspace)]
     pipe = subprocess.PIPE
@@ -280,4 +284,4 @@ def test_a_stopped_process_with_the_lock_is_told_with_what_lets_it_go_on(cli: Co
     assert f"process {holder.pid}" in found["finding"]
     assert "is stopped" in found["finding"]
     assert f"kill -CONT {holder.pid}" in found["cure"]
-    assert findings(cli, "lock")[0]["finding"] == "no process holds the store"
+    assert findings(cli, "lock")[0]["finding"] == "no process holds the store's lock"

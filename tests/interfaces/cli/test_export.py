@@ -68,7 +68,9 @@ def test_some_checkpoints_or_all_sessions_can_be_chosen(cli: CommandLine, tmp_pa
 
 
 @pytest.mark.requirement("CL-3")
-def test_what_cannot_be_exported_is_told_by_its_status(cli: CommandLine, tmp_path: Path) -> None:
+def test_what_cannot_be_exported_is_reported_by_its_status(
+    cli: CommandLine, tmp_path: Path
+) -> None:
     assert cli("export", str(tmp_path / "x"), "--json").error["code"] == "not_found"
     cli.save()
     assert cli("export", "--json").error["code"] == "usage"

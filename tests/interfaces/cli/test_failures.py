@@ -15,7 +15,7 @@ import pytest
 from tests.interfaces.cli.command_line import CommandLine, command, run
 from tests.support.hostile_trees import fill, noise
 
-# Takes the lock of a store and tells so; whoever stops it holds up everybody else.
+# Takes the lock of a store and tells so; a process that stops it blocks all others.
 _HOLD_LOCK = """
 import sys
 from pathlib import Path
@@ -176,7 +176,7 @@ def test_a_store_that_cannot_be_made_is_refused(
 
 
 @pytest.mark.requirement("CL-3")
-def test_a_current_directory_that_is_gone_is_told(
+def test_a_current_directory_that_is_gone_is_reported(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = project / "gone"
@@ -210,7 +210,7 @@ def test_a_file_that_has_no_room_in_the_budget_is_exit_3_and_names_the_setting(
     [("log",), ("diff",), ("diff", "--patch"), ("checkpoint", "x"), ("--help",), ("log", "--help")],
     ids=" ".join,
 )
-def test_an_output_that_cannot_be_written_is_told_as_such(
+def test_an_output_that_cannot_be_written_is_reported_as_such(
     cli: CommandLine, arguments: tuple[str, ...], buffered: str
 ) -> None:
     cli.save()
@@ -289,7 +289,7 @@ def test_a_reader_that_goes_away_is_not_an_error_message(cli: CommandLine) -> No
 
 
 @pytest.mark.requirement("CL-3")
-def test_what_nobody_foresaw_is_exit_1_and_says_that_it_is_a_bug(
+def test_an_unexpected_error_is_exit_1_and_says_that_it_is_a_bug(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli.save()
@@ -355,7 +355,7 @@ def test_after_a_restore_was_killed_the_next_command_puts_it_right_and_says_so(
     assert killed.returncode == -signal.SIGKILL
     answer = cli("log", "--records")
     assert answer.status == 0
-    assert answer.err.startswith("note: a restore was interrupted; it was repaired first")
+    assert answer.err.startswith("note: recovered from an interrupted restore")
     assert (cli.workspace / "README.md").read_text() == "hello\n"
     assert cli("log").err == ""
     assert cli("undo", "--yes").status == 0

@@ -21,7 +21,9 @@ def ending() -> GracefulStop:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_during_work_is_told_at_the_next_wait(ending: GracefulStop, number: int) -> None:
+def test_a_signal_during_work_is_reported_at_the_next_wait(
+    ending: GracefulStop, number: int
+) -> None:
     with ending.on_signals():
         signal.raise_signal(number)
         done = "the work went on"
@@ -52,7 +54,7 @@ def test_a_signal_during_a_wait_ends_it(ending: GracefulStop) -> None:
 def test_a_signal_that_arrives_while_python_falls_asleep_is_heard_soon(
     ending: GracefulStop, seconds: float | None, expected: list[float]
 ) -> None:
-    """A long wait is many short ones: such a signal is noted, and wakes nobody."""
+    """A long wait is many short ones: such a signal is noted, and wakes no thread."""
     waited: list[float | None] = []
 
     class Silent(threading.Event):

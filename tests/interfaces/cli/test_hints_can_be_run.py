@@ -101,7 +101,7 @@ def test_an_edit_that_was_cut_off_in_another_session_is_named_without_asking_for
     for has_session in (False, True):
         subprocess.run(command, check=False)
         told = shell.run("holdfast status").stdout
-        # Where nobody works from the command line, it is the session that status is about.
+        # Without a session of the command line, it is the session that status is about.
         assert ("a big change (session an other one)" in told) == has_session
         assert "a big change" in told
         (found,) = cli.json("status")["cut_off"]

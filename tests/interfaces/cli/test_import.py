@@ -24,7 +24,7 @@ def there(tmp_path: Path) -> CommandLine:
 
 
 @pytest.mark.requirement("ST-7", "CL-1")
-def test_a_session_is_taken_in_and_becomes_the_current_one_of_a_fresh_workspace(
+def test_a_session_is_imported_and_becomes_the_current_one_of_a_fresh_workspace(
     cli: CommandLine, there: CommandLine, bundle: Path
 ) -> None:
     done = there.json("import", str(bundle), "--foreign")
@@ -76,7 +76,7 @@ def test_a_dry_run_says_what_would_be_added(
 
 
 @pytest.mark.requirement("ST-7")
-def test_a_second_copy_stands_beside_the_first_under_its_own_name(
+def test_a_second_copy_is_beside_the_first_under_its_own_name(
     cli: CommandLine, bundle: Path
 ) -> None:
     done = cli.json("import", str(bundle), "--as-session", "copy")

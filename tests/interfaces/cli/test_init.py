@@ -53,7 +53,7 @@ def test_after_init_there_is_a_status_and_no_checkpoint(cli: CommandLine) -> Non
     ],
     ids=" ".join,
 )
-def test_a_store_that_is_gone_is_told_by_every_command(
+def test_a_store_that_is_gone_is_reported_by_every_command(
     cli: CommandLine, holdfast_home: Path, arguments: tuple[str, ...]
 ) -> None:
     cli.save()
@@ -78,7 +78,7 @@ def test_a_new_store_takes_the_place_of_a_lost_one_and_of_no_other(cli: CommandL
     assert len(cli.json("log")) == 1
 
 
-def test_below_a_workspace_whose_store_is_lost_one_can_begin_anew(cli: CommandLine) -> None:
+def test_below_a_workspace_whose_store_is_lost_one_can_start_again(cli: CommandLine) -> None:
     outer = cli.json("init")
     shutil.rmtree(outer["store"])
     inner = CommandLine(cli.workspace / "src")

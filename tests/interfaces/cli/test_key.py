@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -188,6 +190,27 @@ def test_what_makes_no_sense_is_refused(
     assert answer.error["hint"] or answer.error["message"]
 
 
+@pytest.mark.parametrize("action", ["list", "add"])
+def test_without_a_store_there_are_no_keys(cli: CommandLine, action: str) -> None:
+    answer = cli("key", action, "--json")
+    assert answer.status == 4
+    assert answer.error["message"].endswith("has no store yet, so it has no keys")
+    assert answer.error["hint"] == "create an encrypted store: holdfast init --encrypt"
+
+
+def test_a_key_file_in_a_missing_directory_says_how_to_create_it(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    missing = tmp_path / "my keys"
+    answer = cli("init", "--encrypt", "--key-file", str(missing / "key"), "--json")
+    assert answer.status == 5
+    assert f"the directory {missing} does not exist" in answer.error["message"]
+    command = answer.error["hint"].removeprefix("create it: ")
+    subprocess.run(shlex.split(command), check=True)
+    assert missing.stat().st_mode & 0o777 == 0o700
+    cli.json("init", "--encrypt", "--key-file", str(missing / "key"))
+
+
 def test_a_plain_store_has_no_keys(cli: CommandLine) -> None:
     cli.json("init")
     answer = cli("key", "--json")
@@ -195,7 +218,7 @@ def test_a_plain_store_has_no_keys(cli: CommandLine) -> None:
     assert "not encrypted" in answer.error["message"]
 
 
-def test_nobody_to_ask_is_a_refusal_and_no_store(cli: CommandLine, holdfast_home: Path) -> None:
+def test_no_terminal_is_a_refusal_and_no_store(cli: CommandLine, holdfast_home: Path) -> None:
     answer = cli("init", "--encrypt", "--json")
     assert (answer.status, answer.error["code"]) == (5, "key_needed")
     assert list(holdfast_home.iterdir()) == []
@@ -242,7 +265,7 @@ def test_a_passphrase_that_was_mistyped_or_is_weak_makes_no_store(
 
 @pytest.mark.requirement("CL-3")
 @pytest.mark.parametrize("present", ["none", "wrong", "missing"])
-def test_who_lost_every_key_is_told_how_to_go_on_and_can_come_back(
+def test_who_lost_every_key_is_shown_how_to_go_on_and_can_come_back(
     encrypted: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, present: str
 ) -> None:
     encrypted.save("before the loss")
@@ -259,7 +282,7 @@ def test_who_lost_every_key_is_told_how_to_go_on_and_can_come_back(
     answer = encrypted("status", "--json")
     assert answer.status == 5
     assert " away" not in answer.error["hint"]
-    assert "name its key file in HOLDFAST_KEY_FILE" in answer.error["hint"]
+    assert "set HOLDFAST_KEY_FILE to its key file" in answer.error["hint"]
     assert answer.error["hint"].endswith("holdfast help lost-keys")
     assert "holdfast init --new-store" in encrypted("help", "lost-keys").out
 
@@ -312,4 +335,4 @@ def test_a_key_file_that_is_too_short_leads_to_the_right_one(
     refused = cli("--json", "log")
     assert "a key has at least" in refused.error["message"]
     assert "init" not in refused.error["hint"]
-    assert "name its key file in HOLDFAST_KEY_FILE" in refused.error["hint"]
+    assert "set HOLDFAST_KEY_FILE to its key file" in refused.error["hint"]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast import SessionCheckpointer
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
+from tests.behind_the_api import engine_of
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.hostile_trees import git
+from tests.support.hostile_trees import fill, git
 
 
 @pytest.mark.requirement("CL-1")
@@ -71,7 +76,7 @@ def test_in_a_pipe_each_checkpoint_is_one_line_without_tabs_and_head_is_marked(
 
 
 @pytest.mark.requirement("RB-7", "SE-9")
-def test_the_paths_of_a_restore_of_some_paths_are_told_by_log_show_and_timeline(
+def test_the_paths_of_a_restore_of_some_paths_are_reported_by_log_show_and_timeline(
     cli: CommandLine,
 ) -> None:
     made = cli.save("began")
@@ -123,7 +128,44 @@ def test_the_log_of_a_stretch_of_time(cli: CommandLine) -> None:
     assert cli("log", "--since", "today").status == cli("log", "--since", "09:30").status == 0
     answer = cli("log", "--since", "whenever", "--json")
     assert answer.status == 2
-    assert "--since does not understand 'whenever'" in answer.error["message"]
+    assert "invalid time for --since: 'whenever'" in answer.error["message"]
+
+
+@pytest.mark.requirement("CL-7", "CP-4")
+def test_the_log_of_some_kinds_in_the_command_line_and_in_the_library(cli: CommandLine) -> None:
+    own = cli.json("checkpoint", "by hand")["session_id"]
+    made = {"manual": cli.json("log")[0]["id"]}
+    with SessionCheckpointer(cli.workspace, own) as session:
+        for kind in (Kind.TOOL, Kind.RISKY, Kind.MESSAGE):
+            fill(cli.workspace / kind.value, b"new")
+            saved = engine_of(session).save(SessionId(own), make_intent(kind.value), kind=kind)
+            made[kind.value] = saved.checkpoint.id
+    cli.json("restore", made["manual"], "--yes")
+
+    def ids(*kinds: str) -> list[str]:
+        return [made[kind] for kind in kinds]
+
+    for named, wanted in (
+        ("manual", ids("manual")),
+        ("auto", ids("message", "risky", "tool")),
+        ("manual,RISKY", ids("risky", "manual")),
+    ):
+        assert [one["id"] for one in cli.json("log", "--kind", named)] == wanted
+        with SessionCheckpointer(cli.workspace, own) as session:
+            assert [one.id for one in session.summaries(kind=named)] == wanted
+            assert [one.id for one in session.history(kind=named)] == wanted
+            assert [one.id for one in session.history(1, kind=named)] == wanted[:1]
+    assert [one["kind"] for one in cli.json("log", "--kind", "safety")] == ["safety"]
+    assert [one["id"] for one in cli.json("log", "tool", "--kind", "auto")] == ids("tool")
+    wrong = cli("log", "--kind", "automated")
+    assert wrong.status == 2
+    assert "unknown kind 'automated'" in wrong.err
+    assert cli("log", "--kind", "auto", "--graph").status == 2
+    with (
+        SessionCheckpointer(cli.workspace, own) as session,
+        pytest.raises(ValueError, match="unknown kind"),
+    ):
+        session.summaries(kind="automated")
 
 
 @pytest.mark.requirement("CL-7")

@@ -82,7 +82,7 @@ def test_many_lines_of_work_leave_room_for_the_text(cli: CommandLine) -> None:
     assert sum("manual" in line for line in lines) == 31
 
 
-def test_messages_are_told_between_the_checkpoints(cli: CommandLine) -> None:
+def test_messages_are_shown_between_the_checkpoints(cli: CommandLine) -> None:
     cli.save("it begins")
     with open_workspace(cli.workspace, create=False) as opened:
         session = opened.engine.vault.catalog.sessions()[0].id

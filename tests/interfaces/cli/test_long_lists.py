@@ -36,7 +36,7 @@ def test_files_that_a_checkpoint_is_without_are_counted_after_a_screenful(
         content = random.Random(number).randbytes(250_000)
         (cli.workspace / f"large-{number:02}.bin").write_bytes(content)
     shown = cli("checkpoint", "more than fits").out
-    assert "30 paths had no room:" in shown
+    assert "30 paths did not fit:" in shown
     assert shown.count("  large-") == 20
     assert "  … and 10 more (list: holdfast status --skipped)\n" in shown
     assert cli("status", "--skipped").out.count("  large-") == FILES

@@ -172,7 +172,7 @@ def test_enter_takes_only_a_moment_that_was_seen(cli: CommandLine) -> None:
     assert (cli.workspace / "README.md").read_text() == "1\n"
 
 
-def test_older_moments_than_the_list_has_are_told(worked: CommandLine) -> None:
+def test_older_moments_than_the_list_has_are_shown(worked: CommandLine) -> None:
     program = """
 import sys
 from holdfast.interfaces.cli.commands import restore

@@ -76,10 +76,10 @@ def test_a_restore_into_another_session_does_not_call_saved_work_unsaved(cli: Co
 @pytest.mark.requirement("CL-8")
 def test_the_way_back_that_checkpoint_names_leads_back(cli: CommandLine) -> None:
     first = cli("checkpoint", "one", "--name", "good", "--session", "one").out
-    assert "come back: holdfast restore good\n" in first
+    assert "to go back: holdfast restore good\n" in first
     (cli.workspace / "README.md").write_text("two\n")
     second = cli("checkpoint", "two", "--name", "good", "--session", "two").out
-    reference = second.partition("come back: holdfast restore ")[2].split()[0]
+    reference = second.partition("to go back: holdfast restore ")[2].split()[0]
     (cli.workspace / "README.md").write_text("three\n")
     assert cli("restore", reference, "--yes").status == 0
     assert (cli.workspace / "README.md").read_text() == "two\n"

@@ -214,7 +214,7 @@ def test_the_library_looks_there_too(disk: Callable[[], None], project: Path) ->
     assert (project / "added.txt").exists()
 
 
-def test_a_restore_that_was_interrupted_stays_as_it_is_and_is_told(
+def test_a_restore_that_was_interrupted_stays_as_it_is_and_is_reported(
     disk: Callable[[], None], cli: CommandLine
 ) -> None:
     first = cli.save("the first state")

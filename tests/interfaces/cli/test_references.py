@@ -186,7 +186,7 @@ def test_the_way_back_that_a_save_prints_can_be_typed_whatever_other_sessions_na
 ) -> None:
     for session, name in (("tests", "safe"), ("tests", "a new one"), ("x", "tests:green")):
         out = cli("checkpoint", "why", "--session", session, "--name", name).out
-        words = shlex.split(out.splitlines()[-1].partition("come back: holdfast ")[2])
+        words = shlex.split(out.splitlines()[-1].partition("to go back: holdfast ")[2])
         assert cli(*words).status == 0, out
 
 

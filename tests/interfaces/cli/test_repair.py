@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.composition import configure
 from tests.support.hostile_trees import fill, noise
 
 pytestmark = pytest.mark.requirement("ST-4", "CL-1")
@@ -61,9 +62,25 @@ def test_lost_content_that_the_workspace_still_has_is_healed_from_there(cli: Com
     assert (cli.workspace / "precious").read_bytes() == noise(50_000)
 
 
+def test_a_lost_record_of_the_environment_is_not_reported_as_lost_files(cli: CommandLine) -> None:
+    saved = cli.save()
+    (pack,) = (store_of(cli) / "objects" / "packs").iterdir()
+    pack.unlink()  # the workspace still has every file
+    answer = cli("repair", "--yes", "--json")
+    [loss] = answer.json["lost"]
+    assert loss.startswith("everything besides files")
+    [marked] = [step for step in answer.json["steps"] if step["lost"]]
+    assert (answer.status, marked["type"]) == (3, "mark-damaged")
+    assert marked["why"].startswith("its files are complete")
+    assert cli.json("check", "--data")["ok"]
+    (cli.workspace / "README.md").unlink()
+    assert cli.json("restore", saved, "--yes")["created"] == 1
+
+
 def test_what_a_healed_directory_names_is_healed_from_the_workspace_too(cli: CommandLine) -> None:
     fill(cli.workspace / "small", b"small")
     fill(cli.workspace / "below" / "deep" / "other", b"other")
+    configure(cli.workspace, record_environment="never")  # no workspace can heal that
     cli.save()
     store = store_of(cli)
     (pack,) = (store / "objects" / "packs").iterdir()
@@ -166,7 +183,7 @@ def test_a_pack_that_is_cut_short_after_a_repair_is_noticed_by_the_quick_check(
     assert cli("check").status == 6
 
 
-def test_a_store_that_is_out_of_reach_is_told_as_by_every_command(cli: CommandLine) -> None:
+def test_a_store_that_is_out_of_reach_is_reported_as_by_every_command(cli: CommandLine) -> None:
     cli.save()
     store = store_of(cli)
     store.rename(store.with_name("elsewhere"))

@@ -53,7 +53,7 @@ def test_an_interrupted_restore_is_left_as_it_is(tmp_path: Path) -> None:
         request = Request(str(story.workspace), "restore", story.good)
         calls = server.ask(request).calls
         story.go_to(story.bad)
-        # Far enough that the journal stands and some paths are replaced.
+        # Far enough that the journal exists and some paths are replaced.
         assert story.ask(server, "restore", at=calls // 2, argument=story.good).died
     left, staged = describe(story.workspace, mtimes=True), debris(story.workspace)
     assert staged

@@ -68,7 +68,7 @@ def test_pages_show_lines_files_and_help(told: CommandLine) -> None:
         viewer.press("d", "-    return 1", "+    return 2")
         viewer.press("p", "1/4", "+    return 1")
         viewer.press("f", "data.bin", "link -> README.md", "empty/", "files")
-        viewer.press("m", "no messages are known for this step")
+        viewer.press("m", "no messages for this step")
         viewer.press("?", "Keys", "n →", "next step")
         viewer.press("?", "the first one")
         viewer.press("f", "data.bin")
@@ -85,10 +85,10 @@ def test_a_long_page_scrolls_and_stays_on_the_screen(told: CommandLine) -> None:
         assert len(lines) == 24
         viewer.press(" ", "made-20")
         viewer.press("\x1b[6~", "made-40")
-        viewer.press("\x1b[F", "made-59", "lines 45-65 of 65")
-        viewer.press("\x1b[B", "lines 45-65 of 65")
-        viewer.press("\x1b[A", "lines 44-64 of 65")
-        viewer.press("\x1b[H", "lines 1-21 of 65")
+        viewer.press("\x1b[F", "made-59", "lines 46-66 of 66")
+        viewer.press("\x1b[B", "lines 46-66 of 66")
+        viewer.press("\x1b[A", "lines 45-65 of 66")
+        viewer.press("\x1b[H", "lines 1-21 of 66")
         screen.type("q")
         screen.finish()
 
@@ -147,7 +147,7 @@ def test_the_terminal_gets_everything_back_however_it_ends(
         assert screen.status == status
 
 
-def test_it_ends_when_nobody_is_there_any_more(told: CommandLine) -> None:
+def test_it_ends_when_the_terminal_is_gone(told: CommandLine) -> None:
     with view(told) as screen:
         Viewer(screen).see("4/4")
         screen.hang_up()
@@ -219,7 +219,7 @@ def test_a_damaged_step_is_named_and_the_others_are_shown(told: CommandLine) -> 
     assert plain.out.count("damaged: ") == 2
 
 
-def test_a_step_that_is_deleted_while_somebody_looks_is_named_and_passed(
+def test_a_step_that_is_deleted_while_another_process_looks_is_named_and_passed(
     told: CommandLine,
 ) -> None:
     with view(told) as screen:

@@ -203,7 +203,7 @@ def test_a_path_outside_the_workspace_or_inside_git_is_a_usage_error(
 
 
 @pytest.mark.requirement("CL-3")
-def test_a_path_that_nobody_has_is_not_found(cli: CommandLine, saved: str) -> None:
+def test_an_unknown_path_is_not_found(cli: CommandLine, saved: str) -> None:
     answer = cli("restore", "good", "nobody", "--yes", "--json")
     assert answer.status == 4
     assert "'nobody' is neither in that checkpoint nor in the workspace" in answer.error["message"]
@@ -366,9 +366,9 @@ def test_a_restore_with_nothing_to_do_says_so_and_is_undone_by_the_next_undo(
     cli.json("restore", "good", "--yes")
     before = cli.json("log")
     assert cli("restore", "good").out == (
-        f"✓ Nothing to do: the workspace is already as in good ({saved[:10]})\n"
+        f"✓ Nothing to do: the workspace already matches good ({saved[:10]})\n"
     )
-    assert "this path is already as in good" in cli("restore", "good", "README.md").out
+    assert "this path already matches good" in cli("restore", "good", "README.md").out
     answer = cli.json("restore", "good")
     assert answer["operations"] == []
     assert answer["safety_checkpoint"] is not None
@@ -389,12 +389,12 @@ def test_a_restore_that_can_do_nothing_does_not_say_that_all_is_well(cli: Comman
     assert answer.status == 3
     assert answer.out.splitlines() == [
         f"✗ Nothing was changed: the differences from good ({saved[:10]}) cannot be restored",
-        "  not restored: README.md (the current one is not saved: special file (named pipe))",
+        "  not restored: README.md (the current version is not saved: special file (named pipe))",
     ]
     assert answer.err == "", "nothing was saved first either"
 
 
-def test_a_long_restore_is_told_in_short_and_as_json_whole(cli: CommandLine) -> None:
+def test_a_long_restore_is_reported_in_short_and_as_json_whole(cli: CommandLine) -> None:
     for number in range(30):
         (cli.workspace / f"{number:02}").touch()
     cli.save("many", "--name", "many")
@@ -410,10 +410,12 @@ def test_a_long_restore_is_told_in_short_and_as_json_whole(cli: CommandLine) -> 
 @pytest.mark.requirement("RB-8")
 def test_without_a_yes_it_says_what_is_about_to_happen(cli: CommandLine, saved: str) -> None:
     said = cli("restore", "good").err
-    assert said.startswith(f"error: restoring good ({saved[:10]}) changes 3 files (1 created, ")
+    assert said.startswith(
+        f"error: restoring good ({saved[:10]}) needs confirmation: 3 files (1 created, "
+    )
     cli.json("restore", "good", "--yes")
     what = "the restore to good (just now)"
-    assert cli("undo").err.startswith(f"error: undoing {what} changes 3 files")
+    assert cli("undo").err.startswith(f"error: undoing {what} needs confirmation: 3 files")
     assert cli("undo", "--dry-run").out.startswith(f"Undoing {what} would change this:\n")
     cli.json("undo", "--yes")
-    assert cli("redo").err.startswith(f"error: redoing {what} changes 3 files")
+    assert cli("redo").err.startswith(f"error: redoing {what} needs confirmation: 3 files")

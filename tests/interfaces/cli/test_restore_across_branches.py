@@ -81,7 +81,7 @@ def test_nothing_is_said_where_git_comes_back_or_has_not_moved(
     assert cli.json("restore", "on-main", "--yes")["git"] is None
 
 
-def test_the_agent_is_told(cli: CommandLine, crossed: tuple[str, str]) -> None:
+def test_the_agent_is_notified(cli: CommandLine, crossed: tuple[str, str]) -> None:
     event: dict[str, Any] = {
         "session_id": "agent",
         "cwd": str(cli.workspace),

@@ -1,4 +1,4 @@
-"""`holdfast restore --git`: asked before, told after, undone by undo."""
+"""`holdfast restore --git`: asked before, reported after, undone by undo."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def test_the_command_line_asks_before_git_changes_and_tells_what_became_of_it(
     cli.json("undo", "--yes")
     assert git(place, "log", "-1", "--format=%s") == "two\n"
     assert "main@" in cli("show", "before").out
-    (shown,) = cli.json("show", "before")["components"]
+    components = cli.json("show", "before")["components"]
+    (shown,) = [one for one in components if one["name"] == "git"]
     assert shown["facts"]["head"]["ref"] == "refs/heads/main"
     cli.json("restore", "before", "--with", "git", "--yes")
     assert git(place, "log", "-1", "--format=%s") == "one\n"
@@ -78,7 +79,9 @@ def test_deleted_references_are_listed_and_brought_back_by_name(cli: CommandLine
     refused = cli("restore", "before", "--refs", "nothing-of-that-name", "--yes")
     assert refused.status == 5
     assert "nothing-of-that-name" in refused.err
-    assert cli("restore", "before", "--refs", "idea", "--refs", "stash", "--yes").status == 0
+    shown = cli("restore", "before", "--refs", "idea", "--refs", "stash", "--yes")
+    assert shown.status == 0
+    assert "✓ git: restored (refs: idea stash)\n" in shown.out
     assert "idea" in git(place, "branch")
     assert git(place, "stash", "list").startswith("stash@{0}: WIP on main")
     assert git(place, "tag") == ""
@@ -131,7 +134,7 @@ def test_references_that_stay_gone_are_named_with_the_command_that_brings_them_b
         assert line in cli(*typed).out.splitlines()
     assert cli(*command.split()[1:], "--yes").status == 0
     assert "idea" in git(place, "branch")
-    assert "to bring them back" not in cli("restore", saved, "--dry-run").out
+    assert "to restore them" not in cli("restore", saved, "--dry-run").out
 
 
 @pytest.mark.requirement("GT-7", "RB-13")
@@ -162,4 +165,4 @@ def test_a_component_that_had_nothing_to_do_is_not_said_to_be_restored(cli: Comm
     assert "✓ git: already up to date" in said
     assert "git: restored" not in said
     git(place, "worktree", "remove", "--force", str(place.parent / "beside"))
-    assert "✓ worktrees: restored (gone)" in cli("restore", "before", "--yes").out
+    assert "✓ worktrees: restored (missing only)" in cli("restore", "before", "--yes").out

@@ -101,7 +101,7 @@ def test_another_context_makes_other_hunks(cli: CommandLine) -> None:
         (["HEAD", "README.md", "--hunk", "1"], 5, "was removed since"),
         (["HEAD", "later", "--hunk", "1"], 5, "was added since"),
         (["HEAD", "link", "--hunk", "1"], 5, "symbolic link"),
-        (["HEAD", "file", "-U", "1"], 2, "-U requires --hunk"),
+        (["HEAD", "file", "-U", "1"], 2, "-U requires --patch or --hunk"),
         (["HEAD", "file", "--hunk", "1", "-U", "x"], 2, "-U must be a number"),
     ],
 )

@@ -181,3 +181,63 @@ def test_it_needs_a_terminal(changed: CommandLine) -> None:
     assert answer.status == 2
     assert "needs a terminal" in answer.error["message"]
     assert changed("restore", "HEAD", "one.txt", "--patch", "--hunk", "1").status == 2
+
+
+CLOSE = ["FIRST\n", OLD[1], "THIRD\n", *OLD[3:5], "SIXTH\n", *OLD[6:]]
+
+
+def _split(cli: CommandLine, answers: str, *arguments: str) -> str:
+    """As `_answer`, where each question may offer to split."""
+    shown = ""
+    with Screen(cli.workspace, "restore", "--patch", "before", "one.txt", *arguments) as screen:
+        for letter in answers:
+            shown += screen.read_until(",a,d,q,?]?")
+            screen.type(f"{letter}\n")
+        shown += screen.finish()
+    assert screen.status == 0, shown
+    return shown
+
+
+@pytest.fixture
+def close(changed: CommandLine) -> CommandLine:
+    """Three changes in one hunk."""
+    (changed.workspace / "one.txt").write_text("".join(CLOSE))
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("answers", "lines"),
+    [
+        ("syny", [OLD[0], OLD[1], CLOSE[2], *OLD[3:]]),
+        ("snyd", [CLOSE[0], *OLD[1:5], CLOSE[5], *OLD[6:]]),
+        ("syyy", OLD),
+        ("sa", OLD),
+        ("snnn", CLOSE),
+        ("n", CLOSE),
+    ],
+)
+def test_a_hunk_can_be_split(close: CommandLine, answers: str, lines: list[str]) -> None:
+    shown = _split(close, answers)
+    assert ("hunk 1 of 3" in shown) == ("s" in answers)
+    assert _text(close, "one.txt") == lines
+    if lines != CLOSE:
+        assert close("undo", "--yes").status == 0
+        assert _text(close, "one.txt") == CLOSE
+
+
+def test_hunks_that_were_not_split_are_restored_beside_parts_of_one(close: CommandLine) -> None:
+    (close.workspace / "one.txt").write_text("".join([*CLOSE[:-1], "LAST\n"]))
+    _split(close, "synny")
+    assert _text(close, "one.txt") == [OLD[0], *CLOSE[1:-1], OLD[-1]]
+
+
+def test_a_hunk_with_one_change_is_not_offered_to_be_split(changed: CommandLine) -> None:
+    assert ",s," not in _answer(changed, "q")
+
+
+def test_the_number_of_context_lines_is_heeded(close: CommandLine) -> None:
+    assert "hunk 1 of 3" in _split(close, "ynn", "-U", "0")
+    assert _text(close, "one.txt") == [OLD[0], *CLOSE[1:]]
+    refused = close("restore", "before", "one.txt", "-U", "0")
+    assert refused.status == 2
+    assert "-U requires --patch or --hunk" in refused.err

@@ -56,7 +56,7 @@ def test_a_dry_run_of_reset_shows_the_restore_and_abandons_nothing(cli: CommandL
 
 
 @pytest.mark.requirement("SE-5")
-def test_people_are_told_the_rounds(cli: CommandLine) -> None:
+def test_people_see_the_rounds(cli: CommandLine) -> None:
     cli.save("began")
     (cli.workspace / "README.md").write_text("better\n")
     answer = cli("approve", "-m", "better")

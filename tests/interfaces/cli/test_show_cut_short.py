@@ -11,7 +11,7 @@ from tests.interfaces.cli.command_line import CommandLine, command
 
 @pytest.mark.requirement("CL-3", "RL-4")
 def test_a_checkpoint_that_goes_while_its_files_are_listed_is_no_damage(cli: CommandLine) -> None:
-    """The list is far larger than a pipe: whoever writes it waits for whoever reads."""
+    """The list is far larger than a pipe: the writer waits for the reader."""
     for number in range(600):
         directory = cli.workspace / f"{number:03}{'x' * 240}"
         directory.mkdir()

@@ -28,7 +28,7 @@ def _repository(place: Path) -> Path:
 
 
 @pytest.mark.requirement("CP-1", "CL-1")
-def test_a_repository_that_the_workspace_leaves_out_is_saved_by_itself(ruled: CommandLine) -> None:
+def test_a_repository_that_the_workspace_leaves_out_is_saved_separately(ruled: CommandLine) -> None:
     place = _repository(ruled.workspace / ".worktrees" / "feature")
     below = CommandLine(place / "deep")
     before = ruled.json("log")
@@ -90,7 +90,7 @@ def test_a_repository_that_the_workspace_saves_is_a_part_of_it(ruled: CommandLin
 
 
 @pytest.mark.requirement("CP-1", "CL-2")
-def test_who_stands_in_a_directory_that_is_left_out_is_told(ruled: CommandLine) -> None:
+def test_who_is_in_a_directory_that_is_left_out_is_notified(ruled: CommandLine) -> None:
     below = CommandLine(ruled.workspace / "build" / "deep")
     told = "nothing in build/deep is saved: ignore rules of "
     [warning] = below.json("checkpoint", "why")["warnings"]
@@ -103,7 +103,7 @@ def test_who_stands_in_a_directory_that_is_left_out_is_told(ruled: CommandLine) 
     assert below("status").err == ""
 
 
-def test_who_stands_in_any_other_directory_is_told_nothing(ruled: CommandLine) -> None:
+def test_who_is_in_any_other_directory_gets_no_notice(ruled: CommandLine) -> None:
     for place in (ruled.workspace, ruled.workspace / "src"):
         assert CommandLine(place).json("checkpoint", "why")["warnings"] == []
         assert CommandLine(place)("status").err == ""

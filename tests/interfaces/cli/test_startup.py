@@ -39,7 +39,7 @@ def test_the_first_page_shows_about_a_dozen_commands_in_groups_and_no_plumbing()
     assert 10 <= len(shown) == len(set(shown)) <= 14
     assert set(shown) < VERBS.keys()
     assert shown[0] == "undo"
-    assert not {"hook", "serve", "mcp", "key", "completion"} & set(shown)
+    assert not {"hook", "daemon", "mcp", "key", "completion"} & set(shown)
     assert len(re.findall(r"^[A-Z].*:$", page, re.MULTILINE)) >= 4
     assert len(page.splitlines()) <= 40
     assert "holdfast help all" in page
@@ -68,7 +68,7 @@ def test_help_can_be_asked_for_in_three_ways() -> None:
     assert run("help").out == run("--help").out
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_shown() -> None:
     assert run("--version").out == f"holdfast {__version__}\n"
 
 
@@ -115,7 +115,7 @@ def test_words_for_going_back_lead_to_undo_and_restore(typed: str, hint: str) ->
 
 
 @pytest.mark.requirement("CL-1")
-def test_the_options_of_every_command_stand_before_or_after_the_verb(project: Path) -> None:
+def test_the_options_of_every_command_come_before_or_after_the_verb(project: Path) -> None:
     before = run("-C", str(project), "--json", "--session", "one", "checkpoint", "first")
     after = run("checkpoint", "second", f"-C{project}", "--json", "--session=one")
     assert before.json["session_id"] == after.json["session_id"] == "one"
@@ -338,7 +338,9 @@ def test_a_signal_while_a_class_is_made_is_no_bug(number: signal.Signals, said: 
     ],
     ids=["at once", "while Python ends"],
 )
-def test_ctrl_c_when_everything_is_done_and_told_changes_nothing_about_it(beforehand: str) -> None:
+def test_ctrl_c_when_everything_is_done_and_reported_changes_nothing_about_it(
+    beforehand: str,
+) -> None:
     done = _version_with(beforehand)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"holdfast {__version__}\n", "")
 

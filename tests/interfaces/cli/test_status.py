@@ -1,4 +1,4 @@
-"""`holdfast status`: where the work stands, what changed, what is left out."""
+"""`holdfast status`: the state of the work, what changed, what is left out."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_status_says_whether_the_hooks_of_an_agent_would_run(
 
 
 @pytest.mark.requirement("CL-8")
-def test_the_store_is_told_of_when_it_matters(cli: CommandLine) -> None:
+def test_the_store_is_shown_when_it_matters(cli: CommandLine) -> None:
     cli.save()
     assert "store  " not in cli("status").out
     used = cli.json("status")["store_bytes"]
@@ -113,6 +113,14 @@ def test_a_file_that_is_too_large_is_listed_with_a_size_that_people_read(cli: Co
     assert [skip["detail"] for skip in listed if skip["path"] == "large"] == ["1234567 bytes"]
 
 
+@pytest.mark.requirement("CP-12")
+def test_before_the_first_checkpoint_it_says_when_left_out_paths_are_listed(
+    cli: CommandLine,
+) -> None:
+    assert "after the first checkpoint" in cli("status", "--skipped").err
+    assert "after the first checkpoint" not in cli("status").err
+
+
 def test_status_stores_nothing(cli: CommandLine) -> None:
     cli.save()
     (cli.workspace / "new").write_text("new")
@@ -127,8 +135,10 @@ def test_as_many_paths_are_listed_as_are_counted(cli: CommandLine) -> None:
     for name in ("a.log", "b.log"):
         (cli.workspace / name).touch()
     cli.save()
-    *_, words, _, one, two, three = cli("status", "--skipped").out.splitlines()
+    answer = cli("status", "--skipped")
+    *_, words, _, one, two, three = answer.out.splitlines()
     assert words == "left out  3 ignored"
+    assert "to save an ignored file: holdfast config add include FILE" in answer.err
     assert [line.split(":")[0].strip() for line in (one, two, three)] == [".env", "a.log", "b.log"]
 
 

@@ -130,7 +130,7 @@ def test_without_git_with_other_sessions_and_a_store_that_is_nearly_full(
 
 
 @pytest.mark.requirement("GT-1")
-def test_git_is_told_as_it_is_now(repository: CommandLine) -> None:
+def test_git_is_shown_as_it_is_now(repository: CommandLine) -> None:
     place = repository.workspace
     git(place, "checkout", "-qb", "feature")
     (place / "README.md").write_text("changed\n")

@@ -127,7 +127,7 @@ def test_the_mark_of_confidence_is_green_yellow_or_orange(confidence: float, cod
         (13 * 86400, "13 days ago"),
     ],
 )
-def test_times_are_told_relative_to_now(seconds: int, words: str) -> None:
+def test_times_are_shown_relative_to_now(seconds: int, words: str) -> None:
     assert ago(NOW - timedelta(seconds=seconds), NOW) == words
 
 
@@ -152,7 +152,7 @@ def test_wide_characters_count_twice_and_combining_marks_not_at_all() -> None:
     assert wrapped("one two 漢字漢字 x", 5) == ["one", "two", "漢字", "漢字", "x"]
 
 
-def test_numbers_are_told_as_people_say_them() -> None:
+def test_numbers_are_shown_as_people_say_them() -> None:
     sizes = [0, 999, 1000, 1499, 9_960, 999_499, 999_500, 5_000_000_000, 10**18]
     assert [size(number) for number in sizes] == [
         *("0 B", "999 B", "1.0 kB", "1.5 kB", "10 kB", "999 kB", "1.0 MB", "5.0 GB", "1,000 PB")
@@ -224,7 +224,7 @@ def test_without_colour_a_terminal_still_gets_the_table(cli: CommandLine) -> Non
 
 
 @pytest.mark.requirement("CL-2")
-def test_on_a_terminal_old_and_new_stand_side_by_side_in_the_colours_of_the_language(
+def test_on_a_terminal_old_and_new_are_side_by_side_in_the_colours_of_the_language(
     cli: CommandLine,
 ) -> None:
     cli.save()
@@ -294,7 +294,7 @@ def test_anything_but_a_yes_changes_nothing(cli: CommandLine, answer: str) -> No
     assert cli.json("log", "--records") == history
 
 
-def test_the_time_in_which_somebody_makes_up_their_mind_is_not_counted(
+def test_the_time_in_which_a_person_decides_is_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = iter([100.0, 101.0, 161.0, 163.0])
@@ -328,7 +328,7 @@ def test_ctrl_c_at_the_question_ends_with_130(cli: CommandLine) -> None:
 
 
 @pytest.mark.requirement("RB-8")
-def test_with_json_nobody_is_asked_even_at_a_terminal(cli: CommandLine) -> None:
+def test_with_json_there_is_no_question_even_at_a_terminal(cli: CommandLine) -> None:
     cli.save()
     with Screen(cli.workspace, "delete", "HEAD", "--json") as screen:
         shown = screen.finish()

@@ -37,7 +37,7 @@ def test_delete_saves_unsaved_changes_first(cli: CommandLine) -> None:
     assert note.read_text() == "in no checkpoint\n"
 
 
-def test_a_person_is_told_what_was_saved_first(cli: CommandLine) -> None:
+def test_a_person_sees_what_was_saved_first(cli: CommandLine) -> None:
     cli.save("one")
     cli.save("two", "--name", "two")
     (cli.workspace / "new.txt").write_text("unsaved\n")
@@ -108,7 +108,7 @@ def test_cleanup_saves_unsaved_changes_first_and_still_deletes_what_it_listed(
     assert (again["dropped"], again["saved_first"]) == (0, None)
 
 
-def test_a_purge_saves_nothing_anew(cli: CommandLine) -> None:
+def test_a_purge_saves_nothing_again(cli: CommandLine) -> None:
     """The unsaved changes may hold what has to go."""
     (cli.workspace / "secret.txt").write_text("one\n")
     cli.save("one")

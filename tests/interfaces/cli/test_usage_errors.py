@@ -27,6 +27,7 @@ NOT_UTF8 = os.fsdecode(b"a\xffb")
             "unknown option for checkpoint: --nam",
             "did you mean --name?",
         ),
+        (["status", "--foo"], "unknown option for status: --foo", "see: holdfast status --help"),
         (["log", "--nonsense", "3"], "unknown option for log: --nonsense", "holdfast log --help"),
         (
             ["--sesion", "x", "log"],
@@ -89,7 +90,7 @@ def test_help_on_help_is_the_page_of_all_commands() -> None:
 
 @pytest.mark.requirement("CL-3")
 @pytest.mark.parametrize("option", ["--name", "--tag", "--goal", "--task", "--session"])
-def test_an_option_that_is_not_utf_8_is_told_as_such(cli: CommandLine, option: str) -> None:
+def test_an_option_that_is_not_utf_8_is_reported_as_such(cli: CommandLine, option: str) -> None:
     answer = cli("checkpoint", "x", option, NOT_UTF8)
     assert answer.status == 2
     assert answer.err.startswith(f"error: {option} is not UTF-8 text: 'a\\xffb'\n")

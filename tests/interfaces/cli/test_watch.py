@@ -1,4 +1,4 @@
-"""`holdfast watch` saves by itself, and ends cleanly."""
+"""`holdfast watch` saves automatically, and ends cleanly."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ def test_json_is_one_value_at_the_end(cli: CommandLine, project: Path) -> None:
     assert [made["kind"] for made in answer["checkpoints"]] == ["initial"]
 
 
-def test_being_told_to_end_while_it_saves_loses_no_word_of_what_was_saved(
+def test_being_asked_to_end_while_it_saves_loses_no_word_of_what_was_saved(
     cli: CommandLine, project: Path
 ) -> None:
-    """At whatever moment it comes: all that was made is told, and nothing else."""
+    """At whatever moment it comes: exactly the saved checkpoints are listed."""
     cli.save()
     for number in range(6):
         (project / "src/one.py").write_text(f"{number}\n")

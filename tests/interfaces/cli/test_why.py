@@ -72,7 +72,7 @@ def test_people_see_each_line_with_its_reason(cli: CommandLine, written: list[st
     assert lines[3].endswith("  4  # end")
 
 
-def test_one_line_is_told_in_full(cli: CommandLine, written: list[str]) -> None:
+def test_one_line_is_shown_in_full(cli: CommandLine, written: list[str]) -> None:
     told = cli("why", "src/app.py:2").out
     assert told.startswith("2      wait()\n\n")
     assert f"first in   {written[1]} waiting" in told

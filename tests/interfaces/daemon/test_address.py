@@ -95,7 +95,7 @@ def test_there_is_one_daemon_at_a_time(runtime: Path) -> None:
     listen(os.environ).close()
 
 
-def test_where_nothing_can_be_made_the_client_is_told_why(
+def test_where_nothing_can_be_made_the_client_is_notified_why(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (runtime / "file").write_text("in the way")
@@ -153,7 +153,7 @@ def test_a_place_that_other_machines_see_is_the_last_resort(
     listener.close()
 
 
-def test_the_type_of_a_file_system_is_told_by_the_mount_table(tmp_path: Path) -> None:
+def test_the_type_of_a_file_system_is_reported_by_the_mount_table(tmp_path: Path) -> None:
     from holdfast.adapters.local import mounts as places
 
     assert not places.is_on_a_network(tmp_path / "not/there/yet")

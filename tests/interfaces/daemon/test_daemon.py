@@ -146,7 +146,7 @@ def test_a_workspace_that_was_replaced_is_saved_as_what_it_is_now(
         assert save(workspace.with_name("moved"))["files"] == 12
 
 
-def test_a_store_that_is_lost_is_told_as_by_any_command(
+def test_a_store_that_is_lost_is_reported_as_by_any_command(
     runtime: Path, workspace: Path, holdfast_home: Path
 ) -> None:
     with daemon_here():
@@ -227,7 +227,7 @@ def test_an_older_daemon_is_replaced_by_one_of_the_clients_version(runtime: Path
         assert ask("ping", start=True, start_s=120)["pid"] != os.getpid()
 
 
-def test_a_daemon_whose_program_was_installed_anew_makes_room_though_the_version_is_the_same(
+def test_a_daemon_whose_program_was_reinstalled_makes_room_though_the_version_is_the_same(
     runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "__init__.py"
@@ -398,7 +398,7 @@ def test_a_request_that_fails_unexpectedly_is_left_to_the_client(runtime: Path) 
     with daemon_here(handlers={**HANDLERS, "broken": broken}):
         with pytest.raises(NoDaemon, match="as it happens"):
             ask("broken")
-        with pytest.raises(NoDaemon, match="no request"):
+        with pytest.raises(NoDaemon, match="unknown request"):
             ask("unheard of")
         assert ask("ping")["pid"] == os.getpid()
 
@@ -411,7 +411,7 @@ def test_other_parts_add_requests_of_their_own(runtime: Path) -> None:
         assert ask("event", {"payload": {"tool": "Bash"}}) == {"seen": {"tool": "Bash"}}
 
 
-def test_it_ends_by_itself_when_nobody_needs_it(runtime: Path) -> None:
+def test_it_ends_when_it_is_not_needed(runtime: Path) -> None:
     with daemon_here(idle_s=0.05) as daemon:
         assert daemon._ended.wait(30)
     with pytest.raises(NoDaemon):
@@ -449,7 +449,7 @@ def test_changes_in_a_workspace_that_makes_room_for_another_are_kept(
     assert tree_of(workspace, newest.id) == on_disk(workspace)
 
 
-def test_a_socket_that_was_removed_does_not_leave_a_daemon_that_nobody_can_reach(
+def test_a_socket_that_was_removed_does_not_leave_an_unreachable_daemon(
     runtime: Path,
 ) -> None:
     with daemon_here(idle_s=1000) as daemon:
@@ -460,7 +460,7 @@ def test_a_socket_that_was_removed_does_not_leave_a_daemon_that_nobody_can_reach
         assert daemon._ended.wait(30)
 
 
-def test_a_daemon_as_a_process_stops_when_told(runtime: Path) -> None:
+def test_a_daemon_as_a_process_stops_when_asked(runtime: Path) -> None:
     pid = ask("ping", start=True, start_s=120)["pid"]
     assert ask("stop")["pid"] == pid
     wait_for(pid)

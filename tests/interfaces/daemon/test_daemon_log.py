@@ -15,7 +15,9 @@ from tests.support.daemons import wait_for
 pytestmark = pytest.mark.requirement("HK-2")
 
 
-def test_the_log_of_a_daemon_that_began_by_itself_is_bounded(runtime: Path, tmp_path: Path) -> None:
+def test_the_log_of_a_daemon_that_was_started_by_a_hook_is_bounded(
+    runtime: Path, tmp_path: Path
+) -> None:
     place = tmp_path / "daemon.log"
     program = (
         "import sys\n"
@@ -33,7 +35,7 @@ def test_the_log_of_a_daemon_that_began_by_itself_is_bounded(runtime: Path, tmp_
     assert sizes["bounded"] < 6_000 < 40_000 < sizes["of somebody else"]
 
 
-def test_a_daemon_that_began_by_itself_begins_a_full_log_anew(runtime: Path) -> None:
+def test_a_daemon_that_was_started_by_a_hook_restarts_a_full_log(runtime: Path) -> None:
     ask("ping", start=True, start_s=120)
     log = runtime / "holdfast" / "daemon.log"
     log.write_bytes(b"old trouble\n" * 100_000)

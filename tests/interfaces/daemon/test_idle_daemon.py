@@ -1,4 +1,4 @@
-"""A daemon that nobody asks anything sleeps, and keeps no memory that it does not need."""
+"""A daemon without requests sleeps, and keeps no memory that it does not need."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_memory_is_given_back_once_when_requests_have_ended(
             assert daemon._next_wakeup_s() > 60
 
 
-def test_a_store_that_nobody_uses_keeps_no_pages_in_memory(
+def test_an_unused_store_keeps_no_pages_in_memory(
     runtime: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(workspace, end_of_day="")
@@ -92,7 +92,7 @@ def test_idle_means_asleep(runtime: Path, workspace: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.requirement("ST-2")
-def test_once_a_day_it_cleans_up_when_nobody_asks_anything(
+def test_once_a_day_it_cleans_up_without_requests(
     runtime: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(workspace, end_of_day="")

@@ -234,7 +234,8 @@ def test_a_command_that_reaches_several_projects_is_saved_in_each(home: Path, co
         assert f"holdfast -C {project} undo" in told
         shutil.rmtree(project)
         project.mkdir()
-        assert CommandLine(project)("undo", "--yes").status == 0
+        undone = CommandLine(project)("undo", "--yes")
+        assert (undone.status, "not in the checkpoint: .git" in undone.out) == (3, True), undone
         assert (project / "src/draft.py").read_text() == "not committed\n"
     assert "undo" not in context_of(opened_on(code, f"{command} ")), "it is told once"
 

@@ -57,7 +57,7 @@ def test_with_its_key_an_agent_goes_on_in_a_new_encrypted_store(
 
 
 @pytest.mark.parametrize("marker", ["kept", "cleaned away"])
-def test_without_a_key_nothing_is_saved_and_the_agent_is_told(
+def test_without_a_key_nothing_is_saved_and_the_agent_is_notified(
     project: Path,
     cli: CommandLine,
     key: Path,

@@ -1,5 +1,5 @@
-"""The marker in a workspace: from another machine, of a lost store, deleted, or in somebody's way.
-Agents stay protected, and people are told."""
+"""The marker in a workspace: from another machine, of a lost store, deleted, or in the way of
+another file. Agents stay protected, and people are notified."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def from_another_machine(project: Path) -> None:
 
 
 @pytest.mark.usefixtures("daemon")
-def test_a_marker_of_another_machine_gets_a_new_store_and_the_agent_is_told_once(
+def test_a_marker_of_another_machine_gets_a_new_store_and_the_agent_is_notified_once(
     project: Path,
 ) -> None:
     from_another_machine(project)
@@ -138,6 +138,28 @@ def test_a_marker_that_was_cleaned_away_is_written_again_by_the_next_event(
     project.rename(moved)
     send(moved, "t4")
     assert CommandLine(moved).json("status")["store"] == store
+
+
+@pytest.mark.usefixtures("daemon")
+def test_an_event_in_the_middle_of_a_git_clean_does_not_make_it_fail(project: Path) -> None:
+    send(project, "t1")
+    send(project, "t2")
+    directory = marker(project).parent
+    for file in directory.iterdir():
+        file.unlink()
+    send(project, "t3")
+    directory.rmdir()  # the next step of `git clean -fdx`, which fails if anything is there
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_marker_that_has_been_gone_for_a_while_is_written_into_its_directory(
+    project: Path,
+) -> None:
+    send(project, "t1")
+    marker(project).unlink()
+    os.utime(marker(project).parent, (0, 0))
+    send(project, "t2")
+    assert marker(project).exists()
 
 
 @pytest.mark.requirement("RL-6", "RL-7")

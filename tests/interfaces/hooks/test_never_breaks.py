@@ -29,7 +29,7 @@ def _is_a_yes(agent: str, answer: HookAnswer) -> bool:
 
 
 def _is_a_yes_with_words(agent: str, answer: HookAnswer) -> bool:
-    """The agent goes on, and is told why nothing was saved, where it takes words."""
+    """The agent continues, and gets the reason why nothing was saved, if it accepts text."""
     hears = EventKind.BEFORE_TOOL in agent_named(agent).carries
     if not hears:
         return _is_a_yes(agent, answer)
@@ -81,7 +81,7 @@ def test_an_event_with_half_a_character_is_protected(
     assert [one["kind"] for one in made][1:] == ["initial"]
 
 
-def test_an_event_that_cannot_be_read_is_told_in_the_workspace_where_the_hook_ran(
+def test_an_event_that_cannot_be_read_is_reported_in_the_workspace_where_the_hook_ran(
     project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.interfaces.cli.command_line import run
@@ -95,9 +95,7 @@ def test_an_event_that_cannot_be_read_is_told_in_the_workspace_where_the_hook_ra
 
 
 @pytest.mark.parametrize("agent", ["", "nobody", "claude-code --json", "--version=1"])
-def test_an_agent_that_nobody_knows_is_answered(
-    agent: str, project: Path, holdfast_home: Path
-) -> None:
+def test_an_unknown_agent_is_answered(agent: str, project: Path, holdfast_home: Path) -> None:
     before = recorded("claude-code", project, "rm -rf src")[3]
     answer = call_hook(agent, before, project)
     assert (answer.status, answer.json) == (0, {})
@@ -111,7 +109,7 @@ def test_help_is_shown_to_people(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_without_a_place_for_the_store_the_agent_goes_on_and_is_told(
+def test_without_a_place_for_the_store_the_agent_goes_on_and_is_notified(
     agent: str, project: Path, tmp_path: Path
 ) -> None:
     blocked = tmp_path / "file"
@@ -145,7 +143,7 @@ def test_what_was_not_protected_is_in_the_log_and_in_status(
     assert "claude-code PreToolUse Bash" in shown
 
 
-def test_the_problems_of_another_workspace_are_not_told_here(
+def test_the_problems_of_another_workspace_are_not_reported_here(
     project: Path, cli: CommandLine, holdfast_home: Path
 ) -> None:
     cli.save()
@@ -236,7 +234,7 @@ def test_lines_of_the_log_that_are_damaged_are_passed_over(
     assert problem_log(os.environ).problems_of(project, datetime.min.replace(tzinfo=UTC)) == []
 
 
-def test_a_hook_that_is_told_to_end_is_a_yes_and_tells_what_it_left(
+def test_a_hook_that_is_asked_to_end_is_a_yes_and_tells_what_it_left(
     project: Path, holdfast_home: Path, cli: CommandLine
 ) -> None:
     """An agent ends a hook that takes too long: here one that waits for the store."""

@@ -1,5 +1,5 @@
-"""Where nothing can be stored, the log beside the stores cannot be written either: it is told all
-the same, in another place that `status` and `doctor` read."""
+"""Where nothing can be stored, the log beside the stores cannot be written either: it is recorded
+anyway, in another place that `status` and `doctor` read."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_with_a_home_that_is_read_only_the_agent_goes_on_and_status_tells(
     assert "1 event could not be saved" in findings["hooks"]["finding"]
 
 
-def test_a_log_of_another_home_is_not_told_here(
+def test_a_log_of_another_home_is_not_reported_here(
     project: Path, second_place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     blocked = tmp_path / "file"
@@ -180,7 +180,7 @@ def test_a_workspace_is_found_in_the_log_whatever_links_the_agent_came_along(
 
 
 @pytest.mark.requirement("AU-4")
-def test_an_automatic_checkpoint_that_cannot_be_made_is_told_once(
+def test_an_automatic_checkpoint_that_cannot_be_made_is_reported_once(
     project: Path, cli: CommandLine
 ) -> None:
     cli.save()
@@ -191,7 +191,7 @@ def test_an_automatic_checkpoint_that_cannot_be_made_is_told_once(
 
 
 @pytest.mark.requirement("AU-4")
-def test_what_a_daemon_could_not_keep_when_it_ended_is_told(
+def test_what_a_daemon_could_not_keep_when_it_ended_is_reported(
     project: Path, cli: CommandLine, holdfast_home: Path
 ) -> None:
     cli.save()

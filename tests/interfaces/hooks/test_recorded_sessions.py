@@ -1,4 +1,5 @@
-"""Recorded sessions of every agent, replayed as processes, each ending in a disaster taken back."""
+"""Recorded sessions of every agent, replayed as processes, each ending in a disaster that is
+undone."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ DISASTERS = (
 @pytest.mark.requirement("RB-10", "HK-2", "AU-1", "AU-2", "AU-3", "SE-1", "SE-3", "SE-7", "CL-5")
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("daemon", [False, True], ids=["alone", "with the daemon"])
-def test_a_session_that_ends_in_disasters_is_taken_back_byte_for_byte(
+def test_a_session_that_ends_in_disasters_is_rolled_back_byte_for_byte(
     agent: str, daemon: bool, project: Path, cli: CommandLine, request: pytest.FixtureRequest
 ) -> None:
     if daemon:
@@ -41,10 +42,10 @@ def test_a_session_that_ends_in_disasters_is_taken_back_byte_for_byte(
             for e in ((start, message, edit) if number == 1 else (message,))
         ]
         said.append(_answer(agent, before, project))
-        subprocess.run(["bash", "-c", disaster], cwd=project, check=True, capture_output=True)
+        _run(disaster, project)
         assert state_of(project) != sound
         said += [_answer(agent, after, project), _answer(agent, stop, project)]
-        # Once, unless the daemon was too slow to learn that it was told.
+        # Once, unless the daemon was too slow to learn that it was delivered.
         expected = 0 if number == 1 else 1
         assert _telling(said) == expected or (daemon and _telling(said) > expected == 1)
         if daemon:
@@ -66,6 +67,11 @@ def test_a_session_that_ends_in_disasters_is_taken_back_byte_for_byte(
     assert "message" in kinds
     assert cli.json("status")["unprotected"] == []
     assert cli.json("check")["ok"]
+
+
+def _run(disaster: str, project: Path) -> None:
+    done = subprocess.run(["bash", "-c", disaster], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def _settle() -> None:

@@ -61,7 +61,7 @@ def test_the_end_of_one_session_leaves_the_automatic_checkpoints_of_another(proj
         for session, left in (("s1", "s2"), ("s2", None)):
             ended = {"hook_event_name": "SessionEnd", "session_id": session, "cwd": str(project)}
             send(project, ended)
-            with daemon._slot_freed:  # what nobody waits for is done
+            with daemon._slot_freed:  # the background work is done
                 assert daemon._slot_freed.wait_for(lambda: daemon.connections == 0, timeout=60)
             assert watched() == left
 
@@ -136,7 +136,7 @@ def test_the_daemon_can_be_turned_off(
         if where == "project":
             trust_settings(project, os.environ)
     send(project, tool_call(project, "t1"))
-    assert not list(runtime.glob("holdfast/*.sock*"))  # nobody was started
+    assert not list(runtime.glob("holdfast/*.sock*"))  # no process was started
     with daemon_here() as daemon:
         send(project, {**tool_call(project, "t2"), "session_id": "s2"})
         assert daemon.workspaces.all() == []
@@ -173,6 +173,18 @@ def test_components_see_the_environment_of_the_hook(
     assert sizes[0] == 2 * sizes[1] > 0
 
 
+@pytest.mark.requirement("DB-3")
+def test_the_recorded_environment_is_that_of_the_hook(project: Path, cli: CommandLine) -> None:
+    with daemon_here() as daemon:
+        call = tool_call(project, "t1")
+        call_hook("claude-code", call, project, environment={"ONLY_THE_HOOK_HAS_IT": "x"})
+        assert daemon.requests == 1
+    risky = cli.json("log", "--session", "s1")[0]
+    shown = cli.json("show", risky["id"], "--session", "s1")["components"]
+    (state,) = [one for one in shown if one["name"] == "environment"]
+    assert "ONLY_THE_HOOK_HAS_IT" in state["facts"]["variables"]
+
+
 @pytest.mark.requirement("AU-2")
 def test_an_event_after_the_fact_is_answered_while_the_store_is_in_use(
     project: Path, cli: CommandLine
@@ -185,10 +197,10 @@ def test_an_event_after_the_fact_is_answered_while_the_store_is_in_use(
         send(project, before)
         (project / "made").write_text("by make")
         with open_workspace(project, create=False) as opened, opened.store.hold():
-            for agent in ("claude-code", "copilot"):  # the second may be told something
+            for agent in ("claude-code", "copilot"):  # the second may get a notice
                 send(project, after(before), agent)
             assert cli.json("log", "--session", "s1")[0]["reasoning"] == "Before Bash: make"
-    # Ending waited for what nobody waited for.
+    # Ending waited for the background work.
     assert told(cli)[0] == ("tool", "After Bash: make")
 
 

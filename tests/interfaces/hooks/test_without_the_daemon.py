@@ -85,7 +85,7 @@ def test_a_hook_that_sees_other_directories_does_its_work_itself(
     monkeypatch.setattr(hook_client, "seen_from_here", lambda directory: b"1 2 3 4")
     with (
         daemon_here(handlers=None) as daemon,
-        pytest.raises(NoAnswer, match="other directories") as caught,
+        pytest.raises(NoAnswer, match="different directories") as caught,
     ):
         # The daemon looks at the same name through the function that it imported.
         ask_about(["claude-code"], event, 1, bool)
@@ -112,7 +112,7 @@ def test_a_hook_with_mounts_of_its_own_saves_what_it_sees(project: Path, real: b
 
 
 @pytest.mark.usefixtures("patience")
-def test_a_hook_that_is_told_to_end_while_the_daemon_works_is_a_yes_and_tells_what_it_left(
+def test_a_hook_that_is_asked_to_end_while_the_daemon_works_is_a_yes_and_tells_what_it_left(
     project: Path, cli: CommandLine
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
@@ -191,7 +191,7 @@ def test_a_daemon_that_cannot_start_is_not_tried_with_every_event(
     counter = tmp_path / "starts"
     (places / "sitecustomize.py").write_text(
         "import os, sys\n"
-        "if 'serve' in sys.orig_argv:\n"
+        "if 'daemon' in sys.orig_argv:\n"
         f"    open({str(counter)!r}, 'a').write('x')\n"
         "    os._exit(1)\n"
     )
@@ -216,7 +216,7 @@ def test_a_daemon_that_was_killed_while_it_started_is_tried_again_with_the_next_
     killed = tmp_path / "killed"
     (places / "sitecustomize.py").write_text(
         "import os, signal, sys\n"
-        f"if 'serve' in sys.orig_argv and not os.path.exists({str(killed)!r}):\n"
+        f"if 'daemon' in sys.orig_argv and not os.path.exists({str(killed)!r}):\n"
         f"    open({str(killed)!r}, 'x').close()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -225,7 +225,7 @@ def test_a_daemon_that_was_killed_while_it_started_is_tried_again_with_the_next_
     call_hook("claude-code", tool_call(project, "t1"), project, environment={"PYTHONPATH": path})
     assert killed.exists()
     call_hook("claude-code", tool_call(project, "t2"), project, environment={"PYTHONPATH": path})
-    # Whoever waits for the lock of a start finds a daemon, and starts none itself.
+    # A process that waits for the start lock finds a daemon, and starts none itself.
     pid = ask("ping", start=True, start_s=120)["pid"]
     with open(f"/proc/{pid}/environ", "rb") as file:
         assert os.fsencode(f"PYTHONPATH={places}") in file.read()
@@ -243,7 +243,7 @@ def test_a_daemon_that_was_killed_while_it_started_is_tried_again_with_the_next_
         hook_client.pack(b"1", b"\xff", b"", b"hook", b"")[4:],
     ],
 )
-def test_a_message_that_makes_no_sense_harms_nobody(message: bytes) -> None:
+def test_a_message_that_makes_no_sense_harms_no_other_client(message: bytes) -> None:
     from holdfast.interfaces.daemon.client import connect
 
     with daemon_here() as daemon:

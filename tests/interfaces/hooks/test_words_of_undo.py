@@ -36,7 +36,7 @@ def test_a_command_that_changed_nothing_is_not_named_for_the_edit_after_it(
     begin(project, "t2", "Edit", file_path=edited)
     Path(edited).write_text("edited\n")
     end(project, "t2", "Edit", file_path=edited)
-    assert last(cli) == "the Edit call by claude-code"
+    assert last(cli) == 'the Edit call "src/app.py" by claude-code'
 
 
 def test_a_command_that_changed_nothing_is_not_named_for_what_a_person_did(

@@ -50,7 +50,7 @@ def _saved(cli: CommandLine, project: Path) -> None:
     assert state_of(project) == there
 
 
-def test_one_that_was_deleted_is_told_in_the_log(project: Path, holdfast_home: Path) -> None:
+def test_one_that_was_deleted_is_reported_in_the_log(project: Path, holdfast_home: Path) -> None:
     send(project, tool_call(project, "t1"))
     event = tool_call(project, "t2")
     elsewhere = project.parent
@@ -98,13 +98,13 @@ def test_one_in_whose_place_is_another_is_saved_as_that(
         assert (newest["kind"], newest["files"]) == ("risky", 1)
         _saved(cli, project)
     if how == "covered":
-        # The agent is told of the restore, too.
+        # The agent is notified of the restore, too.
         assert call_hook("claude-code", tool_call(project, "t3"), project).status == 0
         assert cli.json("log", "--session", "s1")[0]["files"] >= 5
     assert _unprotected(holdfast_home) == ""
 
 
-def test_more_changes_than_the_system_tells_are_saved_all_the_same(
+def test_more_changes_than_the_system_tells_are_saved_anyway(
     project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watchers: list[InotifyWatcher] = []
@@ -121,7 +121,7 @@ def test_more_changes_than_the_system_tells_are_saved_all_the_same(
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     with contextlib.ExitStack() as held:
         for watcher in set(watchers):
-            held.enter_context(watcher.lock)  # nobody reads the queue meanwhile
+            held.enter_context(watcher.lock)  # the queue is not read meanwhile
         for number in range(most // 2 + 10):
             name = project / f"src/{number % 50}"
             os.close(os.open(name, os.O_CREAT | os.O_WRONLY))

@@ -165,7 +165,7 @@ def test_a_client_without_a_person_restores_with_the_token_over_every_transport(
 def test_what_has_changed_while_the_person_thought_is_not_done(
     sessions: ServedSessions, broken: Path, era: Era
 ) -> None:
-    changes = iter([b"changed meanwhile", b"changed once more", b"changed for ever"])
+    changes = iter([b"changed in the meantime", b"changed once more", b"changed for ever"])
 
     def late(_: str) -> ElicitResult:
         fill(broken / "notes.txt", next(changes, b"settled"))
@@ -183,18 +183,18 @@ def test_what_has_changed_while_the_person_thought_is_not_done(
 
 
 @BOTH
-def test_nobody_is_asked_when_there_is_nothing_to_do(
+def test_there_is_no_question_when_there_is_nothing_to_do(
     sessions: ServedSessions, workspace: Path, era: Era
 ) -> None:
     with sessions.handlers(None, None) as handlers:
         handlers.session.checkpoint("good")
     result, asked = call_asking(sessions, era, yes, "checkpoint_restore", ref="HEAD")
     assert asked == []
-    assert "already is" in result.content[0].text  # type: ignore[union-attr]
+    assert "already matches" in result.content[0].text  # type: ignore[union-attr]
 
 
 @BOTH
-def test_a_wrong_call_is_corrected_and_nobody_asked(
+def test_a_wrong_call_is_corrected_without_a_question(
     sessions: ServedSessions, broken: Path, era: Era
 ) -> None:
     result, asked = call_asking(sessions, era, yes, "checkpoint_restore", ref="nowhere")

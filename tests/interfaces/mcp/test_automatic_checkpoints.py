@@ -109,7 +109,42 @@ def test_a_session_without_a_checkpoint_gets_its_first(
         wait_for(workspace, "initial")
 
 
-def test_a_workspace_without_a_store_is_left_alone(
+def test_a_project_without_a_store_is_protected_from_the_start(workspace: Path) -> None:
+    fill(workspace / "pyproject.toml", b"")
+
+    async def walk() -> None:
+        async with stdio_client(workspace) as client:
+            with anyio.fail_after(PATIENCE_S):
+                while store_directory(workspace) is None:
+                    await anyio.sleep(0.2)
+                listed: Any = None
+                while listed is None or not listed.structured_content["checkpoints"]:
+                    listed = await client.call_tool("checkpoint_list", {})
+                    await anyio.sleep(0.2)
+            (first,) = listed.structured_content["checkpoints"]
+            assert first["kind"] == "initial"
+            await anyio.sleep(1)  # watching begins
+            for number in range(5):
+                fill(workspace / f"new-{number}.txt", b"made by an agent without hooks\n")
+            assert await automatic_kinds(client, least=1) == ["threshold"]
+
+    anyio.run(walk)
+
+
+def test_a_project_is_left_alone_when_every_trigger_is_off(
+    workspace: Path, sessions: ServedSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(workspace / "pyproject.toml", b"")
+    for name, value in (("FILES", "0"), ("INTERVAL", "0"), ("MERGE", "")):
+        monkeypatch.setenv(f"HOLDFAST_AUTO_{name}", value)
+    monkeypatch.setenv("HOLDFAST_END_OF_DAY", "")
+    with automatic(sessions) as missed:
+        time.sleep(2.5)
+    assert store_directory(workspace) is None
+    assert not missed
+
+
+def test_a_directory_that_is_no_project_is_left_alone(
     workspace: Path, sessions: ServedSessions
 ) -> None:
     with automatic(sessions) as missed:

@@ -177,7 +177,7 @@ def test_a_reader_gets_the_whole_answer() -> None:
         assert limits.has_room()
 
 
-def test_who_does_not_read_is_cut_off_and_holds_nothing_any_more() -> None:
+def test_who_does_not_read_is_cut_off_and_holds_nothing() -> None:
     limits = ConnectionLimits(unread_s=0.05)
     with _serving(limits) as port:
         client = _ask(port, "/large")
@@ -186,7 +186,7 @@ def test_who_does_not_read_is_cut_off_and_holds_nothing_any_more() -> None:
         assert limits.has_room()
 
 
-def test_while_too_much_is_unread_others_are_told_to_come_back() -> None:
+def test_while_too_much_is_unread_others_are_asked_to_come_back() -> None:
     limits = ConnectionLimits(most_unread_bytes=1_000_000, unread_s=3600)
     with _serving(limits) as port:
         client = _ask(port, "/large")
@@ -199,7 +199,7 @@ def test_while_too_much_is_unread_others_are_told_to_come_back() -> None:
         assert limits.unread.cut_off == 0
 
 
-def test_who_goes_away_unread_holds_nothing_any_more() -> None:
+def test_who_goes_away_unread_holds_nothing() -> None:
     limits = ConnectionLimits(most_unread_bytes=1_000_000, unread_s=3600)
     with _serving(limits) as port:
         client = _ask(port, "/large")

@@ -57,7 +57,7 @@ def test_what_cannot_be_waited_for_is_read_to_its_end() -> None:
 
 
 @pytest.mark.parametrize("size", [9, 10, 11, 25, 40])
-def test_a_line_beyond_the_limit_is_told_and_the_next_one_read(
+def test_a_line_beyond_the_limit_is_reported_and_the_next_one_read(
     monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(stdio, "LONGEST_LINE", 10)

@@ -114,9 +114,9 @@ def test_the_wheel_alone_serves_mcp_grades_commands_and_encrypts(
     subprocess.run([python, "-c", names], check=True, env=environment)
 
 
-def test_the_wheel_has_no_extras_to_choose_from(program: Path) -> None:
+def test_the_wheel_has_no_extra_but_the_web_server(program: Path) -> None:
     (metadata,) = program.parent.parent.glob("lib/python*/site-packages/holdfast-*.dist-info")
-    assert PathDistribution(metadata).metadata.get_all("Provides-Extra") is None
+    assert PathDistribution(metadata).metadata.get_all("Provides-Extra") == ["web"]
 
 
 @pytest.mark.requirement("CL-7")

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from holdfast.domain.errors import Busy
 from holdfast.interfaces.mcp.http import LARGEST_BODY
-from holdfast.interfaces.mcp.server import Admission, make_server, weight
+from holdfast.interfaces.mcp.server import MOST_BYTES, Admission, make_server, weight
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.stdio import (
     LONGEST_LINE,
@@ -52,9 +52,13 @@ def test_a_client_has_its_burst_and_then_its_rate() -> None:
 
 
 def test_what_is_in_flight_is_bounded_and_given_back() -> None:
+    assert MOST_BYTES == 100_000_000, "the default"
     admission = Admission(StandingClock().monotonic_ns, most_bytes=10_000, most_calls=2)
     with admission.admit("ada", {"a": "x" * 5000}):
-        with pytest.raises(Busy, match="no room"), admission.admit("ada", {"a": "x" * 5000}):
+        with (
+            pytest.raises(Busy, match="too many calls at once"),
+            admission.admit("ada", {"a": "x" * 5000}),
+        ):
             pass
         with admission.admit("ada", {}), pytest.raises(Busy), admission.admit("ada", {}):
             pass
@@ -122,8 +126,8 @@ def test_a_call_that_is_cancelled_leaves_everything_in_order(
 @pytest.mark.requirement("MC-2")
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_a_thousand_calls_at_once_and_some_cut_off(workspace: Path, transport: str) -> None:
-    """Through a process of its own: each call gets its own answer, and those that nobody waits for
-    any more leave nothing behind that the others notice."""
+    """Through a process of its own: each call gets its own answer, and abandoned ones leave nothing
+    behind that the others notice."""
 
     async def run(client: Client) -> None:
         answered: list[int] = []
@@ -131,7 +135,7 @@ def test_a_thousand_calls_at_once_and_some_cut_off(workspace: Path, transport: s
         async def one(number: int) -> None:
             result = await client.call_tool("checkpoint_show", {"ref": f"none{number}"})
             text = result.content[0].text  # type: ignore[union-attr]
-            # Beyond the burst a call is told to come back, which is an answer as well.
+            # Beyond the burst a call is rejected with a hint to retry, which is an answer as well.
             assert f"'none{number}'" in text or "(busy)" in text, text
             answered.append(number)
 
@@ -199,7 +203,7 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
     anyio.run(run)
 
 
-def test_an_answer_that_nobody_waits_for_any_more_gives_its_room_back() -> None:
+def test_an_abandoned_answer_frees_its_room() -> None:
     async def run() -> None:
         queue = AnswerQueue(most=1)
         sending, receiving = anyio.create_memory_object_stream[int]()
@@ -239,7 +243,9 @@ def test_answers_that_were_not_read_in_time_are_all_there_later(workspace: Path)
         for message in sent:
             process.stdin.write(json.dumps(message).encode() + b"\n")
         process.stdin.flush()
-        assert {json.loads(process.stdout.readline())["id"] for _ in range(2)} == {0, 1}
+        begun = {one["id"]: one for one in (json.loads(process.stdout.readline()) for _ in "ab")}
+        assert begun.keys() == {0, 1}
+        assert begun[0]["result"]["protocolVersion"] == hello["protocolVersion"]
         fill(workspace / "big", b"".join(b"new %d\n" % n for n in range(3000)))
         for number in range(2, 82):
             line = json.dumps(_call(number, "checkpoint_diff", content=True))
@@ -311,7 +317,7 @@ def test_lines_that_are_no_requests_do_not_stop_the_server(workspace: Path) -> N
         (None, True),
     ],
 )
-def test_a_task_that_a_signal_unwound_is_not_told_of_as_an_error(
+def test_a_task_that_a_signal_unwound_is_not_reported_as_an_error(
     error: BaseException | None, told: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     loop = asyncio.new_event_loop()
@@ -322,7 +328,7 @@ def test_a_task_that_a_signal_unwound_is_not_told_of_as_an_error(
 
 @pytest.mark.requirement("MC-2")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_is_told_to_end_ends(workspace: Path, number: signal.Signals) -> None:
+def test_a_server_that_is_asked_to_end_ends(workspace: Path, number: signal.Signals) -> None:
     hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     with subprocess.Popen(
         command(workspace),
@@ -341,7 +347,7 @@ def test_a_server_that_is_told_to_end_ends(workspace: Path, number: signal.Signa
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_sessions_are_kept_up_to_a_bound_and_closed_when_nobody_uses_them(
+def test_sessions_are_kept_up_to_a_bound_and_closed_when_unused(
     sessions: ServedSessions,
 ) -> None:
     with sessions.handlers(None, "kept", create=True) as kept:

@@ -79,7 +79,7 @@ def test_of_workspaces_within_each_other_the_inner_one_is_meant(
 
 
 @pytest.mark.requirement("MC-1", "MC-3")
-def test_a_directory_that_the_workspace_leaves_out_does_not_stand_for_it(
+def test_a_directory_that_the_workspace_leaves_out_is_not_it(
     sessions: ServedSessions, workspace: Path
 ) -> None:
     fill(workspace / ".gitignore", b"build/\n")
@@ -251,7 +251,7 @@ def test_changed_settings_hold_from_the_next_call_on(
 
 
 @pytest.mark.requirement("MC-1", "CP-12")
-def test_settings_that_somebody_else_changed_hold_from_the_next_call_on(
+def test_settings_that_another_process_changed_hold_from_the_next_call_on(
     sessions: ServedSessions, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(workspace / ".gitignore", b".env\n")

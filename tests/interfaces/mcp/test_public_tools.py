@@ -27,7 +27,7 @@ ERAS = ["legacy", "modern"]
 
 
 def _inspected(tmp_path: Path, *arguments: str) -> Any:
-    """What the inspector prints. It passes no environment on but what it is told to."""
+    """What the inspector prints. It passes on only the given environment."""
     passed = ("PYTHONPATH", "HOLDFAST_HOME", "HOME")
     named = [f"-e{name}={os.environ[name]}" for name in passed if name in os.environ]
     done = PUBLIC_TOOLS.run(

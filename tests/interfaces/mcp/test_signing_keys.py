@@ -126,7 +126,7 @@ def test_a_key_that_is_none_takes_nothing_from_the_others(
 
 
 @pytest.mark.requirement("MC-3")
-def test_a_key_for_encryption_vouches_for_nobody(issuer: TokenIssuer) -> None:
+def test_a_key_for_encryption_vouches_for_no_token(issuer: TokenIssuer) -> None:
     issuer.more_keys.append(issuer.published("first") | {"kid": "second", "use": "enc"})
     keys = SigningKeys(issuer.url, f"{issuer.url}/keys", StandingClock().monotonic_ns)
     assert found(keys, "first", "second") == [True, False]
@@ -134,7 +134,7 @@ def test_a_key_for_encryption_vouches_for_nobody(issuer: TokenIssuer) -> None:
 
 @pytest.mark.requirement("MC-3", "MC-4")
 @pytest.mark.parametrize("raised", [AttributeError("x"), TypeError("y"), OverflowError("z")])
-def test_an_issuer_that_sends_what_nobody_foresaw_is_left_alone(
+def test_an_issuer_that_sends_unexpected_data_is_left_alone(
     issuer: TokenIssuer, monkeypatch: pytest.MonkeyPatch, raised: Exception
 ) -> None:
     def choke(_: object) -> None:

@@ -35,15 +35,19 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_why", "", "needs path"),
         ("checkpoint_annotate", {"text": "   "}, "text of checkpoint_annotate is empty"),
         ("checkpoint_create", {"reasoning": 5}, "reasoning of checkpoint_create is a number"),
-        ("checkpoint_create", {"reasoning": ["a"]}, "is a list, not a text"),
-        ("checkpoint_create", {"reasoning": "x" * 100_001}, "at most 100,000 fit"),
+        ("checkpoint_create", {"reasoning": ["a"]}, "is a list, not a string"),
+        ("checkpoint_create", {"reasoning": "x" * 100_001}, "the limit is 100,000"),
         ("checkpoint_create", {"reasoning": "r", "confidence": 2}, "confidence of"),
         ("checkpoint_create", {"reasoning": "r", "confidence": "high"}, "'high', not a number"),
-        ("checkpoint_create", {"reasoning": "r", "confidence": 10**400}, "not a number"),
+        ("checkpoint_create", {"reasoning": "r", "confidence": 10**400}, "a number is needed"),
         ("checkpoint_create", {"reasoning": "r", "confidence": True}, "true or false, not a"),
-        ("checkpoint_create", {"reasoning": "r", "tags": [1]}, "tags of checkpoint_create holds"),
+        (
+            "checkpoint_create",
+            {"reasoning": "r", "tags": [1]},
+            "tags of checkpoint_create contains",
+        ),
         ("checkpoint_create", {"reasoning": "r", "tags": {"a": 1}}, "an object, not a list"),
-        ("checkpoint_create", {"reasoning": "r", "tags": ["t"] * 1001}, "at most 1,000 fit"),
+        ("checkpoint_create", {"reasoning": "r", "tags": ["t"] * 1001}, "the limit is 1,000"),
         ("checkpoint_create", {"reasoning": "r", "name": "HEAD"}, "reserved reference"),
         ("checkpoint_create", {"reasoning": "r", "colour": "red"}, "no argument 'colour'"),
         ("checkpoint_create", {"reasoning": "r", 7: 1}, "no argument 7"),
@@ -52,16 +56,16 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_create", "[1]", "are a list, not an object"),
         ("checkpoint_create", '"' + "x" * 4_000_001 + '"', "at most 4,000,000 are read"),
         ("checkpoint_create", 7, "are a number, not an object"),
-        ("checkpoint_list", {"limit": 0}, "at least 1"),
+        ("checkpoint_list", {"limit": 0}, "the minimum is 1"),
         ("checkpoint_list", {"limit": 1.5}, "whole number"),
         ("checkpoint_list", {"limit": float("nan")}, "whole number"),
-        ("checkpoint_list", {"limit": 10**9}, "at most 1000"),
-        ("checkpoint_list", {"cursor": "../x"}, "not one that it gave out"),
-        ("checkpoint_list", {"cursor": "9" * 30}, "not one that it gave out"),
+        ("checkpoint_list", {"limit": 10**9}, "the maximum is 1000"),
+        ("checkpoint_list", {"cursor": "../x"}, "unknown cursor"),
+        ("checkpoint_list", {"cursor": "9" * 30}, "unknown cursor"),
         ("checkpoint_list", {"kind": "purple"}, "types are: manual, auto"),
         ("checkpoint_list", {"records": "maybe"}, "not true or false"),
         ("checkpoint_search", {}, "needs query"),
-        ("checkpoint_search", {"query": "x" * 2_001}, "at most 2,000 fit"),
+        ("checkpoint_search", {"query": "x" * 2_001}, "the limit is 2,000"),
         ("checkpoint_annotate", {"text": "x" * 1_000_000}, "1000000 bytes; the limit is 100000"),
         ("checkpoint_annotate", {"text": "ä" * 60_000}, "120000 bytes; the limit is 100000"),
         (
@@ -70,11 +74,11 @@ pytestmark = pytest.mark.requirement("CP-10")
             "1000000 bytes; the limit is 100000",
         ),
         ("checkpoint_show", {"ref": "nothing-like-it"}, "unknown_reference"),
-        ("checkpoint_show", {"ref": "x" * 401}, "at most 400 fit"),
+        ("checkpoint_show", {"ref": "x" * 401}, "the limit is 400"),
         ("checkpoint_diff", {"paths": ["/etc/passwd"]}, "outside the workspace"),
         ("checkpoint_diff", {"paths": ["../x"]}, "not a path inside the workspace"),
         ("checkpoint_diff", {"paths": ["a\0b"]}, "not a path inside the workspace"),
-        ("checkpoint_diff", {"paths": [""]}, "not empty"),
+        ("checkpoint_diff", {"paths": [""]}, "non-empty"),
         ("checkpoint_restore", {"ref": "HEAD", "paths": ["gone"]}, "neither in that checkpoint"),
         ("checkpoint_restore", {"confirm_token": "made-up"}, "not_confirmed"),
         ("checkpoint_cleanup", {"confirm_token": "made-up"}, "not_confirmed"),
@@ -88,7 +92,7 @@ pytestmark = pytest.mark.requirement("CP-10")
             {"settings": {"auto_files.x": 1}},
             "has no 'auto_files.x'",
         ),
-        ("checkpoint_auto_configure", {"settings": "no"}, "is a text, not an object"),
+        ("checkpoint_auto_configure", {"settings": "no"}, "is a string, not an object"),
         ("checkpoint_auto_configure", {"settings": [1]}, "is a list, not an object"),
         ("checkpoint_stats", {"verbose": True}, "it takes: no arguments"),
         ("checkpoint_created", {}, "Did you mean checkpoint_create?"),
@@ -267,7 +271,7 @@ def test_one_token_is_one_deed_however_many_ask_at_once() -> None:
     assert taken == [1]
 
 
-def test_a_workspace_that_is_gone_is_told(tools: ToolHandlers, workspace: Path) -> None:
+def test_a_workspace_that_is_gone_is_reported(tools: ToolHandlers, workspace: Path) -> None:
     shutil.rmtree(workspace)
     for name in TOOLS:
         result = tools.call(name, {"reasoning": "r"} if name == "checkpoint_create" else {})
@@ -275,7 +279,7 @@ def test_a_workspace_that_is_gone_is_told(tools: ToolHandlers, workspace: Path) 
     assert not tools.call("checkpoint_create", {"reasoning": "r"}).success
 
 
-def test_a_failure_that_nobody_foresaw_is_told_without_its_stack(
+def test_an_unexpected_failure_is_reported_without_its_stack(
     tools: ToolHandlers, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

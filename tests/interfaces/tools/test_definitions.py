@@ -37,7 +37,7 @@ def test_every_tool_is_defined_with_a_valid_schema(kind: ToolFormat) -> None:
 
 
 @pytest.mark.requirement("CP-10")
-def test_every_tool_that_is_offered_has_somebody_to_answer_it() -> None:
+def test_every_tool_that_is_offered_has_a_handler() -> None:
     assert all(callable(tool.handler) for tool in TOOLS.values())
 
 

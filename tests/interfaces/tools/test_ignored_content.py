@@ -47,7 +47,7 @@ def test_why_withholds_a_file_that_is_left_out(
 
 
 @pytest.mark.parametrize("how", ["named", "included"])
-def test_a_captured_file_that_is_ignored_is_withheld_whoever_asks(
+def test_a_captured_file_that_is_ignored_is_withheld_from_every_reader(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path, how: str
 ) -> None:
     if how == "named":

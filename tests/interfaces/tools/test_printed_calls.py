@@ -13,9 +13,14 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
 from holdfast.interfaces.tools.handlers import TOOLS, input_schema
 from holdfast.tools import ToolHandlers
+from tests.behind_the_api import engine_of
 from tests.components.git.repositories import git
+from tests.support.clocks import pass_days
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("MC-1")
@@ -107,9 +112,25 @@ def test_a_list_is_filtered_by_type_and_by_session(
     manual = answer(tools, "checkpoint_list", limit=10, checkpoint_type="manual")["checkpoints"]
     assert [one["reasoning"] for one in manual] == ["mine"]
     assert (manual[0]["type"], manual[0]["session_id"]) == ("manual", session.session_id)
-    for kind in ("auto", "session", "risky", "end-of-day"):
-        found = answer(tools, "checkpoint_list", checkpoint_type=kind)["checkpoints"]
-        assert not [one for one in found if one["type"] == "manual"]
+    own = SessionId(session.session_id)
+    for kind in (Kind.TOOL, Kind.RISKY, Kind.END_OF_DAY):
+        fill(workspace / "notes.txt", kind.encode())
+        engine_of(session).save(own, make_intent(kind.value), kind=kind)
+    restored(tools, checkpoint_id=manual[0]["id"])
+    for wanted, kinds in (
+        ("manual", ["manual"]),
+        ("auto", ["end-of-day", "risky", "tool"]),
+        ("risky", ["risky"]),
+        ("end-of-day", ["end-of-day"]),
+        ("safety", ["safety"]),
+    ):
+        found = answer(tools, "checkpoint_list", checkpoint_type=wanted)["checkpoints"]
+        assert [one["kind"] for one in found] == kinds, wanted
+        named = session.summaries(kind=wanted, records=wanted == "safety")
+        assert [one["id"] for one in found] == [one.id for one in named], wanted
+    arguments = {"checkpoint_type": "session", "records": True}
+    of_session = answer(tools, "checkpoint_list", **arguments)["checkpoints"]
+    assert {one["kind"] for one in of_session} >= {"safety", "restore"}
     [theirs] = answer(tools, "checkpoint_list", session_id="other")["checkpoints"]
     assert (theirs["reasoning"], theirs["session_id"]) == ("theirs", "other")
 
@@ -216,6 +237,27 @@ def test_statistics_count_by_type_and_session(
     assert found["retention_days"] == 7
 
 
+def test_a_cleanup_deletes_what_has_expired_and_nothing_else(
+    tools: ToolHandlers,
+    session: SessionCheckpointer,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    manual = answer(tools, "checkpoint_create")["checkpoint_id"]
+    fill(workspace / "notes.txt", b"by a tool\n")
+    own = SessionId(session.session_id)
+    tool = engine_of(session).save(own, make_intent("Before Edit"), kind=Kind.TOOL).checkpoint.id
+    fill(workspace / "notes.txt", b"by hand\n")
+    newest = answer(tools, "checkpoint_create")["checkpoint_id"]
+    pass_days(monkeypatch, 400)
+    shown = answer(tools, "checkpoint_cleanup")
+    assert [one["id"] for one in shown["dropped"]] == [tool]
+    assert session.get(tool) is not None, "a preview deletes nothing"
+    done = answer(tools, "checkpoint_cleanup", confirm_token=shown["confirm_token"])
+    assert (done["status"], done["total_dropped"]) == ("cleanup completed", 1)
+    assert [one.id for one in session.summaries()] == [newest, manual]
+
+
 def test_a_cleanup_is_previewed_and_completed(tools: ToolHandlers) -> None:
     answer(tools, "checkpoint_create")
     shown = answer(tools, "checkpoint_cleanup")
@@ -225,7 +267,10 @@ def test_a_cleanup_is_previewed_and_completed(tools: ToolHandlers) -> None:
 
 
 def test_the_four_calls_of_sunwell_are_answered(tools: ToolHandlers, workspace: Path) -> None:
-    answer(tools, "checkpoint_create", reasoning="tests pass", name="pre-auth", confidence=0.95)
+    said = {"reasoning": "tests pass", "name": "pre-auth", "confidence": 0.95}
+    answer(tools, "checkpoint_create", **said, goal_id="g-1", task_id="t-1")
+    shown = answer(tools, "checkpoint_show")
+    assert (shown["goal_id"], shown["task_id"]) == ("g-1", "t-1")
     fill(workspace / "notes.txt", b"two\n")
     answer(tools, "checkpoint_create", reasoning="halfway", name="half")
     named = {"from_checkpoint": "pre-auth", "to_checkpoint": "half"}

@@ -1,4 +1,4 @@
-"""What each tool does for an agent, told so that it can act on it."""
+"""What each tool does for an agent, in words that it can act on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.tree_hash import describe
 pytestmark = pytest.mark.requirement("CP-10")
 
 
-def test_a_checkpoint_is_made_and_the_way_back_is_told(
+def test_a_checkpoint_is_made_and_the_way_back_is_reported(
     tools: ToolHandlers, session: SessionCheckpointer
 ) -> None:
     text, data = done(
@@ -45,7 +45,7 @@ def test_a_checkpoint_is_made_and_the_way_back_is_told(
     assert (snapshot.intent.goal_id, snapshot.intent.task_id) == ("g", "t")
 
 
-def test_what_could_not_be_saved_is_told(tools: ToolHandlers, workspace: Path) -> None:
+def test_what_could_not_be_saved_is_reported(tools: ToolHandlers, workspace: Path) -> None:
     fill(workspace / ".gitignore", b"*.log\n")
     fill(workspace / "big.log", b"x")
     text, data = done(tools, "checkpoint_create", Created, reasoning="r")
@@ -82,7 +82,7 @@ def test_an_empty_session_says_what_to_do_first(tools: ToolHandlers) -> None:
     assert "checkpoint_create" in done(tools, "checkpoint_history", LineOfWork)[0]
 
 
-def test_history_shows_the_line_that_led_here_without_what_was_taken_back(
+def test_history_shows_the_line_that_led_here_without_what_was_rolled_back(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
     first = session.checkpoint("first\nwith a second line")
@@ -98,7 +98,7 @@ def test_history_shows_the_line_that_led_here_without_what_was_taken_back(
     assert data.complete
     text, data = done(tools, "checkpoint_history", LineOfWork, limit=1)
     assert not data.complete
-    assert "It goes on" in text
+    assert "To continue" in text
 
 
 def test_a_checkpoint_is_shown_with_everything_about_it(
@@ -142,7 +142,7 @@ def test_a_moment_is_found_by_what_was_meant(
             assert "Nothing was found" in answer.output
 
 
-def test_differences_are_told_as_paths_or_as_lines(
+def test_differences_are_shown_as_paths_or_as_lines(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
     first = session.checkpoint("first")
@@ -180,7 +180,7 @@ def test_a_long_difference_is_cut_and_says_so(
     text, data = done(tools, "checkpoint_diff", Compared, content=True)
     assert not data.diff_is_complete
     assert len(text) < 70_000
-    assert "cut here" in text
+    assert "truncated" in text
     text, data = done(tools, "checkpoint_diff", Compared, content=True, paths=["wide.txt"])
     assert data.diff_is_complete
     assert len(text) < 3_000
@@ -236,10 +236,10 @@ def test_a_restore_of_what_is_there_needs_no_token(
     session.checkpoint("good")
     text, data = done(tools, "checkpoint_restore", Restored, ref="HEAD")
     assert data.confirm_token is None
-    assert "already is" in text
+    assert "already matches" in text
 
 
-def test_bytes_that_nobody_saved_stand_in_the_way_and_the_way_out_is_told(
+def test_unsaved_bytes_are_in_the_way_and_the_way_out_is_reported(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
     session.checkpoint("good")
@@ -288,7 +288,7 @@ def test_a_note_is_written_and_changed(tools: ToolHandlers, session: SessionChec
     assert [one.text for one in session.annotations(made)] == ["breaks all"]
 
 
-def test_statistics_are_told(tools: ToolHandlers, session: SessionCheckpointer) -> None:
+def test_statistics_are_shown(tools: ToolHandlers, session: SessionCheckpointer) -> None:
     session.checkpoint("good")
     text, data = done(tools, "checkpoint_stats", Statistics)
     assert data.checkpoints == 1
@@ -309,7 +309,7 @@ def test_a_cleanup_is_previewed_then_done(
         text, preview = done(tools, "checkpoint_cleanup", CleanedUp)
         assert fresh.checkpoint_count == before
         assert preview.total_dropped > 0
-        assert "Nothing has been dropped yet" in text
+        assert "Nothing has been deleted yet" in text
         text, data = done(
             tools, "checkpoint_cleanup", CleanedUp, confirm_token=preview.confirm_token
         )
@@ -333,7 +333,7 @@ def test_automatic_checkpoints_are_configured(
     assert "auto_files = 5 (default)" in text
 
 
-def test_names_that_are_no_text_are_told_as_text(
+def test_names_that_are_no_text_are_shown_as_text(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
     session.checkpoint("good")

@@ -40,7 +40,7 @@ def test_long_reasons_make_short_pages_and_nothing_is_passed_over(
         text, line = done(tools, "checkpoint_history", LineOfWork, limit=1000, **arguments)
         assert len(text) < 700_000
         found += [step.id for step in line.steps]
-        call = text.rpartition("It goes on: ")[2].rstrip(".") if not line.complete else ""
+        call = text.rpartition("To continue: ")[2].rstrip(".") if not line.complete else ""
     assert found == made
     _, hits = done(tools, "checkpoint_search", Found, query="because", limit=1000)
     assert max(len(hit.checkpoint.reasoning) for hit in hits.hits if hit.checkpoint) <= 2_000
@@ -53,7 +53,7 @@ def test_long_reasons_make_short_pages_and_nothing_is_passed_over(
 def test_a_path_that_neither_side_has_is_no_empty_difference(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path, to_ref: str | None
 ) -> None:
-    """What is ignored, or mistyped, may differ all the same."""
+    """Ignored or mistyped values may differ anyway."""
     fill(workspace / ".gitignore", b".env\n")
     fill(workspace / ".env", b"SECRET=1\n")
     session.checkpoint("first")

@@ -53,7 +53,7 @@ def test_why_of_a_long_file_is_bounded_and_says_so(tools: ToolHandlers, workspac
 def test_why_answers_what_has_no_lines(tools: ToolHandlers, workspace: Path) -> None:
     fill(workspace / "data.bin", b"\0")
     for path, words in (
-        (".", "the workspace itself"),
+        (".", "the workspace, not a file"),
         ("src", "is a directory"),
         ("data.bin", "is a binary file"),
         ("nowhere", "is not in the workspace"),

@@ -26,7 +26,7 @@ from tests.project.repository import ROOT
 pytestmark = pytest.mark.requirement("CP-10", "MC-1")
 
 SOURCE = ROOT / "src" / "holdfast"
-NOT_FOR_AGENTS = ("cli", "hooks", "agents", "agent_setup", "daemon")
+NOT_FOR_AGENTS = ("cli", "hooks", "agents", "agent_setup", "daemon", "web")
 """Interfaces of people, and of agents that have a shell."""
 NO_TOOL_DOES_IT = (
     "engine/purge/",
@@ -120,7 +120,7 @@ def _fault(place: str, text: str) -> str | None:
 
 
 # One test and not one for each text: collection would read the whole source in every worker.
-def test_every_hint_is_told_in_calls_or_as_something_for_a_person() -> None:
+def test_every_hint_is_reported_in_calls_or_as_something_for_a_person() -> None:
     texts = dict(_texts())
     assert len(texts) > 80
     assert {"run: holdfast repair", "list checkpoints: holdfast log"} <= set(texts.values())
@@ -172,7 +172,7 @@ def test_commands_become_calls(text: str, said: str) -> None:
     assert in_calls(text) == said
 
 
-def test_errors_are_told_in_calls_as_text_and_as_data() -> None:
+def test_errors_are_reported_in_calls_as_text_and_as_data() -> None:
     error = HoldfastError("there is none", hint="list checkpoints: holdfast log")
     assert error_text(error).endswith("What to do: list checkpoints: checkpoint_list {}")
     assert error_data(error)["hint"] == "list checkpoints: checkpoint_list {}"
@@ -193,7 +193,7 @@ def _notices() -> str:
 
 
 @pytest.mark.requirement("RB-10")
-def test_a_restore_is_told_with_the_call_that_takes_it_back_and_with_peoples_own_words(
+def test_a_restore_is_reported_with_the_call_that_takes_it_back_and_with_peoples_own_words(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
     session.checkpoint("as holdfast log showed", name="first")

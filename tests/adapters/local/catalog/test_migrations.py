@@ -154,7 +154,7 @@ def test_a_catalog_with_an_unknown_step_is_refused_and_not_changed(tmp_path: Pat
     for _ in range(2):
         with pytest.raises(NewerStore, match=LATER.name):
             SqliteCatalog(path)
-    # The index of the log is rebuilt by whoever reads it; it says nothing of its own.
+    # The index of the log is rebuilt by its readers; it says nothing of its own.
     after = picture(directory)
     assert after.keys() == before.keys()
     assert {name for name in before if after[name] != before[name]} <= {"catalog.db-shm"}
@@ -163,7 +163,7 @@ def test_a_catalog_with_an_unknown_step_is_refused_and_not_changed(tmp_path: Pat
 def test_rows_of_an_earlier_step_are_kept_and_damaged_ones_do_not_become_sound(
     tmp_path: Path,
 ) -> None:
-    """A step that widens rows seals them anew: only those that were sealed before."""
+    """A step that widens rows seals them again: only those that were sealed before."""
     path = tmp_path / "catalog.db"
     connection = connect(path, synchronous="FULL")
     migrate(connection, MIGRATIONS[:3])

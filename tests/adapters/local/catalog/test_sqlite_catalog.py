@@ -143,7 +143,7 @@ def test_a_list_of_steps_that_makes_no_sense_is_damage_of_the_store(
 
 
 @pytest.mark.requirement("RL-4")
-def test_text_that_is_none_any_more_is_damage_of_the_store(tmp_path: Path) -> None:
+def test_text_that_is_no_longer_text_is_damage_of_the_store(tmp_path: Path) -> None:
     path = tmp_path / "catalog.db"
     fill(path, 1)
     with closing(connect(path, synchronous="FULL")) as connection:

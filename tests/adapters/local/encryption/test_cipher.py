@@ -104,7 +104,9 @@ def test_new_keys_are_never_the_same_and_never_shown() -> None:
         StoreKeys(b"short")
 
 
-def test_without_the_optional_package_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_optional_package_the_way_out_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     with pytest.raises(EncryptionUnavailable) as error:
         Cipher(KEY)

@@ -37,7 +37,7 @@ class TestEncryptedCatalog(DurableCatalogContract):
 
 
 @pytest.mark.requirement("ST-6")
-def test_a_stat_cache_remembers_and_one_that_was_damaged_begins_anew(tmp_path: Path) -> None:
+def test_a_stat_cache_remembers_and_one_that_was_damaged_is_restarted(tmp_path: Path) -> None:
     path = tmp_path / "stat-cache.db"
     cache = SqliteStatCache(path, KEYS.cipher("stat cache"))
     cache.update("g", [(b"confidential-directory", b"entry")])

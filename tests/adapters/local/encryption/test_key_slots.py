@@ -89,7 +89,7 @@ def test_the_last_key_stays_and_there_is_a_most() -> None:
         slots.without(slots.slots[0].id)
     while len(slots.slots) < MOST_SLOTS:
         slots = slots.adding(keys, FILE)
-    with pytest.raises(Refused, match="keys already"):
+    with pytest.raises(Refused, match="already has"):
         slots.adding(keys, FILE)
     assert len(decode_key_slots(encode_key_slots(slots)).slots) == MOST_SLOTS
 

@@ -45,7 +45,7 @@ def test_nothing_of_the_content_or_the_schema_is_on_disk(tmp_path: Path) -> None
     assert rows_of(path) == list(range(400))
 
 
-def test_everything_stands_where_sqlite_expects_it(tmp_path: Path) -> None:
+def test_everything_is_where_sqlite_expects_it(tmp_path: Path) -> None:
     path = tmp_path / "file.db"
     make(path)
     db = open_sealed(path)
@@ -75,7 +75,7 @@ def test_work_that_needs_much_room_leaves_no_other_file(tmp_path: Path) -> None:
     db.execute("SELECT text FROM t ORDER BY text || n DESC, n").fetchall()
     db.execute("CREATE TEMP TABLE u AS SELECT text || text AS x FROM t; CREATE INDEX i ON t(text)")
     db.execute("UPDATE t SET text = text || 'x' WHERE n % 2")  # a statement of its own to undo
-    with pytest.raises(apsw.ConstraintError):  # half-way: what it did is taken back
+    with pytest.raises(apsw.ConstraintError):  # half-way: its work is rolled back
         db.execute("UPDATE t SET n = CASE WHEN n = 4999 THEN 10000 ELSE n + 10000 END")
     db.execute("UPDATE t SET text = substr(text, 1, length(text) - 1) WHERE n % 2")
     db.execute("VACUUM")
@@ -134,7 +134,7 @@ def test_damage_to_any_page_is_an_error_and_never_other_content(
     assert rows_of(path) == list(range(300))
 
 
-def test_a_page_cannot_stand_in_for_another_or_come_from_elsewhere(tmp_path: Path) -> None:
+def test_a_page_cannot_replace_another_or_come_from_elsewhere(tmp_path: Path) -> None:
     path, other = tmp_path / "file.db", tmp_path / "other.db"
     make(path)
     db = open_sealed(other, "index")

@@ -116,7 +116,7 @@ def test_content_in_the_place_of_the_seal_is_refused_and_not_dropped(
     file = open_file(layer, tmp_path / "file-wal", kind)
     start = LOG_HEADER_BYTES if kind == apsw.SQLITE_OPEN_WAL else 0
     unit = FRAME_BYTES if start else PAGE_BYTES
-    with pytest.raises(apsw.IOError, match="where its seal belongs"):
+    with pytest.raises(apsw.IOError, match="in the space of its authentication tag"):
         file.xWrite(b"x" * unit, start)
     file.xClose()
 

@@ -94,7 +94,7 @@ def test_a_person_is_asked_only_when_nothing_else_opens(layout: StoreLayout, key
     assert is_ours(unlock(layout, KeySources(key_files=(key,), ask=ask)).keys)
 
 
-def test_without_a_key_both_ways_in_are_told(layout: StoreLayout) -> None:
+def test_without_a_key_both_ways_in_are_reported(layout: StoreLayout) -> None:
     for sources in (KeySources(), KeySources(ask=lambda: None)):
         with pytest.raises(KeyNeeded, match="key file or its passphrase") as error:
             unlock(layout, sources)
@@ -129,9 +129,9 @@ def test_a_new_key_file_is_private_random_and_never_replaces_one(tmp_path: Path)
     assert read_key_file(tmp_path / "key") == secret
     assert len(bytes.fromhex(secret.data.decode())) == 32
     assert make_key_file(tmp_path / "another") != secret
-    with pytest.raises(Refused, match="cannot be made"):
+    with pytest.raises(Refused, match="cannot create the key file"):
         make_key_file(tmp_path / "key")
-    with pytest.raises(Refused, match="cannot be made"):
+    with pytest.raises(Refused, match="cannot create the key file"):
         make_key_file(tmp_path / "missing" / "key")
     assert read_key_file(tmp_path / "key") == secret
 
@@ -140,10 +140,10 @@ def test_a_new_key_file_is_private_random_and_never_replaces_one(tmp_path: Path)
     ("content", "mode", "reason"),
     [
         (b"k" * 31, 0o600, "31 bytes"),
-        (b"k" * 32, 0o640, "read by others"),
-        (b"k" * 32, 0o604, "read by others"),
+        (b"k" * 32, 0o640, "other users can read"),
+        (b"k" * 32, 0o604, "other users can read"),
         (b"k" * 70_000, 0o600, "too large"),
-        (None, 0o600, "cannot be read"),
+        (None, 0o600, "cannot read the key file"),
     ],
 )
 def test_a_key_file_that_protects_nothing_is_refused(
@@ -183,7 +183,7 @@ def test_the_copy_opens_the_store_and_mends_the_list(
         assert layout.keys.read_bytes() == layout.keys_copy.read_bytes() == sound
 
 
-def test_without_both_lists_the_damage_is_told(layout: StoreLayout, key: Path) -> None:
+def test_without_both_lists_the_damage_is_reported(layout: StoreLayout, key: Path) -> None:
     layout.keys.write_bytes(b"")
     layout.keys_copy.unlink()
     with pytest.raises(StoreDamaged, match=r"keys\.json") as error:

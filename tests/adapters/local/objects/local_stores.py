@@ -15,7 +15,8 @@ from holdfast.testing.samples import store_objects
 
 
 def open_objects(place: Path, fs: Filesystem | None = None) -> LocalObjectStore:
-    """As a store is opened under its lock: what packs hold beyond the index is taken in."""
+    """As a store is opened under its lock: records of packs that the index lacks are added to
+    it."""
     (place / "packs").mkdir(parents=True, exist_ok=True)
     store = LocalObjectStore(fs or LocalFilesystem(), place)
     store.catch_up()

@@ -84,7 +84,7 @@ def test_a_lone_object_is_stored_without_a_table(tmp_path: Path) -> None:
         assert record.codec is not Codec.BLOCK
 
 
-def test_objects_too_large_for_a_block_stand_alone_and_full_blocks_are_closed(
+def test_objects_too_large_for_a_block_are_stored_alone_and_full_blocks_are_closed(
     tmp_path: Path,
 ) -> None:
     size = LARGEST_MEMBER_BYTES

@@ -1,4 +1,4 @@
-"""Giving space back while others read: nothing needed is lost, and no reader is told of damage."""
+"""Giving space back while others read: nothing needed is lost, and no reader sees damage."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_limited_collection_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("ST-2")
 @pytest.mark.parametrize(("unneeded", "is_rewritten"), [(28, False), (32, True), (100, True)])
-def test_a_pack_is_written_anew_when_more_than_thirty_percent_of_it_is_waste(
+def test_a_pack_is_rewritten_when_more_than_thirty_percent_of_it_is_waste(
     tmp_path: Path, unneeded: int, is_rewritten: bool
 ) -> None:
     contents = [incompressible(f"of a hundred {number}", 20_000) for number in range(100)]

@@ -88,7 +88,7 @@ def test_garbage_behind_the_last_record_harms_neither_earlier_nor_later_objects(
         assert list(store.check(data=True)) == [], "what a killed save leaves is no damage"
 
 
-def test_whole_records_behind_a_torn_one_are_taken_in(tmp_path: Path) -> None:
+def test_whole_records_behind_a_torn_one_are_indexed(tmp_path: Path) -> None:
     held = fill(tmp_path, CONTENTS)
     (pack,) = packs(tmp_path)
     source = tmp_path / "other"

@@ -1,7 +1,7 @@
 """A disk that fails while a batch is written: a named error, and nothing earlier is lost (I1).
 
 For every call that the batch makes, one run in which that call fails, is cut short, or is the last
-one before the process is killed. Afterwards the store is opened anew, on a disk that works.
+one before the process is killed. Afterwards the store is reopened, on a disk that works.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _index(
             ],
         )
         with index.exclusive():
-            index.take_in(batch)
+            index.ingest(batch)
         yield index
 
 
@@ -112,7 +112,7 @@ def test_what_is_found_often_enough_needs_no_older_part(
         newest = [_message(PARTS, f"always again {n}", n) for n in range(20)]
         kept = [_checkpoint(PARTS, "always")]
         with index.exclusive():
-            index.take_in(IndexBatch(Cursors(2, 2, "x", 2, 2, "y"), kept, newest))
+            index.ingest(IndexBatch(Cursors(2, 2, "x", 2, 2, "y"), kept, newest))
         asked = parse_query("always is:message", now_ns=100 * DAY_NS)
         answer = index.find(asked, session_id=None, limit=20)
     assert answer.back_to_ns is None
@@ -122,12 +122,12 @@ def test_what_is_found_often_enough_needs_no_older_part(
 def test_a_checkpoint_of_an_older_part_is_replaced_and_taken_out(tmp_path: Path) -> None:
     with _index(tmp_path) as index:
         with index.exclusive():
-            index.take_in(IndexBatch(Cursors(2, 2, "x", 2, 2, "y"), [_checkpoint(1, "renamed")]))
+            index.ingest(IndexBatch(Cursors(2, 2, "x", 2, 2, "y"), [_checkpoint(1, "renamed")]))
         assert [one.checkpoint_id for one in _find(index, "renamed").found] == ["c1"]
         assert _find(index, "kept1").found == []
         with index.exclusive():
             gone = IndexBatch(Cursors(3, 3, "x", 3, 3, "y"), gone=[CheckpointId("c1")])
-            index.take_in(gone)
+            index.ingest(gone)
         assert _find(index, "renamed").found == []
         assert [one.checkpoint_id for one in _find(index, "kept0").found] == ["c0"]
 

@@ -1,4 +1,4 @@
-"""The story on disk keeps the contract, also when it is encrypted."""
+"""The story on disk keeps the contract, even if it is encrypted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file that a story lies in: when it is made, who it waits for, and what damage does to it."""
+"""The file of a story: when it is made, who it waits for, and what damage does to it."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ def test_a_story_that_cannot_be_read_back_stays_closed_and_says_why(tmp_path: Pa
 
 
 @pytest.mark.requirement("RL-4")
-def test_a_text_whose_bytes_are_none_is_told_as_damage(tmp_path: Path) -> None:
+def test_a_text_whose_bytes_are_none_is_reported_as_damage(tmp_path: Path) -> None:
     with contextlib.closing(opened(tmp_path)) as story:
         say(story, "as it was")
         story.erase_traces()
     path = tmp_path / "story.db"
     path.write_bytes(path.read_bytes().replace(b"as it was", b"as it \xff\xfes"))
     with contextlib.closing(opened(tmp_path)) as story:
-        with pytest.raises(StoreDamaged, match="text of the story"):
+        with pytest.raises(StoreDamaged, match=r"text in the store's story\.db"):
             story.messages(ONE)
         assert list(story.check())
 
@@ -130,7 +130,7 @@ def test_notes_and_edits_of_a_checkpoint_that_goes_go_together_or_not_at_all(
         assert len(story.annotations(ONE)) == len(story.activities(ONE)) == 1
 
 
-def test_two_writers_take_turns_and_a_third_is_told_who_it_waits_for(tmp_path: Path) -> None:
+def test_two_writers_take_turns_and_a_third_sees_who_it_waits_for(tmp_path: Path) -> None:
     with contextlib.closing(opened(tmp_path, timeout_s=0.01)) as story:
         lock = StoreLock(StoreLayout(tmp_path).story_lock, SystemClock(), purpose="somebody")
         with lock.hold(1.0), pytest.raises(Busy, match="somebody"):
@@ -254,7 +254,7 @@ def test_a_story_that_is_gone_is_an_empty_one_and_check_tells(tmp_path: Path) ->
         path.unlink()
     with contextlib.closing(opened(tmp_path)) as story:
         assert texts(story) == []
-        assert list(story.check()) == ["the store has lost its story.db"]
+        assert list(story.check()) == ["the store's story.db is missing"]
         say(story, "a new beginning")
         assert texts(story) == ["a new beginning"]
         assert list(story.check()) == []
@@ -262,7 +262,7 @@ def test_a_story_that_is_gone_is_an_empty_one_and_check_tells(tmp_path: Path) ->
 
 @pytest.mark.requirement("ST-4", "RL-4")
 @pytest.mark.parametrize("victims", ["story.db", "story.db*"])
-def test_a_repair_makes_a_story_that_is_gone_anew(tmp_path: Path, victims: str) -> None:
+def test_a_repair_recreates_a_story_that_is_gone(tmp_path: Path, victims: str) -> None:
     with contextlib.closing(opened(tmp_path)) as story:
         say(story, "hello")
         before = story.generation()

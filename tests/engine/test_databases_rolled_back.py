@@ -1,4 +1,4 @@
-"""What a restore has written into a database is taken back with the rest, and nothing is lost."""
+"""A restore's changes to a database are rolled back with the rest, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> _Place:
 
 
 class _FailingAfterwards(InterceptedFilesystem):
-    """Before the database is written somebody else may write to it; the next file fails."""
+    """Before the database is written another program may write to it; the next file fails."""
 
     def __init__(self, inner: Disk, database: Path, number: int | None = None) -> None:
         super().__init__(inner)
@@ -99,7 +99,7 @@ def test_a_failure_after_the_database_was_written_puts_its_very_bytes_back(place
 
 
 @pytest.mark.requirement("RB-4", "RB-6")
-def test_what_somebody_wrote_in_between_is_what_is_put_back(place: _Place) -> None:
+def test_what_another_process_wrote_in_between_is_what_is_put_back(place: _Place) -> None:
     with SessionCheckpointer(place.workspace, "s") as session:
         first = session.checkpoint("one")
         place.change()
@@ -109,7 +109,7 @@ def test_what_somebody_wrote_in_between_is_what_is_put_back(place: _Place) -> No
 
 
 @pytest.mark.requirement("RB-2", "RB-6")
-def test_what_somebody_wrote_in_between_is_reported_and_comes_back_with_undo(
+def test_what_another_process_wrote_in_between_is_reported_and_comes_back_with_undo(
     place: _Place,
 ) -> None:
     with SessionCheckpointer(place.workspace, "s") as session:
@@ -143,12 +143,12 @@ class _DyingAfterwards(InterceptedFilesystem):
 
 
 def _died() -> PerhapsWritten:
-    return PerhapsWritten(errno.EIO, "the process that writes into the database has died")
+    return PerhapsWritten(errno.EIO, "the process that writes the database has died")
 
 
 @pytest.mark.requirement("RB-9")
 @pytest.mark.parametrize("best_effort", [False, True])
-def test_a_database_of_which_nobody_knows_whether_it_was_written_is_put_back(
+def test_a_database_that_may_have_been_written_is_restored(
     place: _Place, best_effort: bool
 ) -> None:
     with SessionCheckpointer(place.workspace, "s") as session:
@@ -236,7 +236,7 @@ live_database.serve()
 
 
 class _Stopping(InterceptedFilesystem):
-    """The process that writes the first database is stopped, and never goes on by itself."""
+    """The process that writes the first database is stopped, and never continues."""
 
     def __init__(self, inner: Disk, program: str, patch: pytest.MonkeyPatch) -> None:
         super().__init__(inner)
@@ -255,7 +255,7 @@ class _Stopping(InterceptedFilesystem):
 
 
 @pytest.mark.parametrize("when", _STOPPED)
-def test_a_process_that_somebody_has_stopped_is_ended_and_everything_put_back(
+def test_a_stopped_process_is_ended_and_everything_put_back(
     place: _Place, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with SessionCheckpointer(place.workspace, "s") as session:
@@ -264,7 +264,7 @@ def test_a_process_that_somebody_has_stopped_is_ended_and_everything_put_back(
         vault = engine_of(session).vault
         fs = _Stopping(LocalFilesystem(), _STOPPED[when], monkeypatch)
         engine_of(session).vault = replace(vault, fs=fs, databases=fs)
-        with pytest.raises(RestoreFailed, match="was stopped, and has been ended") as failed:
+        with pytest.raises(RestoreFailed, match="hung and was killed") as failed:
             session.restore(first)
         assert "rolled back" in failed.value.message
         assert state_of(place.database) == 2

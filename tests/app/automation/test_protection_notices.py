@@ -1,4 +1,4 @@
-"""Protection that is off is told in the session of the agent, once; and when it is back."""
+"""Protection that is off is reported in the session of the agent, once; and when it is back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _telling(answers: list[HookAnswer], words: str) -> int:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_session_is_told_once_that_nothing_is_saved_and_once_that_it_is_again(
+def test_a_session_is_notified_once_that_nothing_is_saved_and_once_that_it_is_again(
     agent: str, project: Path, blocked: Path
 ) -> None:
     events = recorded(agent, project, "true")[:6]
@@ -70,7 +70,7 @@ def test_a_session_is_told_once_that_nothing_is_saved_and_once_that_it_is_again(
 
 @pytest.mark.parametrize("daemon", ["off", "on"])
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_home_that_becomes_a_file_in_the_middle_of_a_session_is_told(
+def test_a_home_that_becomes_a_file_in_the_middle_of_a_session_is_reported(
     agent: str,
     daemon: str,
     project: Path,
@@ -89,7 +89,7 @@ def test_a_home_that_becomes_a_file_in_the_middle_of_a_session_is_told(
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_each_session_is_told(agent: str, project: Path, blocked: Path) -> None:
+def test_each_session_is_notified(agent: str, project: Path, blocked: Path) -> None:
     events = recorded(agent, project, "true")[:6]
     assert _telling(_say(agent, events, project), OFF) == 1
     others = json.loads(json.dumps(events).replace(_session_of(events), "another"))
@@ -117,7 +117,7 @@ def _damaged(project: Path, home: Path) -> None:
 
 
 @pytest.mark.parametrize("daemon", ["off", "on"])
-def test_a_damaged_store_is_told_by_the_daemon_as_by_the_hook(
+def test_a_damaged_store_is_reported_by_the_daemon_as_by_the_hook(
     daemon: str,
     project: Path,
     cli: CommandLine,
@@ -136,7 +136,7 @@ def test_a_damaged_store_is_told_by_the_daemon_as_by_the_hook(
 
 
 @pytest.mark.parametrize("daemon", ["off", "on"])
-def test_a_store_that_somebody_else_holds_is_told(
+def test_a_store_that_another_process_holds_is_reported(
     daemon: str,
     project: Path,
     cli: CommandLine,
@@ -158,7 +158,7 @@ def test_a_store_that_somebody_else_holds_is_told(
     assert _telling(_say("claude-code", events[1:4], project), BACK) == 1
 
 
-def test_a_home_directory_that_is_refused_is_told(
+def test_a_home_directory_that_is_refused_is_reported(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(project))
@@ -166,7 +166,7 @@ def test_a_home_directory_that_is_refused_is_told(
     assert "home directory" in answer.json["systemMessage"]
 
 
-def test_where_nothing_can_be_written_it_is_told_with_each_message(
+def test_where_nothing_can_be_written_it_is_reported_with_each_message(
     project: Path, blocked: Path, second_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second_place.write_text("no directory")
@@ -183,7 +183,9 @@ def test_where_nothing_can_be_written_it_is_told_with_each_message(
     assert [OFF in answer.out for answer in answers] == [True, False, False, True, False]
 
 
-def test_a_trigger_that_the_user_turned_off_is_told_once(project: Path, cli: CommandLine) -> None:
+def test_a_trigger_that_the_user_turned_off_is_reported_once(
+    project: Path, cli: CommandLine
+) -> None:
     cli.json("config", "set", "auto_edit", "off")
     events = recorded("claude-code", project, "true")
     answers = _say("claude-code", [*events[:4], *events[1:4]], project)
@@ -206,7 +208,7 @@ def test_who_hears_once_of_a_file_left_out_learns_where_the_next_ones_are_listed
 
 
 @pytest.mark.requirement("HK-7", "CP-12")
-def test_a_file_that_an_agent_makes_too_large_to_save_is_told_once(
+def test_a_file_that_an_agent_makes_too_large_to_save_is_reported_once(
     project: Path, cli: CommandLine
 ) -> None:
     cli.json("config", "set", "max_file_size", "1MB")
@@ -224,7 +226,7 @@ def test_a_file_that_an_agent_makes_too_large_to_save_is_told_once(
     assert "larger than" not in cli("status", "--skipped").out
 
 
-def test_what_a_checkpoint_is_without_is_told_once(project: Path, cli: CommandLine) -> None:
+def test_what_a_checkpoint_is_without_is_reported_once(project: Path, cli: CommandLine) -> None:
     cli.json("config", "set", "components", '["git", "someone-elses"]')
     events = recorded("claude-code", project, "true")
     answers = _say("claude-code", [*events[1:4], *events[1:4]], project)
@@ -232,7 +234,7 @@ def test_what_a_checkpoint_is_without_is_told_once(project: Path, cli: CommandLi
     assert _telling(answers, OFF) == 0
 
 
-def test_what_was_told_is_remembered_beside_the_stores_and_no_longer_than_it_is_true(
+def test_what_was_reported_is_remembered_beside_the_stores_and_no_longer_than_it_is_true(
     project: Path, cli: CommandLine, holdfast_home: Path
 ) -> None:
     cli.save()
@@ -247,7 +249,7 @@ def test_what_was_told_is_remembered_beside_the_stores_and_no_longer_than_it_is_
 
 
 @pytest.mark.parametrize("daemon", ["off", "on"])
-def test_a_mistake_in_the_settings_is_told_once_and_ends_no_protection(
+def test_a_mistake_in_the_settings_is_reported_once_and_ends_no_protection(
     daemon: str,
     project: Path,
     cli: CommandLine,

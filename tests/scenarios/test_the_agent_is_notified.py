@@ -1,4 +1,4 @@
-"""The agent is told: somebody takes its work back, and it does not go on blindly."""
+"""The agent is notified: a person undoes its work, and it does not continue blindly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.interfaces.cli.command_line import CommandLine
 
 
 @pytest.mark.requirement("RB-10", "SE-1", "SE-2", "SE-4")
-def test_the_agent_is_told(tmp_path: Path) -> None:
+def test_the_agent_is_notified(tmp_path: Path) -> None:
     project = tmp_path / "shop"
     project.mkdir()
     (project / "cart.py").write_text("def total():\n    return 0\n")
@@ -32,7 +32,7 @@ def test_the_agent_is_told(tmp_path: Path) -> None:
         CommandLine(project).json("restore", "computed", "--session", "refactor", "--yes")
         assert not (project / "abstract_cart_factory.py").exists()
 
-        # The agent's next tool call is told, in time and once.
+        # The agent's next tool call gets the notice, in time and once.
         (notice,) = agent.take_notices()
         for words in (good[:10], "computed", "abstract_cart_factory.py", "cart.py", "messages 2"):
             assert words in notice

@@ -46,7 +46,7 @@ def test_a_saved_checkpoint_lists_databases_active_agents_and_how_to_restore_it(
 
 
 @pytest.mark.requirement("RB-10")
-def test_what_somebody_took_back_is_told_with_the_next_answer_once(
+def test_what_another_process_undid_is_reported_with_the_next_answer_once(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
     made = session.checkpoint("good")
@@ -60,7 +60,7 @@ def test_what_somebody_took_back_is_told_with_the_next_answer_once(
 
 
 @pytest.mark.requirement("RB-10")
-def test_a_restore_that_the_agent_asked_for_is_told_in_its_answer_and_not_again(
+def test_a_restore_that_the_agent_asked_for_is_reported_in_its_answer_and_not_again(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
     made = session.checkpoint("good")
@@ -79,7 +79,7 @@ def test_a_restore_that_the_agent_asked_for_is_told_in_its_answer_and_not_again(
 
 
 @pytest.mark.requirement("RB-10")
-def test_what_somebody_else_took_back_is_told_beside_what_the_agent_asked_for(
+def test_what_another_process_undid_is_reported_beside_what_the_agent_asked_for(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:
     made = session.checkpoint("good")
@@ -129,8 +129,8 @@ def test_statistics_tell_what_is_not_approved_and_what_is_not_saved(
     session.approve()
     text, data = done(tools, "checkpoint_stats", Statistics)
     assert (data.active_round, data.has_unapproved, data.unsaved) == ("session_2", False, False)
-    assert "nothing in it waits to be approved" in text
+    assert "it has nothing to approve" in text
     fill(workspace / "notes.txt", b"two\n")
     text, data = done(tools, "checkpoint_stats", Statistics)
     assert (data.has_unapproved, data.unsaved) == (True, True)
-    assert "changes that no checkpoint has" in text
+    assert "unsaved changes" in text

@@ -1,4 +1,5 @@
-"""What was taken back reaches the agent, whoever is killed on the way; trouble is in `status`."""
+"""The notice of a restore reaches the agent, whichever process is killed on the way; trouble is in
+`status`."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ pytestmark = [
 
 @pytest.fixture
 def restored(project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A session whose work was taken back, and which does not know it yet."""
+    """A session whose work was undone, and which does not know it yet."""
     monkeypatch.setenv("HOLDFAST_DAEMON", "off")
     _call(project, "t1")
     (project / "src" / "app.py").write_text("price = 3\n")
@@ -37,14 +38,14 @@ def restored(project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -
 
 
 def _call(project: Path, use: str) -> bool:
-    """Whether the agent was told of the restore."""
+    """Whether the agent was notified of the restore."""
     answer = call_hook("claude-code", tool_call(project, use, "make"), project)
     assert (answer.status, answer.err) == (0, "")
     return "restored to an earlier state" in json.dumps(answer.json)
 
 
 @pytest.mark.parametrize("switch", ["on", "off"])
-def test_the_agent_of_another_session_is_told_once_too(
+def test_the_agent_of_another_session_is_notified_once_too(
     project: Path, cli: CommandLine, switch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_DAEMON", switch)
@@ -77,7 +78,7 @@ def test_a_daemon_tells_once(restored: Path) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_what_a_daemon_was_about_to_tell_when_it_was_killed_is_told_by_the_hook(
+def test_what_a_daemon_was_about_to_tell_when_it_was_killed_is_reported_by_the_hook(
     restored: Path, point: str
 ) -> None:
     with dying_daemon(point) as daemon:
@@ -87,7 +88,7 @@ def test_what_a_daemon_was_about_to_tell_when_it_was_killed_is_told_by_the_hook(
         assert not _call(restored, "t4")
 
 
-def test_what_a_daemon_told_and_could_not_note_is_told_again(restored: Path) -> None:
+def test_what_a_daemon_reported_and_could_not_note_is_reported_again(restored: Path) -> None:
     with dying_daemon(AFTER_THE_ANSWER) as daemon:
         assert _call(restored, "t3")
         assert daemon.wait() == -signal.SIGKILL
@@ -96,7 +97,7 @@ def test_what_a_daemon_told_and_could_not_note_is_told_again(restored: Path) -> 
 
 
 @pytest.mark.parametrize("switch", ["on", "off"])
-def test_what_nobody_took_from_the_hook_is_told_with_the_next_event(
+def test_a_notice_that_the_hook_could_not_deliver_is_reported_with_the_next_event(
     restored: Path, switch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_DAEMON", switch)
@@ -114,7 +115,7 @@ def test_what_nobody_took_from_the_hook_is_told_with_the_next_event(
         finally:
             os.close(writing)
         assert done.returncode == 0
-        # The daemon has learned of it when it lets the connection go, which nobody waits for.
+        # The daemon learns of it when it closes the connection, which no client waits for.
         while not (told := _call(restored, "t4")):
             assert switch == "on"
         assert told
@@ -148,7 +149,7 @@ def test_a_conversation_that_cannot_be_recorded_is_in_the_log_once_and_in_status
     status = cli.json("status")
     assert status["unprotected"] == []
     assert [one["event"] for one in status["unrecorded"]] == ["UserPromptSubmit"]
-    assert "untold" in cli("status").out
+    assert "unnoted" in cli("status").out
     assert cli.json("log", "--session", "s1")[0]["kind"] == "message"
 
 

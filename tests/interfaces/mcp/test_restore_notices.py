@@ -1,4 +1,4 @@
-"""What was taken back is told to the agent with an answer that it gets, and not lost on the way."""
+"""The notice of a restore reaches the agent with an answer, and is not lost on the way."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ BOTH = pytest.mark.parametrize("era", ["legacy", "auto"])
 TOLD = "The workspace was restored to an earlier state"
 
 
-def taken_back(sessions: ServedSessions, workspace: Path) -> None:
-    """By somebody else, while the agent was at work."""
+def undone_by_a_person(sessions: ServedSessions, workspace: Path) -> None:
+    """By another session, while the agent was at work."""
     with sessions.handlers(None, None) as handlers:
         handlers.session.checkpoint("good")
         fill(workspace / "src" / "app.py", b"worse")
@@ -47,7 +47,7 @@ def text_of(result: CallToolResult) -> str:
 def test_reading_a_resource_takes_nothing_away_from_the_agent(
     sessions: ServedSessions, workspace: Path, era: Era, address: str
 ) -> None:
-    taken_back(sessions, workspace)
+    undone_by_a_person(sessions, workspace)
 
     async def run() -> None:
         server = make_server(sessions, Admission(time.monotonic_ns))
@@ -62,10 +62,10 @@ def test_reading_a_resource_takes_nothing_away_from_the_agent(
 
 @BOTH
 @pytest.mark.parametrize("action", ["accept", "decline"])
-def test_the_agent_is_told_and_not_only_the_person_who_is_asked(
+def test_the_agent_is_notified_and_not_only_the_person_who_is_asked(
     sessions: ServedSessions, workspace: Path, era: Era, action: Literal["accept", "decline"]
 ) -> None:
-    taken_back(sessions, workspace)
+    undone_by_a_person(sessions, workspace)
     asked: list[str] = []
 
     async def ask(context: object, params: ElicitRequestParams) -> ElicitResult:
@@ -85,10 +85,10 @@ def test_the_agent_is_told_and_not_only_the_person_who_is_asked(
 
 
 @BOTH
-def test_the_agent_is_told_also_when_there_is_nothing_to_ask(
+def test_the_agent_is_notified_also_when_there_is_nothing_to_ask(
     sessions: ServedSessions, workspace: Path, era: Era
 ) -> None:
-    taken_back(sessions, workspace)
+    undone_by_a_person(sessions, workspace)
     fill(workspace / "notes.txt", b"one\n")
 
     async def run() -> None:
@@ -104,7 +104,7 @@ def test_the_agent_is_told_also_when_there_is_nothing_to_ask(
 
 
 @pytest.mark.requirement("MC-1")
-def test_a_restore_whose_call_was_cancelled_is_told_with_the_next_answer(
+def test_a_restore_whose_call_was_cancelled_is_reported_with_the_next_answer(
     sessions: ServedSessions, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with sessions.handlers(None, None) as handlers:
