@@ -156,8 +156,11 @@ def test_replay_shows_files_as_they_were_and_changes_nothing(
     expect(page.get_by_role("heading", name=re.compile("middleware.py"))).to_be_visible()
     content = page.get_by_role("region", name="File then")
     expect(content).to_contain_text("async def middleware")
+    slider = page.get_by_role("slider", name="Step")
+    place = int(slider.input_value())
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
+    expect(slider).to_have_value(str(place - 3))
     page.get_by_role("button", name="middleware.py").click()
     expect(content).to_contain_text("def middleware")
     expect(content).not_to_contain_text("async def middleware")

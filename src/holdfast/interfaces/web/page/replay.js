@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { clock, exactTime, longAgo, plural, size, visible } from "./format.js";
-import { html, useEffect, useState } from "./html.js";
+import { html, useEffect, useRef, useState } from "./html.js";
 import { left, pause, play, stepBack, stepForward } from "./icons.js";
 import { wholeFile } from "./diff-file.js";
 import { coloured } from "./diff-lines.js";
@@ -140,6 +140,9 @@ function StepPanel({ session, step }) {
 /** @param {{session: string, step: any, before: any}} props */
 function FilesThen({ session, step, before }) {
   const [path, setPath] = useState(/** @type {string | null} */ (null));
+  const [open, setOpen] = useState(() => new Set(/** @type {string[]} */ ([])));
+  // The step in which the person chose a file: its changes, which arrive later, then choose no other one.
+  const chosenIn = useRef(/** @type {string | null} */ (null));
   const changed = useLoaded(
     (stop) => api.diff(session, { older: before?.id ?? null, newer: step.id }, { colours: false }, stop),
     [step.id],
@@ -147,9 +150,20 @@ function FilesThen({ session, step, before }) {
   );
   const touched = new Set((changed.value?.files ?? []).map((/** @type {any} */ file) => file.path));
   useEffect(() => {
+    // Directories of changed files open, and stay open in the steps that follow.
+    setOpen((known) => new Set([...known, ...[...touched].flatMap(parentsOf)]));
     const file = (changed.value?.files ?? []).find((/** @type {any} */ one) => one.change !== "removed");
-    if (file) setPath(file.path);
+    if (file && chosenIn.current !== step.id) setPath(file.path);
   }, [changed.value]);
+  const choose = (/** @type {string} */ file) => {
+    chosenIn.current = step.id;
+    setPath(file);
+  };
+  const toggle = (/** @type {string} */ directory) => {
+    const next = new Set(open);
+    if (!next.delete(directory)) next.add(directory);
+    setOpen(next);
+  };
   const top = useLoaded(() => (path === null ? api.directory(session, step.id, "") : null), [path === null]);
   useEffect(() => {
     const files = (top.value ?? []).filter((/** @type {any} */ entry) => entry.type === "file");
@@ -158,7 +172,7 @@ function FilesThen({ session, step, before }) {
   }, [top.value]);
   return html`<section class="pane tree" aria-label="Files then"><ul class="directory">
     ${html`<${Directory} session=${session} moment=${step.id} path="" touched=${touched} chosen=${path}
-      choose=${setPath} />`}</ul></section>
+      choose=${choose} open=${open} toggle=${toggle} />`}</ul></section>
     <section class="pane content" aria-label="File then">
       ${
         path
@@ -168,28 +182,26 @@ function FilesThen({ session, step, before }) {
       }</section>`;
 }
 
-/** @param {{session: string, moment: string, path: string, touched: Set<string>, chosen: string | null, choose: (path: string) => void}} props */
-function Directory({ session, moment, path, touched, chosen, choose }) {
+/** The directories around a file, outermost first. @param {string} path */
+function parentsOf(path) {
+  const parts = path.split("/").slice(0, -1);
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+}
+
+/** @param {{session: string, moment: string, path: string, touched: Set<string>, chosen: string | null, choose: (path: string) => void, open: Set<string>, toggle: (path: string) => void}} props */
+function Directory({ session, moment, path, touched, chosen, choose, open, toggle }) {
   const loaded = useLoaded(() => api.directory(session, moment, path), [moment, path], { keep: true });
-  const [open, setOpen] = useState(() => new Set(/** @type {string[]} */ ([])));
-  const isOpen = (/** @type {string} */ directory) =>
-    open.has(directory) !== [...touched].some((one) => one.startsWith(`${directory}/`));
-  const toggle = (/** @type {string} */ directory) => {
-    const next = new Set(open);
-    if (!next.delete(directory)) next.add(directory);
-    setOpen(next);
-  };
   return html`${(loaded.value ?? []).map((/** @type {any} */ entry) => {
     const name = entry.path.slice(path ? path.length + 1 : 0);
     if (entry.type === "directory") {
       return html`<li key=${entry.path}>
-        <button class="plain" aria-expanded=${isOpen(entry.path)} onClick=${() => toggle(entry.path)}>
-        ${isOpen(entry.path) ? "▾" : "▸"} ${visible(name)}</button>
+        <button class="plain" aria-expanded=${open.has(entry.path)} onClick=${() => toggle(entry.path)}>
+        ${open.has(entry.path) ? "▾" : "▸"} ${visible(name)}</button>
         ${
-          isOpen(entry.path) &&
+          open.has(entry.path) &&
           html`<ul class="directory">
           <${Directory} session=${session} moment=${moment} path=${entry.path} touched=${touched} chosen=${chosen}
-            choose=${choose} /></ul>`
+            choose=${choose} open=${open} toggle=${toggle} /></ul>`
         }</li>`;
     }
     return html`<li key=${entry.path}>
