@@ -66,7 +66,7 @@ def test_a_restore_shows_what_it_does_then_does_it_and_undo_takes_it_back(
     panel = page.get_by_role("dialog")
     expect(panel).to_contain_text("Restore “good”")
     expect(panel.locator(".steps li")).to_have_count(3)
-    expect(panel).to_contain_text("Everything as it is now is saved first")
+    expect(panel).to_contain_text("The current state is saved first")
     assert describe(project) == before
     panel.get_by_role("button", name="Restore 3 files").click()
     toast = page.get_by_role("status").filter(has_text="Restored 3 files")

@@ -208,7 +208,7 @@ def test_both_themes_can_be_chosen_and_stay(tab: Tab) -> None:
     page = tab.open_session()
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
-    page.get_by_role("button", name="Light or dark").click()
+    page.get_by_role("button", name="Switch light or dark theme").click()
     assert page.evaluate(ground) != light
     page.reload()
     assert page.evaluate(ground) != light

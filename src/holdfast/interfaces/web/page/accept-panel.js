@@ -47,9 +47,9 @@ export function AcceptPanel({ session, close }) {
     ${
       !plan &&
       (preview.error
-        ? html`<${Refused} doing="No commit can be made"
+        ? html`<${Refused} doing="The commit cannot be made"
       error=${preview.error} />`
-        : html`<${Loading} label="Composing the commit" />`)
+        : html`<${Loading} label="Preparing the commit" />`)
     }
     ${
       plan &&

@@ -20,7 +20,7 @@ export class Problem extends Error {
 /** No answer at all: the server is not running, or the network is gone. */
 export class Unreachable extends Error {
   constructor() {
-    super("Holdfast's server does not answer.");
+    super("The Holdfast server is not responding.");
     this.hint = "Start it again: holdfast ui";
   }
 }

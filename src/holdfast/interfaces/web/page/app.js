@@ -42,7 +42,7 @@ function View({ name }) {
   }, [name, round]);
   const { session, workspace } = route.value;
   if (!VIEWS[name])
-    return html`<main class="page"><${Empty} title="There is nothing at this address">
+    return html`<main class="page"><${Empty} title="Page not found">
       <a class="button" href="/">Go to the beginning</a><//></main>`;
   if (error)
     return html`<main class="page"><${Refused} doing="This view could not be loaded" error=${error} again=${again} /></main>`;
@@ -64,7 +64,7 @@ function TopBar() {
       class="grow">Search reasons, messages, files, commands</span><kbd aria-hidden="true">Ctrl K</kbd></button>
     <a class="button plain icon-button" href=${address("settings")} aria-label="Settings" title="Settings">${gear}</a>
     <a class="button plain icon-button" href=${address("health")} aria-label="Health" title="Health">${pulse}</a>
-    <button class="plain icon-button" aria-label="Light or dark" title="Light or dark" onClick=${toggleTheme}>${sun}</button>
+    <button class="plain icon-button" aria-label="Switch light or dark theme" title="Switch light or dark theme" onClick=${toggleTheme}>${sun}</button>
   </header>`;
 }
 
@@ -92,7 +92,7 @@ function App() {
     { key: "/", does: "Search", run: () => navigate(address("search")) },
     { key: "mod+k", does: "Search", run: () => navigate(address("search")) },
     { key: "h", does: "All sessions", run: () => navigate(address()) },
-    { key: "t", does: "Light or dark", run: toggleTheme },
+    { key: "t", does: "Switch light or dark theme", run: toggleTheme },
   ]);
   return html`<div class="frame">
     <${TopBar} /><${Banner} /><${View} name=${route.value.view} />

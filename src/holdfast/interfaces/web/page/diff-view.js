@@ -49,9 +49,9 @@ export function DiffView({ session, moment, comparison, compare, workspaceVersio
     <a class="back" href=${backTo}>${left} Moment</a>
     <div class="diff-bar">
       <div class="choice" role="group" aria-label="Compare with">
-        ${choice("before", "Step before", "What this step changed")}
+        ${choice("before", "Previous step", "What this step changed")}
         ${choice("now", "Now", "What has changed since")}
-        ${choice("first", "Beginning", "What the session has changed up to here")}
+        ${choice("first", "Start", "What the session has changed up to here")}
         ${isOther && html`<button aria-pressed="true" title="Chosen with Shift-click on the timeline">Other</button>`}
       </div>
       <span class="sum" aria-live="polite">${found && ends && sumWords(found, comparison)}</span>
@@ -90,8 +90,8 @@ function sumWords(found, comparison) {
       : comparison === "now"
         ? "from then to now"
         : comparison === "first"
-          ? "since the beginning"
-          : "between the two";
+          ? "since the start"
+          : "between the two moments";
   if (found.files.length === 0) return "";
   const total = { added_lines: 0, removed_lines: 0 };
   for (const file of found.files) {
@@ -104,7 +104,7 @@ function sumWords(found, comparison) {
 /** @param {{comparison: Comparison, compare: (comparison: Comparison) => void}} props */
 function NothingChanged({ comparison, compare }) {
   if (comparison === "before") {
-    return html`<${Empty} title="Nothing changed in this step"><p>The files were the same as in the step before.</p>
+    return html`<${Empty} title="Nothing changed in this step"><p>The files were the same as in the previous step.</p>
       <button onClick=${() => compare("now")}>Compare with now</button><//>`;
   }
   return html`<${Empty} title="Nothing changed"><p>

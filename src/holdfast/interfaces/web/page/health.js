@@ -91,7 +91,7 @@ export function HealthView() {
 /** @param {{doing: string, found: import("./metrics.js").Durations | null}} props */
 function Speed({ doing, found }) {
   if (!found || found.half === null) {
-    return html`<div class="figure"><b>—</b><span>to ${doing}; nothing measured since the server started</span></div>`;
+    return html`<div class="figure"><b>—</b><span>no ${doing} measured since the server started</span></div>`;
   }
   const slowest = found.most === null ? "" : `; ≤ ${duration(found.most)} at p95`;
   return html`<div class="figure"><b>≤ ${duration(found.half)}</b>
@@ -136,7 +136,7 @@ function Finding({ status, subject, finding, cure }) {
       html`<br />
     <code>${visible(cure)}</code>`
     }</span>
-    ${cure ? html`<${CopyButton} text=${cure} label="Copy the cure" />` : html`<span></span>`}</div>`;
+    ${cure ? html`<${CopyButton} text=${cure} label="Copy the fix" />` : html`<span></span>`}</div>`;
 }
 
 /** Takes long in a large store, so it waits for a click. */

@@ -78,7 +78,7 @@ function WorkspaceCard({ workspace }) {
       }</header>
     ${
       error
-        ? html`<p class="note caution"><b>Not readable now.</b> ${/** @type {Error} */ (error).message}</p>`
+        ? html`<p class="note caution"><b>Cannot be read right now.</b> ${/** @type {Error} */ (error).message}</p>`
         : sessions.length === 0
           ? html`<p class="soft">Nothing saved yet.</p>`
           : html`<ul class="sessions">

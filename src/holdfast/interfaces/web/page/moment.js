@@ -31,7 +31,7 @@ export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, 
       ? html`<${Refused} doing="This moment could not be loaded" error=${loaded.error} again=${loaded.again} />`
       : loaded.busy
         ? html`<${Loading} label="Loading the moment" />`
-        : html`<${Empty} title="No moment chosen"><p>Choose one on the timeline.</p><//>`;
+        : html`<${Empty} title="No moment selected"><p>Select one on the timeline.</p><//>`;
     return html`<section class="pane moment" aria-label="Moment">${back}${state}</section>`;
   }
   const risk = riskOf(moment.reasoning);
@@ -71,7 +71,7 @@ function Name({ session, moment, isTitle, changed }) {
   const [isEdited, setEdited] = useState(false);
   if (!isEdited) {
     return html`<button class="tag" title="Rename" onClick=${() => setEdited(true)}>
-      ${isTitle ? "Rename…" : moment.name ? visible(moment.name) : "Name it…"}</button>`;
+      ${isTitle ? "Rename…" : moment.name ? visible(moment.name) : "Add a name…"}</button>`;
   }
   const keep = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
@@ -98,7 +98,7 @@ function Facts({ moment }) {
   return html`<dl class="facts">
     ${
       hasConfidence(moment.kind) &&
-      html`<dt>Sure</dt><dd><span class="meter" aria-hidden="true">
+      html`<dt>Confidence</dt><dd><span class="meter" aria-hidden="true">
       <i class=${sureness(moment.confidence)} style=${{ width: `${moment.confidence * 100}%` }}></i></span>
       <span class="num">${Math.round(moment.confidence * 100)} %</span></dd>`
     }
@@ -114,7 +114,7 @@ function Facts({ moment }) {
     }
     <dt>When</dt><dd><time datetime=${moment.created_at} title=${exactTime(moment.created_at)}><span class="num">
       ${clock(moment.created_at)}</span> · ${longAgo(moment.created_at)}</time></dd>
-    <dt>Changed</dt><dd>${changeWords(moment.changed)}${changedFiles(moment) > 0 && " since the step before"}</dd>
+    <dt>Changed</dt><dd>${changeWords(moment.changed)}${changedFiles(moment) > 0 && " since the previous step"}</dd>
     <dt>Saved</dt><dd class="num">${plural(moment.file_count, "file")} · ${size(moment.size_bytes)}</dd>
     ${git && html`<dt>Git</dt><dd>${gitWords(git)}</dd>`}
     ${
@@ -122,9 +122,9 @@ function Facts({ moment }) {
       html`<dt>${moment.databases.length === 1 ? "Database" : "Databases"}</dt><dd><ul>
       ${moment.databases.map((/** @type {any} */ one) => html`<li>${databaseWords(one)}</li>`)}</ul></dd>`
     }
-    ${savedBesides(moment) && html`<dt>With it</dt><dd>${savedBesides(moment)}</dd>`}
-    ${failed.map((/** @type {any} */ one) => html`<dt>Without</dt><dd>${visible(one.name)}: ${visible(one.failure)}</dd>`)}
-    ${moment.skipped.length > 0 && html`<dt>Left out</dt><dd><${LeftOut} skipped=${moment.skipped} /></dd>`}
+    ${savedBesides(moment) && html`<dt>Also saved</dt><dd>${savedBesides(moment)}</dd>`}
+    ${failed.map((/** @type {any} */ one) => html`<dt>Not saved</dt><dd>${visible(one.name)}: ${visible(one.failure)}</dd>`)}
+    ${moment.skipped.length > 0 && html`<dt>Skipped</dt><dd><${LeftOut} skipped=${moment.skipped} /></dd>`}
     <dt>Id</dt><dd class="id"><code>${shortId(moment.id)}</code> <${CopyButton} text=${moment.id}
       label="Copy the whole id" /></dd>
   </dl>`;

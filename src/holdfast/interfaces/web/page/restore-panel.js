@@ -72,7 +72,7 @@ export function RestorePanel({ session, task, close, done }) {
   const blocked = plan?.conflicts?.length > 0;
   const nothing =
     plan && chosen.length === 0 && !plan.components.some((/** @type {any} */ one) => one.actions?.length > 0);
-  const foot = html`<p>Everything as it is now is saved first. Undo brings it back.</p>
+  const foot = html`<p>The current state is saved first, so you can undo this.</p>
     <button onClick=${close}>Cancel</button>
     <button class="main" disabled=${!plan || isWorking || nothing || blocked} onClick=${run}>
       ${isWorking ? "Restoring…" : buttonWords(task, chosen.length, nothing)}</button>`;
@@ -83,7 +83,7 @@ export function RestorePanel({ session, task, close, done }) {
       (preview.error
         ? html`<${Refused} doing="The preview failed" error=${preview.error}
       again=${preview.again} />`
-        : html`<${Loading} label="Working out what would change" />`)
+        : html`<${Loading} label="Calculating the changes" />`)
     }
     ${
       plan &&
@@ -139,7 +139,7 @@ function sayRestored(session, outcome, done) {
       const undone = await api.undo(session);
       done();
       say({
-        text: `Undone. ${plural(undone.created + undone.restored + undone.deleted, "file")} as before the restore`,
+        text: `Undone. ${plural(undone.created + undone.restored + undone.deleted, "file")} back to the state before the restore`,
       });
     } catch (error) {
       sayProblem(error, "Not undone");
@@ -147,7 +147,7 @@ function sayRestored(session, outcome, done) {
   };
   const skipped = outcome.skipped?.length ? ` ${plural(outcome.skipped.length, "path")} could not be restored.` : "";
   say({
-    text: files === 0 ? `Nothing had to change.${skipped}` : `Restored ${plural(files, "file")}.${skipped}`,
+    text: files === 0 ? `Nothing needed to change.${skipped}` : `Restored ${plural(files, "file")}.${skipped}`,
     action: outcome.safety_checkpoint || files > 0 ? { label: "Undo", run: undo } : undefined,
   });
 }

@@ -46,7 +46,7 @@ export function RestorePlan({ session, task, plan, operations, left, setLeft, co
     ${
       plan.conflicts.length > 0 &&
       html`<section><p class="note wrong">
-      <b>These paths are in the way.</b> Nothing can be restored before they are moved.</p>
+      <b>These paths are in the way.</b> Move them, then restore.</p>
       <${Reasons} list=${plan.conflicts} /></section>`
     }
     ${
@@ -67,11 +67,11 @@ export function RestorePlan({ session, task, plan, operations, left, setLeft, co
     ${
       operations.length === 0 &&
       html`<section>
-      <p class="soft">No file differs: your files are already as they were then.</p></section>`
+      <p class="soft">Your files already match this moment.</p></section>`
     }
     ${
       (plan.components.length > 0 || plan.git) &&
-      html`<section><h3>With it</h3>
+      html`<section><h3>Other state</h3>
       ${plan.components.map(
         (/** @type {any} */ one) => html`<${ComponentChoice} one=${one}
         choose=${(/** @type {string} */ mode) => setComponents({ ...components, [one.name]: mode })} />`,
@@ -212,10 +212,10 @@ function GitChoice({ git, chosen, choose }) {
     html`<code>${visible(place.branch ?? "detached")}</code>${place.commit && html` @ <code>${place.commit.slice(0, 7)}</code>`}`;
   /** @type {Record<string, string>} */
   const words = {
-    files: "Leave git alone",
-    exact: "Move HEAD and the index back too",
+    files: "Leave git unchanged",
+    exact: "Restore HEAD and the index too",
     branch: "Restore on a new branch",
-    revert: "Add a commit that reverts",
+    revert: "Add a revert commit",
   };
   return html`<div class="option"><b>Git</b> <span class="soft">now ${at(git.now)}, then ${at(git.then)}</span>
     <select aria-label="How to restore git" value=${chosen}

@@ -41,7 +41,7 @@ async function roundOf(session) {
 /** @param {any} approval @param {number} count @param {any} last */
 function words(approval, count, last) {
   const files = `${plural(count, "file")} changed`;
-  if (!approval.last_approved_at) return `${files} since the session began`;
+  if (!approval.last_approved_at) return `${files} since the session started`;
   const name = last?.message ? ` “${visible(last.message)}”` : "";
   return html`${files} since you approved${name} <time datetime=${approval.last_approved_at}>
     ${longAgo(approval.last_approved_at)}</time>`;

@@ -96,19 +96,19 @@ export function SearchView() {
       <input type="text" class="facet" aria-label="Tag" placeholder="Tag" value=${facets.tag}
         onChange=${(/** @type {Event} */ event) => go({ tag: /** @type {HTMLInputElement} */ (event.target).value.trim() })} />
       <span class="grow"></span><span class="faint num" aria-live="polite">
-        ${loaded.value && whole && plural(hits.length, "result")}${hits.length === LIMIT ? ", the best" : ""}</span>
+        ${loaded.value && whole && plural(hits.length, "result")}${hits.length === LIMIT ? ", best matches only" : ""}</span>
     </div>
     ${
       !whole
         ? html`<${Empty} title="Find the moment">
-          <p>Search what was said, why something was saved, which file changed, which command ran.</p><//>`
+          <p>Search messages, reasons, file paths and commands.</p><//>`
         : loaded.error
           ? html`<${Refused} doing="The search failed" error=${loaded.error} again=${loaded.again} />`
           : !loaded.value
             ? html`<${Loading} label="Searching" />`
             : hits.length === 0
               ? html`<${Empty} title="Nothing found"><p>
-                ${loaded.value.suggestions.length > 0 ? "Did you mean one of these?" : "Try fewer words, or another time."}</p>
+                ${loaded.value.suggestions.length > 0 ? "Did you mean one of these?" : "Try fewer words or a longer period."}</p>
           ${loaded.value.suggestions.map(
             (/** @type {string} */ word) => html`<button
             onClick=${() => (setTyped(word), go({ q: word }))}>${visible(word)}</button>`,

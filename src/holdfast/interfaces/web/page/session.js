@@ -95,10 +95,10 @@ export function SessionView({ session }) {
       { key: "k", does: "Newer moment", run: () => move(-1) },
       { key: "r", does: "Restore this moment", run: () => chosen && restore(chosen, {}) },
       { key: "c", does: "Save a checkpoint", run: () => setPanel({ type: "save" }) },
-      { key: "u", does: "Undo the last thing that happened", run: () => openUndo(refresh) },
-      { key: "1", does: "Compare with the step before", run: () => compare("before") },
+      { key: "u", does: "Undo the last action", run: () => openUndo(refresh) },
+      { key: "1", does: "Compare with the previous step", run: () => compare("before") },
       { key: "2", does: "Compare with now", run: () => compare("now") },
-      { key: "3", does: "Compare with the beginning", run: () => compare("first") },
+      { key: "3", does: "Compare with the start", run: () => compare("first") },
     ],
     [chosen, session, query.get("with"), changes],
   );
@@ -108,7 +108,7 @@ export function SessionView({ session }) {
   const head = html`<div class="filter-bar"><h2>Timeline</h2>
     ${
       unsaved.value &&
-      html`<span class="soft num" title="Files that differ from where you are">
+      html`<span class="soft num" title="Files changed since the current moment">
       ${plural(unsaved.value, "file")} not saved</span>`
     }
     <button class="small" onClick=${() => setPanel({ type: "save" })}>Save now…</button></div>`;

@@ -30,7 +30,7 @@ const GROUPS = [
     ],
   },
   {
-    title: "What is captured",
+    title: "What is saved",
     keys: [
       "include",
       "ignore",
@@ -44,7 +44,7 @@ const GROUPS = [
   },
   { title: "Space", keys: ["budget", "total_budget", "max_manual_checkpoints"] },
   {
-    title: "Besides files",
+    title: "Beyond files",
     keys: ["components", "component_timeout", "component_max_size", "postgres", "agent_state"],
   },
   { title: "When a tool call fails", keys: ["restore_on_failure", "check_command", "check_timeout"] },
@@ -65,14 +65,14 @@ export function SettingsView() {
   const groups = [...GROUPS, { title: "Other", keys: others }];
   return html`<main class="page"><div class="column">
     <h1>Settings</h1><p
-      class="soft">Changes apply to this workspace at once. Values from the environment win over the ones here.</p>
+      class="soft">Changes apply to this workspace immediately. Environment variables override the values here.</p>
     <h2>Appearance</h2>
     <div class="choice" role="group" aria-label="Theme">
       ${
         /** @type {const} */ (["system", "light", "dark"]).map(
           (one) => html`<button aria-pressed=${theme.value === one}
         onClick=${() => chooseTheme(one)}>
-        ${one === "system" ? "Like the system" : one === "light" ? "Light" : "Dark"}</button>`,
+        ${one === "system" ? "Match the system" : one === "light" ? "Light" : "Dark"}</button>`,
         )
       }</div>
     ${settings.has("retention") && html`<${Retention} setting=${settings.get("retention")} changed=${loaded.again} />`}
@@ -82,7 +82,7 @@ export function SettingsView() {
         shown.length > 0 &&
         html`<h2>${group.title}</h2><div class="settings-group">
           ${shown.map((one) => html`<${SettingLine} key=${one.key} setting=${one} changed=${loaded.again} />`)}</div>
-        ${group.title === "What is captured" && html`<${LeftOutNow} version=${loaded.value} />`}`
+        ${group.title === "What is saved" && html`<${LeftOutNow} version=${loaded.value} />`}`
       );
     })}
   </div></main>`;
@@ -120,7 +120,7 @@ function SettingLine({ setting, changed }) {
     <div class="origin">${originWords(setting.origin)}${
       isOwn &&
       html`<br />
-      <button class="link" onClick=${reset}>Back to the default</button>`
+      <button class="link" onClick=${reset}>Reset to default</button>`
     }</div>
     ${
       problem &&
@@ -138,16 +138,16 @@ const LABELS = {
   auto_after_shell: "After a command",
   auto_message: "Before your message",
   auto_turn_end: "After an answer",
-  auto_files: "After so many changed files",
-  auto_interval: "After so many minutes",
-  end_of_day: "Every day at",
+  auto_files: "After this many changed files",
+  auto_interval: "After this many minutes",
+  end_of_day: "Every day at this time",
   auto_merge: "After a merge into",
   watch: "Watch for changes",
   defaults: "Built-in ignore rules",
-  capture_named_ignored: "Ignored files that an agent names",
-  max_file_size: "Largest file",
-  budget: "Room for this workspace",
-  total_budget: "Room for all workspaces",
+  capture_named_ignored: "Ignored files named by an agent",
+  max_file_size: "Largest file to save",
+  budget: "Disk space for this workspace",
+  total_budget: "Disk space for all workspaces",
 };
 
 /** @param {string} key */
@@ -181,7 +181,7 @@ function Field({ id, setting, value, keep, invalid }) {
   }
   if (Array.isArray(value)) {
     return html`<textarea id=${id} rows=${Math.min(6, Math.max(2, value.length))} class="code" aria-invalid=${invalid}
-      aria-describedby=${described} placeholder="one a line" value=${value.join("\n")} onChange=${(
+      aria-describedby=${described} placeholder="one per line" value=${value.join("\n")} onChange=${(
         /** @type {Event} */ event,
       ) =>
         keep(
@@ -256,7 +256,7 @@ function Retention({ setting, changed }) {
     <div class="box" aria-live="polite"><b>What a cleanup would remove now</b>
       ${
         !plan
-          ? html`<${Loading} label="Working it out" />`
+          ? html`<${Loading} label="Calculating" />`
           : going.length === 0
             ? html`<p class="soft">Nothing. ${plural(plan.kept, "checkpoint")} kept.</p>`
             : html`
@@ -277,7 +277,7 @@ function LeftOutNow({ version }) {
   if (!loaded.value) return null;
   const skipped = /** @type {{path: string, reason: string, detail?: string}[]} */ (loaded.value.skipped);
   const total = /** @type {number[]} */ (Object.values(loaded.value.skipped_counts)).reduce((sum, one) => sum + one, 0);
-  return html`<div class="box"><b>Left out now: ${plural(total, "path")}</b>
+  return html`<div class="box"><b>Not saved now: ${plural(total, "path")}</b>
     <ul>${skipped.slice(0, MOST_LISTED).map(
       (one) => html`<li><code>${visible(one.path)}</code> <span class="faint">
       ${visible(one.reason)}${one.detail ? `: ${visible(one.detail)}` : ""}</span></li>`,

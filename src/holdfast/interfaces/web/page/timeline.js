@@ -243,7 +243,7 @@ function details(row, moment, aside) {
   const files = changedFiles(moment);
   return html`
     <span class="count">
-      ${isReturn(row) ? returnWords(row) : moment.kind === "initial" ? `Session began` : changeWords(moment.changed)}
+      ${isReturn(row) ? returnWords(row) : moment.kind === "initial" ? "Session started" : changeWords(moment.changed)}
       ${
         files > 0 &&
         added > 0 &&

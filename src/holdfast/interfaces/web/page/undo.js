@@ -1,4 +1,4 @@
-// Undo of the last thing that happened to the workspace, whoever did it: shown first, then done.
+// Undoes the last action in the workspace, yours or an agent's: shown first, then done.
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
@@ -44,12 +44,12 @@ function Panel({ close, done }) {
   };
   const foot = html`<p>Everything as it is now is saved first.</p><button onClick=${close}>Cancel</button>
     <button class="main" disabled=${!plan || isWorking} onClick=${run}>Undo ${plan ? plural(files, "file") : ""}</button>`;
-  return html`<${Dialog} narrow=${true} close=${close} title="Undo the last thing that happened" foot=${foot}>
+  return html`<${Dialog} narrow=${true} close=${close} title="Undo the last action" foot=${foot}>
     ${
       preview.error
         ? html`<${Refused} doing="Nothing to undo" error=${preview.error} />`
         : !plan
-          ? html`<${Loading} label="Looking at what happened last" />`
+          ? html`<${Loading} label="Looking up the last action" />`
           : html`<section>
       <p>${visible(plan.undone?.what ?? "The last change")}</p>
       <ul>${plan.operations.slice(0, 12).map(

@@ -37,13 +37,13 @@ export function kindWords(kind) {
   /** @type {Record<string, string>} */
   const words = {
     manual: "checkpoint",
-    initial: "beginning of the session",
+    initial: "start of the session",
     message: "before your message",
     tool: "tool call",
     risky: "risky command",
     interval: "automatic",
     threshold: "automatic",
-    "end-of-day": "end of the day",
+    "end-of-day": "end of day",
     merge: "approved",
     safety: "saved before a restore",
     restore: "restore",
