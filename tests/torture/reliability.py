@@ -3,7 +3,7 @@
     python -m tests.torture.reliability            print it
     python -m tests.torture.reliability --write    write the document
 
-The bound is the highest failure rate that the cases leave possible with 95 % confidence: 3/n when
+The bound is the highest failure rate that the cases leave possible with 95% confidence: 3/n when
 none failed (the rule of three), else the one-sided limit of Clopper and Pearson.
 """
 
@@ -26,7 +26,7 @@ These campaigns try to make Holdfast lose data. `make torture` runs them all, an
 writes this page from the last run of each. `make test` runs a part of each campaign.
 
 "Covered" says whether every possible case was tried. Otherwise the cases are a random sample, and
-the 95 % bound is the highest failure rate that they leave possible. In damaged stores, a *dead*
+the 95% bound is the highest failure rate that they leave possible. In damaged stores, a *dead*
 byte is one that nothing depends on.
 """
 _SECTIONS = {
@@ -43,7 +43,7 @@ _SECTIONS = {
     11: "Other users of the machine",
     12: "Caches",
 }
-_COLUMNS = "| scenario | cases | failures | 95 % bound | covered | when |"
+_COLUMNS = "| scenario | cases | failures | 95% bound | covered | when |"
 _RULE = "| --- | ---: | ---: | ---: | --- | --- |"
 _COMMANDS = """
 ## Commands

@@ -56,7 +56,7 @@ class SnapshotIntent:
 
 _REASONING_HINT = 'say why: holdfast checkpoint "before the refactor"'
 _NAME_HINT = "use a short, printable name, such as before-refactor; the reason can be long"
-_CONFIDENCE_HINT = "0.8 means 80 % sure"
+_CONFIDENCE_HINT = "0.8 means 80% sure"
 _TAG_HINT = "use a short, printable word, such as nightly"
 
 

@@ -44,9 +44,9 @@ def test_the_graph_in_a_pipe_looks_like_this(cli: CommandLine, two_ideas: list[s
         f"│ ● {wreck} TIME manual wreck\n"
         "✔ │ round 1 approved TIME the second it is\n"
         "├─╯\n"
-        f"●   {second} (HEAD) (approved) TIME manual 50 % second idea\n"
+        f"●   {second} (HEAD) (approved) TIME manual 50% second idea\n"
         f"↩   {record[3]} TIME Restored to start\n"
-        f"│ ● {first} TIME manual 95 % first idea\n"
+        f"│ ● {first} TIME manual 95% first idea\n"
         "├─╯\n"
         f"●   {start} [start] TIME manual it begins\n"
     )
@@ -65,7 +65,7 @@ def test_on_a_terminal_no_line_is_wider_than_it(
         lines = [_COLOURS.sub("", line) for line in out.splitlines()]
         assert len(lines) >= 8
         assert all(cell_width(line) <= columns for line in lines)
-        for colour in ("32", "33", "38;5;208"):  # from 90 %, from 70 %, below
+        for colour in ("32", "33", "38;5;208"):  # from 90%, from 70%, below
             assert f"\x1b[{colour}m●" in out
 
 

@@ -48,7 +48,7 @@ def test_keys_step_forward_and_back_and_to_the_ends(told: CommandLine) -> None:
         )
         assert any("Restored to first" in line for line in lines)
         viewer.press("p", "3/4  checkpoint", "the third one")
-        viewer.press("\x1b[D", "2/4", "the second one", "● 95 % sure", "goal speed")
+        viewer.press("\x1b[D", "2/4", "the second one", "● 95% sure", "goal speed")
         viewer.press("g", "1/4", "the first one")
         viewer.press("p", "1/4", "this is the first step")
         viewer.press("n", "2/4")

@@ -110,7 +110,7 @@ def test_colours_follow_the_terminal_and_the_environment(
 )
 def test_the_mark_of_confidence_is_green_yellow_or_orange(confidence: float, code: str) -> None:
     terminal = Terminal(Tty(), Tty(), {})
-    assert confidence_mark(terminal, confidence) == f"\x1b[{code}m●\x1b[0m {confidence * 100:.0f} %"
+    assert confidence_mark(terminal, confidence) == f"\x1b[{code}m●\x1b[0m {confidence * 100:.0f}%"
 
 
 @pytest.mark.requirement("CL-2")
@@ -177,7 +177,7 @@ def test_on_a_terminal_the_log_is_a_table_with_colours_and_relative_times(cli: C
     assert columns.split() == ["id", "when", "kind", "sure", "files", "changes", "reason"]
     assert total.strip() == "2 in total)"
     assert lines[1].startswith("▶  ")
-    assert "● 30 %" in lines[1]
+    assert "● 30%" in lines[1]
     assert lines[2].split()[-4:] == ["first", "the", "first", "one"]
     assert "ago" in lines[2] or "just now" in lines[2]
     assert "\x1b[32m●" in shown

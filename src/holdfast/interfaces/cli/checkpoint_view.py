@@ -30,7 +30,7 @@ _MOST_SKIPPED = 20
 
 
 def confidence_colour(confidence: float) -> str:
-    """At least 90 % green, at least 70 % yellow, else orange."""
+    """At least 90% green, at least 70% yellow, else orange."""
     if confidence >= SURE:
         return GREEN
     return YELLOW if confidence >= FAIRLY_SURE else ORANGE

@@ -59,7 +59,7 @@ def ago(moment: datetime, now: datetime) -> str:
 
 def percent(share: float) -> str:
     """A non-zero share is never shown as zero."""
-    return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+    return "<1%" if 0 < share < 0.005 else f"{share * 100:.0f}%"
 
 
 def shortened(text: str, length: int) -> str:

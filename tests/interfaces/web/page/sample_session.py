@@ -135,7 +135,7 @@ class SampleSession:
         self.write("src/auth/refresh.py", _ASYNC)
         self.checkpoint("Refresh becomes a coroutine", confidence=0.48, goal="async-auth", task="3")
         self.checkpoint(
-            "The old store is not imported any more, so I remove it before the refresh becomes "
+            "Nothing imports the old store now, so I am removing it before the refresh becomes "
             "async everywhere.",
             confidence=0.72,
             name="before the cleanup",

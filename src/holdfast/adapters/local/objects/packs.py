@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 LARGEST_MEMBER_BYTES = 16 << 10
 FULL_AT_BYTES = 32 << 10
-"""Reading one member opens the whole block, so blocks stay small: twice as much gains 2 %."""
+"""Reading one member opens the whole block, so blocks stay small: twice as much gains 2%."""
 
 _HEAD = struct.Struct("<BI")
 _MEMBER = struct.Struct("<32sI")

@@ -168,7 +168,7 @@ def _share(text: str) -> float:
         return float(number) / 100 if is_percent else float(number)
     except ValueError:
         raise UsageError(
-            f"the confidence {text!r} is not a number", hint="0.8 and 80% mean 80 % sure"
+            f"the confidence {text!r} is not a number", hint="0.8 and 80% mean 80% sure"
         ) from None
 
 

@@ -88,7 +88,7 @@ function sumWords(found, comparison) {
     comparison === "before"
       ? "in this step"
       : comparison === "now"
-        ? "from then to now"
+        ? "since this moment"
         : comparison === "first"
           ? "since the start"
           : "between the two moments";

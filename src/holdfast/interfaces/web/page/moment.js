@@ -100,7 +100,7 @@ function Facts({ moment }) {
       hasConfidence(moment.kind) &&
       html`<dt>Confidence</dt><dd><span class="meter" aria-hidden="true">
       <i class=${sureness(moment.confidence)} style=${{ width: `${moment.confidence * 100}%` }}></i></span>
-      <span class="num">${Math.round(moment.confidence * 100)} %</span></dd>`
+      <span class="num">${Math.round(moment.confidence * 100)}%</span></dd>`
     }
     ${
       moment.goal_id &&

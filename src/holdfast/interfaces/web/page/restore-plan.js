@@ -131,8 +131,8 @@ function StepLine({ session, target, one, hunk, isChosen, toggle }) {
     <span class=${`does ${does}`}>${words}</span>
     <${PathName} path=${one.path} />
     <small><button class="link" aria-expanded=${isShown}
-      aria-label=${`${isShown ? "Hide" : "See"} what changes in ${visible(one.path)}`}
-      onClick=${() => setShown(!isShown)}>${isShown ? "hide" : "see"}</button></small>
+      aria-label=${`${isShown ? "Hide" : "Show"} what changes in ${visible(one.path)}`}
+      onClick=${() => setShown(!isShown)}>${isShown ? "hide" : "show"}</button></small>
     ${isShown && html`<${Peek} session=${session} target=${target} path=${one.path} hunk=${hunk} />`}
   </li>`;
 }

@@ -265,7 +265,7 @@ function details(row, moment, aside) {
       hasConfidence(moment.kind) &&
       moment.confidence < 0.7 &&
       html`<span class="count">
-      ${Math.round(moment.confidence * 100)} % sure</span>`
+      ${Math.round(moment.confidence * 100)}% sure</span>`
     }
     ${moment.partial && html`<span class="tag quiet" title="A tool was still running when this was saved">partial</span>`}
     ${
