@@ -108,6 +108,12 @@ class Contents:
 
         return saved_databases(self._vault, checkpoint)
 
+    def counted_databases(self, checkpoint: Checkpoint) -> list[SavedDatabase]:
+        """The same, with the rows of SQLite files. They are counted, which reads each file."""
+        from holdfast.engine.components.databases import counted_databases
+
+        return counted_databases(self._vault, checkpoint)
+
     def agent_states(self, checkpoint: Checkpoint) -> list[AgentState]:
         """What agents had given through the library at a checkpoint."""
         from holdfast.engine.replay.agent_state import agent_states

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import Missing, RestorePlan, Step
     from holdfast.domain.trees.changes import Change
+    from holdfast.engine.components.database_rows import ChangedRows as ChangedRows
     from holdfast.engine.engine import Engine
+    from holdfast.engine.restore.last_changes import LastChange as LastChange
     from holdfast.engine.restore.records import RestoreRequest as RestoreRequest
     from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.undo.causes import Loss as Loss
@@ -100,6 +102,22 @@ class Restores:
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written."""
         return self._engine.plan(request)
+
+    def last_changes(self, request: RestoreRequest, plan: RestorePlan) -> list[LastChange]:
+        """Who changed each file of a plan last, as far as checkpoints since its target tell."""
+        from holdfast.engine.restore.last_changes import last_changes
+
+        return last_changes(self._vault, plan, request.target)
+
+    def changed_rows(self, plan: RestorePlan) -> list[ChangedRows]:
+        """Rows of the SQLite databases that a plan rewrites, now and then."""
+        from holdfast.domain.errors import Refused
+        from holdfast.engine.components.database_rows import changed_rows
+
+        try:
+            return list(changed_rows(plan, self.step_contents))
+        except Refused:  # an ignored file: its content is not shown
+            return []
 
     def step_contents(self, step: Step) -> tuple[bytes | None, bytes | None]:
         """The content that a step of a plan would bring about, and the present one; None where

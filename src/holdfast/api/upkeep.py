@@ -58,6 +58,12 @@ class Upkeep:
         """How much a session holds, and how much the store does."""
         return self._engine.statistics(session_id)
 
+    def content_growth(self) -> list[tuple[int, int]]:
+        """What checkpoints took in the store as it grew: times in nanoseconds, and bytes."""
+        from holdfast.engine.statistics import content_growth
+
+        return content_growth(self._engine.vault)
+
     def usage(self) -> Usage:
         """How the checkpoints of the workspace are used; counted here, never sent anywhere."""
         from holdfast.engine.statistics import workspace_usage

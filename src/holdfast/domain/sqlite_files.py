@@ -9,6 +9,8 @@ from holdfast.domain.ids import Digest
 from holdfast.values.classes import dataclass, field
 
 HEADER = b"SQLite format 3\0"
+SUFFIXES = (b".db", b".db3", b".sqlite", b".sqlite3")
+"""Usual names. The first bytes decide."""
 LOG = b"-wal"
 JOURNAL = b"-journal"
 SHARED_MEMORY = b"-shm"

@@ -21,6 +21,7 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
 
 _PAGE = 500
+_MOST_POINTS = 120
 _MOST_SAVED_NS = 3600 * 10**9
 """By one restore: work is rarely done again from memory for longer than an hour."""
 
@@ -84,6 +85,39 @@ def _new_bytes(vault: Vault, tree: Digest, known: set[Digest]) -> int:
             new += file.size
     known.add(tree)
     return new
+
+
+def content_growth(vault: Vault) -> list[tuple[int, int]]:
+    """What the checkpoints took in the store, as it grew: the time of each in nanoseconds, and the
+    stored bytes of everything up to it. Deleted checkpoints are not in it. At most so many points
+    as a chart can show, the last one always."""
+    sizes = dict(vault.objects.stored_sizes())
+    known: set[Digest] = set()
+    total = 0
+    points: list[tuple[int, int]] = []
+    for one in vault.catalog.roots():
+        try:
+            total += sum(sizes.get(digest, 0) for digest in _new_objects(vault, one.tree, known))
+        except StoreDamaged:
+            continue
+        points.append((one.created_at_ns, total))
+    step = max(1, -(-len(points) // _MOST_POINTS))
+    return points[::-1][::step][::-1]
+
+
+def _new_objects(vault: Vault, tree: Digest, known: set[Digest]) -> Iterator[Digest]:
+    """The objects of a tree that are not known yet; from then on they are."""
+    if tree in known:
+        return
+    known.add(tree)
+    yield tree
+    found = vault.load_tree(tree)
+    for directory in found.directories:
+        yield from _new_objects(vault, directory.digest, known)
+    for file in found.files:
+        if file.digest not in known:
+            known.add(file.digest)
+            yield file.digest
 
 
 def workspace_usage(vault: Vault) -> Usage:

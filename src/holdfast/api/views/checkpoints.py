@@ -83,7 +83,8 @@ class SkippedView(TypedDict):
 
 
 class DatabaseView(TypedDict):
-    """A database in a checkpoint: the size of a file, tables and rows of a server's database."""
+    """A database in a checkpoint: the size of a file, tables and rows of a server's database or of
+    a file whose rows were counted."""
 
     type: str
     name: str

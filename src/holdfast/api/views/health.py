@@ -285,6 +285,17 @@ def symptoms_view(symptoms: "Iterable[Symptom]", *, ok: bool) -> SymptomsView:
     return {"ok": ok, "findings": found}
 
 
+class GrowthView(TypedDict):
+    """The stored bytes of all checkpoints up to a moment."""
+
+    at: str
+    bytes: int
+
+
+def growth_view(points: "Sequence[tuple[int, int]]") -> list[GrowthView]:
+    return [{"at": iso_from_ns(at_ns), "bytes": total} for at_ns, total in points]
+
+
 def statistics_view(
     session_id: str,
     counted: Mapping[str, int],

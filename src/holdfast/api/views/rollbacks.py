@@ -5,24 +5,49 @@ from typing import TYPE_CHECKING, TypedDict
 from holdfast.api.views.restores import RestoreView
 from holdfast.domain.paths import to_text
 from holdfast.domain.trees.entries import DirectoryEntry
+from holdfast.domain.wording import iso_from_ns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.api.restores import ChangedRows, LastChange
     from holdfast.domain.restore.plan import Step
     from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
+
+
+class LastChangeView(TypedDict):
+    """Who changed a file last: `agent`, with its session; `person`; `restore`; or `unsaved` where
+    no checkpoint has the change yet. `at` is when a checkpoint first had it."""
+
+    path: str
+    by: str
+    session_id: str | None
+    agent: str | None
+    at: str | None
+
+
+class ChangedRowsView(TypedDict):
+    """Rows by table of a SQLite database that a restore rewrites: null where they cannot be
+    counted, and where there is no such database."""
+
+    path: str
+    now: dict[str, int] | None
+    then: dict[str, int] | None
 
 
 class RollbackView(RestoreView):
     """A restore, or with `dry_run` the plan of one. `plan` of a preview can be sent with the
     restore, which is then refused if it would do something else by now. `working` are agents in the
-    middle of a tool call."""
+    middle of a tool call. `last_changes` says of files in a plan who changed them since,
+    and `databases` how many rows its SQLite databases have and had."""
 
     checkpoint_id: str
     affected_files: list[str]
     new_checkpoint: str | None
     plan: str | None
     working: list[str]
+    last_changes: list[LastChangeView]
+    databases: list[ChangedRowsView]
 
 
 class DialogSessionView(TypedDict):
@@ -64,6 +89,8 @@ def rollback_view(
     new_checkpoint: str | None = None,
     plan: str | None = None,
     working: "Sequence[str]" = (),
+    last_changes: "Sequence[LastChange]" = (),
+    databases: "Sequence[ChangedRows]" = (),
 ) -> RollbackView:
     return {
         **view,
@@ -76,6 +103,26 @@ def rollback_view(
         "new_checkpoint": new_checkpoint,
         "plan": plan,
         "working": list(working),
+        "last_changes": [_last_change(one) for one in last_changes],
+        "databases": [_changed_rows(one) for one in databases],
+    }
+
+
+def _changed_rows(one: "ChangedRows") -> ChangedRowsView:
+    return {
+        "path": to_text(one.path),
+        "now": None if one.now is None else dict(one.now),
+        "then": None if one.then is None else dict(one.then),
+    }
+
+
+def _last_change(one: "LastChange") -> LastChangeView:
+    return {
+        "path": to_text(one.path),
+        "by": one.author.value,
+        "session_id": one.session_id,
+        "agent": one.agent,
+        "at": None if one.at_ns is None else iso_from_ns(one.at_ns),
     }
 
 

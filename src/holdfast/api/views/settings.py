@@ -3,15 +3,19 @@
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
+from holdfast.domain.retention import Rules, rules_with
+
 
 class SettingView(TypedDict):
-    """One setting, as it is written in settings files, and where its value comes from."""
+    """One setting, as it is written in settings files, and where its value comes from. `effective`
+    are the retention rules that apply, with the built-in ones that no own rule replaces."""
 
     key: str
     value: Any
     origin: str
     help: NotRequired[str]
     warnings: NotRequired[list[str]]
+    effective: NotRequired[dict[str, Any]]
 
 
 class TrustedSettingsView(TypedDict):
@@ -33,6 +37,12 @@ def setting_view(key: str, value: Any, origin: str, warning: str | None = None) 
     if warning is not None:
         view["warnings"] = [warning]
     return view
+
+
+def with_rules(view: SettingView, own: Rules) -> SettingView:
+    """The setting `retention` with the rules that apply."""
+    rules = rules_with(own)
+    return {**view, "effective": {str(kind): rules[kind].to_plain() for kind in sorted(rules)}}
 
 
 def settings_view(values: Mapping[str, Any], origins: Mapping[str, str]) -> list[SettingView]:

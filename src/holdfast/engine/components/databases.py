@@ -12,23 +12,23 @@ from collections.abc import Iterator
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.paths import join, to_text
-from holdfast.domain.sqlite_files import HEADER
+from holdfast.domain.paths import from_text, join, to_text
+from holdfast.domain.sqlite_files import HEADER, LOG, SUFFIXES
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
 from holdfast.domain.wording import count_words, printable, size_words
 from holdfast.engine.components.manifests import state_of
-from holdfast.engine.stored_objects import read_content
+from holdfast.engine.stored_objects import entry_at, read_content
 from holdfast.engine.vault import Vault
-from holdfast.values.classes import dataclass
+from holdfast.values.classes import dataclass, replace
 
-_SUFFIXES = (b".db", b".db3", b".sqlite", b".sqlite3")
 _MOST_DIRECTORIES = 100
 _MOST_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class SavedDatabase:
-    """`size_bytes` is known for a file, `tables` and `rows` for a server's database."""
+    """`size_bytes` is known for a file, `tables` and `rows` for a server's database, and for a
+    file whose rows were counted."""
 
     type: str
     name: str
@@ -53,6 +53,29 @@ def saved_databases(vault: Vault, checkpoint: Checkpoint) -> list[SavedDatabase]
     return files + ([] if server is None else list(_server_databases(server)))
 
 
+def counted_databases(vault: Vault, checkpoint: Checkpoint) -> list[SavedDatabase]:
+    """The same with the rows of SQLite files. Each file is read: this is for one checkpoint."""
+    found = saved_databases(vault, checkpoint)
+    return [_counted(vault, checkpoint, one) if one.type == "sqlite" else one for one in found]
+
+
+def _counted(vault: Vault, checkpoint: Checkpoint, one: SavedDatabase) -> SavedDatabase:
+    from holdfast.engine.components.database_rows import LARGEST_BYTES, row_counts
+
+    path = from_text(one.name)
+    entry = entry_at(vault.load_tree, checkpoint.tree, path)
+    log = entry_at(vault.load_tree, checkpoint.tree, path + LOG)
+    if not isinstance(entry, FileEntry) or entry.size > LARGEST_BYTES:
+        return one
+    if isinstance(log, FileEntry) and log.size > 0:
+        return one  # the newest rows are in the log
+    try:
+        rows = row_counts(b"".join(read_content(vault.objects, entry)))
+    except StoreDamaged:
+        return one
+    return one if rows is None else replace(one, tables=len(rows), rows=sum(rows.values()))
+
+
 def _sqlite_files(vault: Vault, checkpoint: Checkpoint) -> Iterator[SavedDatabase]:
     waiting = deque([(b"", checkpoint.tree)])
     directories = files = 0
@@ -63,7 +86,7 @@ def _sqlite_files(vault: Vault, checkpoint: Checkpoint) -> Iterator[SavedDatabas
             path = join(above, name)
             if isinstance(entry, DirectoryEntry):
                 waiting.append((path, entry.digest))
-            elif isinstance(entry, FileEntry) and name.endswith(_SUFFIXES) and files < _MOST_FILES:
+            elif isinstance(entry, FileEntry) and name.endswith(SUFFIXES) and files < _MOST_FILES:
                 files += 1
                 if next(read_content(vault.objects, entry), b"").startswith(HEADER):
                     yield SavedDatabase("sqlite", to_text(path), size_bytes=entry.size)

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from holdfast.api.diff_pages import diff_page, file_piece, range_of
 from holdfast.api.pages import file_in
-from holdfast.api.views.checkpoints import EntryView, entry_view
+from holdfast.api.views.checkpoints import DatabaseView, EntryView, database_view, entry_view
 from holdfast.api.views.diff_pages import DiffPageView, FileView
 from holdfast.api.views.history import AgentsAtView, MemoryAtView, agents_at_view, memory_at_view
 from holdfast.api.workspace import Workspace
@@ -303,6 +303,14 @@ def agent_memory(
         return memory_at_view(found, workspace.contents.memory_files(found))
 
 
+def list_databases(
+    request: Request, session_id: SessionParameter, checkpoint_id: Reference
+) -> list[DatabaseView]:
+    with served(request) as workspace:
+        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+        return [database_view(one) for one in workspace.contents.counted_databases(found)]
+
+
 _ALL = "/api/sessions/{session_id}/checkpoints"
 _ONE = f"{_ALL}/{{checkpoint_id}}"
 _RAW: dict[str, Any] = {
@@ -336,5 +344,13 @@ ROUTES = (
     Route("GET", f"{_ONE}/raw", raw_file, None, "Download a file as it was", **_RAW),
     Route("GET", f"{_ONE}/raw/now", raw_present_file, None, "Download a file as it is", **_RAW),
     Route("GET", f"{_ONE}/agents", agent_states, AgentsAtView, "Show agents' states", tag="files"),
+    Route(
+        "GET",
+        f"{_ONE}/databases",
+        list_databases,
+        list[DatabaseView],
+        "Count the rows of databases",
+        tag="files",
+    ),
     Route("GET", f"{_ONE}/memory", agent_memory, MemoryAtView, "Show agents' memory", tag="files"),
 )

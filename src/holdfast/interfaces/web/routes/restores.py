@@ -249,7 +249,14 @@ def _preview(
         undone=undone,
     )
     working = restores.working_agents(wanted)
-    return rollback_view(view, plan.steps, plan=fingerprint(plan).hex(), working=working)
+    return rollback_view(
+        view,
+        plan.steps,
+        plan=fingerprint(plan).hex(),
+        working=working,
+        last_changes=restores.last_changes(wanted, plan),
+        databases=restores.changed_rows(plan),
+    )
 
 
 def _carry_out(

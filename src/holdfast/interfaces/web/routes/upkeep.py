@@ -12,10 +12,12 @@ from holdfast.api.health import examine_surroundings
 from holdfast.api.replay_pages import replay_page, replay_step
 from holdfast.api.views.health import (
     CheckView,
+    GrowthView,
     StatisticsView,
     SymptomsView,
     WorkspaceStateView,
     check_view,
+    growth_view,
     statistics_view,
     symptoms_view,
     usage_view,
@@ -29,7 +31,7 @@ from holdfast.api.views.history import (
     search_view,
 )
 from holdfast.api.views.replays import ReplayPageView
-from holdfast.api.views.settings import SettingView, setting_view, settings_view
+from holdfast.api.views.settings import SettingView, setting_view, settings_view, with_rules
 from holdfast.api.views.upkeep import CleanupView, cleanup_view
 from holdfast.api.views.workspaces import WorkspaceOverviewView, workspace_overview_view
 from holdfast.api.workspace import NoProgress, Workspace
@@ -116,7 +118,9 @@ def list_settings(request: Request) -> list[SettingView]:
 def _settings(workspace: Workspace) -> list[SettingView]:
     settings, origins = workspace.settings.effective, workspace.settings.origins
     values = {key: getattr(settings, key) for key in KEYS}
-    return settings_view(values, {key: origins.get(key, "default") for key in KEYS})
+    listed = settings_view(values, {key: origins.get(key, "default") for key in KEYS})
+    own = settings.retention
+    return [with_rules(one, own) if one["key"] == "retention" else one for one in listed]
 
 
 def change_setting(
@@ -131,7 +135,9 @@ def change_setting(
         workspace.settings.set(key, body.value)
     with served(request) as workspace:  # opened again with the new value
         origin = workspace.settings.origins.get(name, "default")
-        return setting_view(name, getattr(workspace.settings.effective, name), origin)
+        settings = workspace.settings.effective
+        view = setting_view(name, getattr(settings, name), origin)
+        return with_rules(view, settings.retention) if name == "retention" else view
 
 
 def preview_cleanup(request: Request) -> CleanupView:
@@ -198,6 +204,11 @@ def statistics(request: Request, session_id: SessionParameter) -> StatisticsView
         )
         view["usage"] = usage_view(workspace.upkeep.usage())
         return view
+
+
+def growth(request: Request) -> list[GrowthView]:
+    with served(request) as workspace:
+        return growth_view(workspace.upkeep.content_growth())
 
 
 def check(request: Request) -> Answer:
@@ -278,6 +289,14 @@ ROUTES = (
         statistics,
         StatisticsView,
         "Count what a session holds",
+        tag="upkeep",
+    ),
+    Route(
+        "GET",
+        "/api/growth",
+        growth,
+        list[GrowthView],
+        "Show how the store has grown",
         tag="upkeep",
     ),
     Route(

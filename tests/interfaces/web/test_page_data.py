@@ -1,0 +1,136 @@
+"""What the page shows beside a restore, a moment, the retention rules and the store's size."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from tests.interfaces.web.client import Client, running
+from tests.interfaces.web.page.sample_session import SESSION, SampleSession
+from tests.support.hostile_trees import fill
+
+pytestmark = [pytest.mark.requirement("WB-1", "WB-3"), pytest.mark.in_memory]
+
+CHECKPOINTS = f"/api/sessions/{SESSION}/checkpoints"
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> SampleSession:
+    agent = SampleSession(tmp_path, os.environ)
+    agent.make_project()
+    agent.event("SessionStart", source="startup")
+    agent.prompt("Tidy up")
+    return agent
+
+
+@pytest.fixture
+def shop(agent: SampleSession) -> Iterator[Client]:
+    with running(agent.project) as client:
+        yield client
+
+
+def written(client: Client, agent: SampleSession, path: str, text: str) -> None:
+    """The agent's edit, with its checkpoint: hooks make the one after an edit in the background."""
+    agent.write(path, text)
+    deadline = time.monotonic() + 60
+    while True:
+        page = client.get(f"/api/sessions/{SESSION}/timeline")
+        reasons = [one.get("checkpoint", {}).get("reasoning") for one in page["events"]]
+        if f"After Write: {path}" in reasons:
+            return
+        assert time.monotonic() < deadline, reasons
+        time.sleep(0.02)
+
+
+def test_a_preview_says_who_changed_each_file_last(shop: Client, agent: SampleSession) -> None:
+    written(shop, agent, "src/auth/tokens.py", "class Token:\n    by_the_agent = True\n")
+    fill(agent.project / "README.md", b"# Mine\n")
+    written(shop, agent, "docs/guide.md", "# Guide\n")
+    fill(agent.project / "tests/auth/test_refresh.py", b"# not saved yet\n")
+    plan = shop.get(f"{CHECKPOINTS}/initial/rollback/preview")
+    found = {one["path"]: (one["by"], one["agent"]) for one in plan["last_changes"]}
+    assert found == {
+        "README.md": ("person", None),
+        "docs/guide.md": ("agent", "claude-code"),
+        "src/auth/tokens.py": ("agent", "claude-code"),
+        "tests/auth/test_refresh.py": ("unsaved", None),
+    }
+    assert all((one["at"] is None) == (one["by"] == "unsaved") for one in plan["last_changes"])
+
+
+def test_a_file_that_a_restore_brought_back_is_not_called_the_agents(
+    shop: Client, agent: SampleSession
+) -> None:
+    agent.write("README.md", "# One\n")
+    agent.holdfast("checkpoint", "one", "--name", "one", "--session", SESSION)
+    agent.write("README.md", "# Two\n")
+    agent.holdfast("restore", "one", "--yes", "--session", SESSION)
+    plan = shop.get(f"{CHECKPOINTS}/initial/rollback/preview")
+    assert [(one["path"], one["by"]) for one in plan["last_changes"]] == [("README.md", "restore")]
+
+
+def test_a_preview_counts_rows_now_and_then(shop: Client, agent: SampleSession) -> None:
+    with sqlite3.connect(agent.project / "app.db") as database:
+        database.execute("delete from sessions where id > 14")
+        database.execute("create table jobs (id)")
+    database.close()
+    plan = shop.get(f"{CHECKPOINTS}/initial/rollback/preview")
+    assert plan["databases"] == [
+        {"path": "app.db", "now": {"jobs": 0, "sessions": 14}, "then": {"sessions": 214}}
+    ]
+    saved = shop.get(f"{CHECKPOINTS}/initial/databases")
+    assert [(one["name"], one["tables"], one["rows"]) for one in saved] == [("app.db", 1, 214)]
+
+
+def test_a_database_that_is_none_has_no_rows(shop: Client, agent: SampleSession) -> None:
+    fill(agent.project / "app.db", b"SQLite format 3\0" + bytes(range(256)) * 20)
+    plan = shop.get(f"{CHECKPOINTS}/initial/rollback/preview")
+    assert plan["databases"] == [{"path": "app.db", "now": None, "then": {"sessions": 214}}]
+
+
+def test_rows_in_a_log_are_not_guessed(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    fill(project / "a.txt", b"a\n")
+    with sqlite3.connect(project / "app.db") as database:
+        database.execute("pragma journal_mode = wal")
+        database.execute("create table jobs (id)")
+        database.commit()
+        with SessionCheckpointer(project, "work") as session:
+            session.checkpoint("In use", name="used")
+        with running(project) as client:
+            found = client.get("/api/sessions/work/checkpoints/used/databases")
+    database.close()
+    assert [(one["name"], one["rows"]) for one in found] == [("app.db", None)]
+
+
+def test_the_rules_that_apply_are_told(client: Client, session: SessionCheckpointer) -> None:
+    def rules() -> dict[str, object]:
+        listed = {one["key"]: one for one in client.get("/api/settings")}
+        found: dict[str, object] = listed["retention"]["effective"]
+        return found
+
+    assert rules()["safety"] == {"age": "1 day", "most": 10}
+    changed = client("PUT", "/api/settings/retention", {"value": {"safety": {"most": 3}}}).json
+    assert changed["effective"]["safety"] == rules()["safety"] == {"most": 3}
+    assert rules()["risky"] == {"age": "30 days"}
+
+
+def test_growth_rises_with_what_was_saved(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    before = client.get("/api/growth")
+    fill(workspace / "large.bin", os.urandom(50_000))
+    session.checkpoint("Something large")
+    session.checkpoint("Nothing new")
+    after = client.get("/api/growth")
+    sizes = [one["bytes"] for one in after]
+    assert sizes == sorted(sizes)
+    assert sizes[: len(before)] == [one["bytes"] for one in before]
+    assert sizes[-2] - before[-1]["bytes"] > 50_000
+    assert sizes[-1] == sizes[-2]
