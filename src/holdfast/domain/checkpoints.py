@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.paths import GIT_DIRECTORY
 from holdfast.values.classes import NamedTuple, dataclass
 
 
@@ -129,6 +130,12 @@ class Skipped:
     path: bytes
     reason: SkipReason
     detail: str = ""
+
+    @property
+    def is_expected(self) -> bool:
+        """Our own marker, and the repository itself, whose state is saved besides the files."""
+        own = self.reason is SkipReason.GIT_DATA and self.path == GIT_DIRECTORY
+        return own or self.reason is SkipReason.OWN_DATA
 
     def describe(self) -> str:
         return f"{self.reason.value} ({self.detail})" if self.detail else self.reason.value

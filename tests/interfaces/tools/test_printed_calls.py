@@ -103,6 +103,16 @@ def test_both_names_of_a_parameter_with_two_values_are_refused(tools: ToolHandle
     assert "different values" in refused.output
 
 
+def test_a_description_and_another_reasoning_are_refused(
+    tools: ToolHandlers, session: SessionCheckpointer
+) -> None:
+    assert answer(tools, "checkpoint_create", description="same", reasoning="same")["success"]
+    refused = tools.call("checkpoint_create", {"description": "one", "reasoning": "two"})
+    assert not refused.success
+    assert "different values" in refused.output
+    assert session.checkpoint_count == 1
+
+
 def test_a_list_is_filtered_by_type_and_by_session(
     tools: ToolHandlers, workspace: Path, session: SessionCheckpointer
 ) -> None:
@@ -164,6 +174,18 @@ def test_a_restore_is_previewed_and_then_restores_the_files(
     assert (workspace / "notes.txt").read_bytes() == b"one\n"
 
 
+def test_the_start_of_a_sha_names_a_checkpoint_too(tools: ToolHandlers, workspace: Path) -> None:
+    made = answer(tools, "checkpoint_create")
+    fill(workspace / "notes.txt", b"two\n")
+    answer(tools, "checkpoint_create")
+    for start in (made["sha"], made["sha"][:12], made["sha"][:7]):
+        shown = answer(tools, "checkpoint_show", checkpoint_id=start)["checkpoint"]
+        assert shown["id"] == made["checkpoint_id"]
+    for unknown in (made["sha"][:6], "0" * 64):
+        refused = tools.call("checkpoint_show", {"checkpoint_id": unknown})
+        assert "unknown_reference" in refused.output
+
+
 def test_files_only_false_puts_git_on_a_branch_of_its_own(
     tools: ToolHandlers, workspace: Path
 ) -> None:
@@ -173,6 +195,8 @@ def test_files_only_false_puts_git_on_a_branch_of_its_own(
     made = answer(tools, "checkpoint_create")
     fill(workspace / "notes.txt", b"two\n")
     git(workspace, "commit", "-qam", "second")
+    asked = {"checkpoint_id": made["checkpoint_id"], "files_only": False}
+    assert " is created at " in tools.call("checkpoint_restore", asked).output
     done = restored(tools, checkpoint_id=made["checkpoint_id"], files_only=False)
     assert done["method"] == "full_branch"
     assert done["branch_created"].startswith("restore/")
@@ -200,6 +224,24 @@ def test_the_diff_of_a_checkpoint_has_its_changes_with_context(
     whole = answer(tools, "checkpoint_diff", checkpoint_id=first["checkpoint_id"])
     assert whole["from_id"] is None
     assert {one["change"] for one in whole["changes"]} == {"added"}
+
+
+def test_a_comparison_begins_at_head_or_for_a_named_end_at_the_first_checkpoint(
+    tools: ToolHandlers, workspace: Path
+) -> None:
+    first = answer(tools, "checkpoint_create")["checkpoint_id"]
+    fill(workspace / "notes.txt", b"two\n")
+    second = answer(tools, "checkpoint_create")["checkpoint_id"]
+    fill(workspace / "notes.txt", b"three\n")
+    head = answer(tools, "checkpoint_create")["checkpoint_id"]
+    for arguments, sides in (
+        ({}, (head, None)),
+        ({"from_checkpoint": first}, (first, None)),
+        ({"to_checkpoint": second}, (first, second)),
+        ({"to_checkpoint": "HEAD"}, (first, head)),
+    ):
+        found = answer(tools, "checkpoint_diff", **arguments)
+        assert (found["from_id"], found["to_id"]) == sides, arguments
 
 
 def test_a_search_finds_at_most_five(tools: ToolHandlers) -> None:

@@ -15,6 +15,7 @@ from holdfast.interfaces.tools.restore_result import Restored
 from holdfast.interfaces.tools.save import Annotated, Approved, Created
 from holdfast.interfaces.tools.search import Found
 from holdfast.tools import ToolHandlers
+from tests.components.git.repositories import git
 from tests.interfaces.tools.calls import done
 from tests.support.clocks import pass_days
 from tests.support.hostile_trees import fill
@@ -51,6 +52,16 @@ def test_what_could_not_be_saved_is_reported(tools: ToolHandlers, workspace: Pat
     text, data = done(tools, "checkpoint_create", Created, reasoning="r")
     assert data.left_out == 1
     assert "1 path left out" in text
+
+
+def test_the_repository_itself_is_not_reported_as_left_out(
+    tools: ToolHandlers, workspace: Path
+) -> None:
+    git(workspace, "init", "-q")
+    text, data = done(tools, "checkpoint_create", Created, reasoning="r")
+    assert (data.left_out, "left out" in text) == (0, False)
+    text, shown = done(tools, "checkpoint_show", Shown)
+    assert (shown.left_out_total, "Left out" in text) == (0, False)
 
 
 def test_checkpoints_are_listed_page_by_page(tools: ToolHandlers) -> None:

@@ -244,7 +244,8 @@ def describe(git: Git, present: RepositoryStatus, target: GitState, plan: GitPla
     """What the plan does, one line each; commits that leave a branch are named."""
     lines: list[str] = []
     for move in plan.moves:
-        lines += _describe_move(git, move)
+        is_new = move.ref == plan.head.ref != target.head.ref
+        lines += _describe_move(git, move, "created" if is_new else "recreated")
     if plan.makes_commit:
         lines.append(
             f"a new commit on {_where(present.head)} restores the content of "
@@ -285,12 +286,12 @@ def other_differences(
     return lines
 
 
-def _describe_move(git: Git, move: Move) -> list[str]:
+def _describe_move(git: Git, move: Move, created: str) -> list[str]:
     name, kind = short_name(move.ref), kind_of(move.ref)
     if move.new is None:
         first = f"{kind} {name}, created since, is removed"
     elif move.old is None:
-        return [f"{kind} {name} is recreated at {_target_words(move.new)}"]
+        return [f"{kind} {name} is {created} at {_target_words(move.new)}"]
     else:
         old, new = _target_words(move.old), _target_words(move.new)
         first = f"{kind} {name} moves from {old} to {new}"

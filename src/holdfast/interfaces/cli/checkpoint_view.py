@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.ids import CheckpointId, short
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
-from holdfast.domain.paths import GIT_DIRECTORY
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -109,7 +108,7 @@ def change_marks(changed: ChangeCounts) -> str:
 
 def left_out_words(skipped: Iterable[Skipped]) -> str:
     """How many paths were left out, by reason; empty when none were that anybody would miss."""
-    missed = [s for s in skipped if s.reason is not SkipReason.NAMED and not _is_expected(s)]
+    missed = [s for s in skipped if s.reason is not SkipReason.NAMED and not s.is_expected]
     counts = Counter(s.reason.value for s in missed)
     return ", ".join(f"{number:,} {reason}" for reason, number in counts.most_common())
 
@@ -117,16 +116,10 @@ def left_out_words(skipped: Iterable[Skipped]) -> str:
 def list_skipped(terminal: Terminal, skipped: Iterable[Skipped]) -> None:
     """The paths that `left_out_words` counts, and ignored ones that are captured anyway."""
     for skip in skipped:
-        if _is_expected(skip):
+        if skip.is_expected:
             continue
         path = terminal.path(skip.path)
         terminal.line(f"  {path}: {terminal.paint(visible(_why(skip)), DIM)}")
-
-
-def _is_expected(skip: Skipped) -> bool:
-    """Our own marker, and the repository itself, whose state is saved besides the files."""
-    own = skip.reason is SkipReason.GIT_DATA and skip.path == GIT_DIRECTORY
-    return own or skip.reason is SkipReason.OWN_DATA
 
 
 def list_first_skipped(terminal: Terminal, skipped: Sequence[Skipped]) -> None:

@@ -107,7 +107,7 @@ def _sides(
     from_ref, to_ref = arguments["from_checkpoint"], arguments["to_checkpoint"]
     if arguments["checkpoint_id"] is None:
         new = None if to_ref is None else context.resolve(to_ref)
-        return context.resolve(from_ref or "HEAD"), new
+        return context.resolve(from_ref or ("HEAD" if new is None else "initial")), new
     if from_ref is not None or to_ref is not None:
         raise BadArguments(
             "checkpoint_diff takes checkpoint_id or from_checkpoint and to_checkpoint, not both",
@@ -180,8 +180,8 @@ DIFF = Tool(
     "checkpoint_diff",
     "Compare",
     "What changed: in one checkpoint (`checkpoint_id`, as a unified diff), or between two states "
-    "(`from_checkpoint`, `to_checkpoint`; `content` for the lines). Without arguments: HEAD and "
-    "the workspace now. Use it before restoring and to review your work.",
+    "(`from_checkpoint`, `to_checkpoint`; `content` for the lines). Use it before restoring and to "
+    "review your work.",
     (
         reference("The changes in this one.", aliases=()),
         Parameter(
@@ -196,7 +196,7 @@ DIFF = Tool(
         Parameter(
             "from_checkpoint",
             "string",
-            "Default: HEAD.",
+            "Default: HEAD; the first one if `to_checkpoint` is given.",
             "HEAD~1",
             most=400,
             aliases=("from_ref", "from"),

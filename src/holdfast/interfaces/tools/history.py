@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from holdfast.api.views.tool_values import CheckpointInfo, MessageInfo, checkpoint_info
-from holdfast.domain.checkpoints import AUTOMATIC_KINDS, KINDS_OF_TYPE, Checkpoint, Kind, SkipReason
+from holdfast.domain.checkpoints import AUTOMATIC_KINDS, KINDS_OF_TYPE, Checkpoint, Kind
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SESSION_ID_MAX_LENGTH
 from holdfast.domain.trees.entries import DirectoryEntry
@@ -172,7 +172,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     found = context.resolve(arguments["checkpoint_id"] or "HEAD")
     one = checkpoint_info(found, head=context.session.head_id)
     contents = context.workspace.contents
-    skipped = [s for s in contents.skipped(found) if s.reason is not SkipReason.OWN_DATA]
+    skipped = [one for one in contents.skipped(found) if not one.is_expected]
     left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])
     intent, written, spoken = found.intent, _written(context, found), _spoken(context, found)
     parts = contents.component_lines(found)

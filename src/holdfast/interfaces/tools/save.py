@@ -7,12 +7,13 @@ from typing import Any
 
 from holdfast.api.views.git import git_at_checkpoint_view
 from holdfast.api.views.tool_values import CheckpointInfo, GitNow, checkpoint_info
-from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
+from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.git.drift import PresentGit, git_place
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
 from holdfast.domain.sessions import round_title
 from holdfast.domain.story import MOST_ANNOTATION_BYTES
 from holdfast.domain.wording import count_words, remarks_in, size_words
+from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.tool import (
     LONGEST_TEXT,
     Answer,
@@ -82,9 +83,7 @@ class Approved:
 
 def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     outcome = context.session.save_checkpoint(
-        arguments["reasoning"]
-        or arguments["description"]
-        or context.workspace.restores.generated_reason(),
+        _given_reason(arguments) or context.workspace.restores.generated_reason(),
         name=arguments["name"],
         confidence=arguments["confidence"],
         tags=arguments["tags"],
@@ -148,9 +147,21 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     return Answer("\n".join(lines), data)
 
 
+def _given_reason(arguments: dict[str, Any]) -> str | None:
+    reasoning: str | None = arguments["reasoning"]
+    description: str | None = arguments["description"]
+    if reasoning and description and reasoning != description:
+        raise BadArguments(
+            "checkpoint_create got reasoning and description with different values; they mean the "
+            "same",
+            hint='pass one of them; for example: checkpoint_create {"reasoning": "before auth"}',
+        )
+    return reasoning or description
+
+
 def _is_left_out_by_rule(one: Skipped) -> bool:
-    """On purpose, and not because it is Holdfast's own data."""
-    return not one.reason.is_failure and one.reason is not SkipReason.OWN_DATA
+    """By an ignore rule, a size limit or the like."""
+    return not one.reason.is_failure and not one.is_expected
 
 
 def _git(context: ToolContext, made: Checkpoint) -> tuple[str | None, GitNow | None]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import UnknownReference, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.paths import from_text
 
@@ -32,7 +32,7 @@ LONGEST_TEXT = 100_000
 MOST_ITEMS = 1_000
 PATH_HINT = 'paths are relative to the workspace, e.g. ["src/app.py"]'
 _REFERENCE = "Id, name, sha, HEAD, HEAD~n, initial, approved or @{10 minutes ago}."
-_SHA = re.compile(r"[0-9a-f]{64}")
+_SHA = re.compile(r"[0-9a-f]{7,64}")
 _PAGE = 500
 
 
@@ -63,20 +63,21 @@ class ToolContext:
 
     def resolve(self, reference: str) -> Checkpoint:
         reference = reference.strip()
-        return self._with_sha(reference) or self.workspace.resolve(self.session_id, reference)
+        try:
+            return self.workspace.resolve(self.session_id, reference)
+        except UnknownReference:
+            found = list(self._with_sha(reference)) if _SHA.fullmatch(reference) else []
+            if len({one.tree for one in found}) != 1:
+                raise
+        return found[0]
 
-    def _with_sha(self, reference: str) -> Checkpoint | None:
-        """The session's newest checkpoint with this `sha`."""
-        if not _SHA.fullmatch(reference):
-            return None
-        tree, before = bytes.fromhex(reference), None
-        while True:
-            page = self.workspace.history.checkpoints(
-                self.session_id, limit=_PAGE, records=True, before=before
-            )
-            found = next((one for one in page if one.tree == tree), None)
-            if found is not None or len(page) < _PAGE:
-                return found
+    def _with_sha(self, start: str) -> Iterator[Checkpoint]:
+        """The session's checkpoints whose `sha` begins so, newest first."""
+        before = None
+        while page := self.workspace.history.checkpoints(
+            self.session_id, limit=_PAGE, records=True, before=before
+        ):
+            yield from (one for one in page if one.tree.hex().startswith(start))
             before = page[-1].sequence
 
     def paths(self, given: Sequence[str]) -> list[bytes]:
