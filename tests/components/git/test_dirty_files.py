@@ -21,7 +21,7 @@ from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.trees.tree import Tree
 from holdfast.engine.components.git_drift import present_git
-from holdfast.engine.components.manifests import state_of
+from holdfast.engine.components.manifests import read_states, state_of
 from holdfast.engine.vault import Vault
 from tests.behind_the_api import engine_of
 from tests.components.git.repositories import SCENES, commit, git, with_history, write
@@ -299,11 +299,12 @@ def test_line_ends_that_git_may_convert_are_not_called_dirty(tmp_path: Path) -> 
 def test_the_same_dirty_files_need_no_other_manifest(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     with SessionCheckpointer(place, "s") as session:
-        manifests = set()
+        manifests = {}
         for number in range(6):
             write(place / "code.txt", f"edit {number}\n")
             session.checkpoint(f"edit {number}")
         for number in range(6, 9):
             write(place / "code.txt", f"edit {number}\n")
-            manifests.add(session.save_checkpoint(f"edit {number}").checkpoint.components)
-        assert len(manifests) == 1
+            saved = session.save_checkpoint(f"edit {number}").checkpoint
+            manifests[saved.components] = read_states(engine_of(session).vault.objects, saved)
+        assert len(manifests) == 1, manifests

@@ -1,6 +1,6 @@
 // Every key of the page, in one table: what is bound now is what `?` shows.
 
-import { useEffect } from "./html.js";
+import { useLayoutEffect } from "./html.js";
 
 /**
  * @typedef {object} Binding
@@ -20,7 +20,8 @@ export function boundKeys() {
 
 /** Binds keys for as long as the component is shown. @param {Binding[]} bindings @param {unknown[]} [inputs] */
 export function useKeys(bindings, inputs = []) {
-  useEffect(() => {
+  // Before the next key, not after the next picture: of two quick presses the second would do what the first did.
+  useLayoutEffect(() => {
     for (const binding of bindings) bound.add(binding);
     return () => bindings.forEach((binding) => bound.delete(binding));
   }, inputs);

@@ -1,6 +1,6 @@
 // Asking the server for what a view shows: the answer, the failure, and only the newest of each.
 
-import { useEffect, useRef, useState } from "./html.js";
+import { useEffect, useState } from "./html.js";
 
 /**
  * @template T
@@ -20,27 +20,33 @@ import { useEffect, useRef, useState } from "./html.js";
  */
 export function useLoaded(ask, inputs, how = {}) {
   const [state, setState] = useState(
-    /** @type {{value: T | null, error: unknown, busy: boolean}} */ ({ value: null, error: null, busy: true }),
+    /** @type {{value: T | null, error: unknown, busy: boolean, inputs: unknown[]}} */ (
+      { value: null, error: null, busy: true, inputs }
+    ),
   );
   const [round, setRound] = useState(0);
-  const inputsBefore = useRef(/** @type {unknown[]} */ ([]));
+  // Effects run after the picture: until then, the state still belongs to the inputs before.
+  const isCurrent = areSame(state.inputs, inputs);
+  const known = isCurrent || how.keep ? state.value : null;
   useEffect(() => {
-    const isSame =
-      inputsBefore.current.length === inputs.length &&
-      inputs.every((one, index) => one === inputsBefore.current[index]);
-    inputsBefore.current = inputs;
     const stop = new AbortController();
     const asked = ask(stop.signal);
     if (asked === null) {
-      setState({ value: null, error: null, busy: false });
+      setState({ value: null, error: null, busy: false, inputs });
       return;
     }
-    setState((now) => ({ value: how.keep || isSame ? now.value : null, error: null, busy: true }));
+    setState({ value: known, error: null, busy: true, inputs });
     asked.then(
-      (value) => stop.signal.aborted || setState({ value, error: null, busy: false }),
-      (error) => stop.signal.aborted || setState((now) => ({ value: isSame ? now.value : null, error, busy: false })),
+      (value) => stop.signal.aborted || setState({ value, error: null, busy: false, inputs }),
+      (error) => stop.signal.aborted || setState({ value: isCurrent ? known : null, error, busy: false, inputs }),
     );
     return () => stop.abort();
   }, [...inputs, round]);
-  return { ...state, again: () => setRound((now) => now + 1) };
+  const { value, error, busy } = isCurrent ? state : { value: known, error: null, busy: true };
+  return { value, error, busy, again: () => setRound((now) => now + 1) };
+}
+
+/** @param {unknown[]} one @param {unknown[]} other */
+function areSame(one, other) {
+  return one.length === other.length && one.every((value, index) => value === other[index]);
 }
