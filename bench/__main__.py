@@ -144,7 +144,7 @@ def _processes(plan: Plan, work: Path, base: Path, label: str, files: int) -> li
     rounds = 3 if plan.quick else 15
     here = work / "processes"
     here.mkdir()
-    lines = list(rows.of_command_line(label, CommandLine(base, here).measure(rounds)))
+    lines = list(rows.of_command_line(label, files, CommandLine(base, here).measure(rounds)))
     lines += rows.of_hook(label, files, HookProcess(base, here).measure(rounds))
     if files <= 1_000:
         lines += rows.of_memory(label, memory.measure(base, here, 3))

@@ -1,22 +1,27 @@
 """Wall time of the commands as a script or a hook pays it: interpreter start included.
 
-Each round runs the bare interpreter, `--help`, and a `checkpoint` of a tree with five changed
-files, in turn. In the end the last checkpoint is restored through the command line and verified.
+Each round changes five files and runs each command after a bare interpreter, whose time it is
+compared with. No daemon runs. In the end the last checkpoint is restored through the command line
+and verified.
 """
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from bench import edits, trees, verify
 from bench.contest import Book
-from bench.measure import timed
+from bench.measure import over_bare, timed
 from bench.operations import FILES_CHANGED, FLOOR
 from bench.peers import HOLDFAST
 from bench.processes import Failed, run
 
 HELP = "command line: --help"
 CHECKPOINT = "command line: checkpoint, 5 files"
+STATUS = "command line: status"
+LOG = "command line: log"
+LIMITS_OVER_BARE_S = {CHECKPOINT: 0.09, STATUS: 0.11, LOG: 0.11, HELP: 0.03}
 LIMIT_S = 60.0
 
 
@@ -34,21 +39,29 @@ class CommandLine:
     def measure(self, rounds: int) -> Book:
         """Time the commands; the bare interpreter is booked as their floor."""
         book = Book()
+        commands: dict[str, Callable[[], object]] = {
+            HELP: self._help,
+            STATUS: lambda: self._holdfast("status"),
+            CHECKPOINT: self._checkpoint,
+            LOG: lambda: self._holdfast("log"),
+        }
         try:
             self._checkpoint()
             for number in range(rounds):
-                for operation in (CHECKPOINT, HELP):
-                    bare_s = timed(lambda: self._run(sys.executable, "-c", "pass"))
-                    book.at(operation, FLOOR).samples.append(bare_s)
-                book.at(HELP, HOLDFAST.title).samples.append(timed(self._help))
                 changes = self._change(number)
-                book.at(CHECKPOINT, HOLDFAST.title).samples.append(timed(self._checkpoint))
+                for operation, command in commands.items():
+                    bare_s = timed(lambda: self._run(sys.executable, "-c", "pass"))
+                    command_s = timed(command)
+                    book.at(operation, FLOOR).samples.append(bare_s)
+                    book.at(operation, HOLDFAST.title).samples.append(command_s)
+                    book.at(over_bare(operation), HOLDFAST.title).samples.append(command_s - bare_s)
                 if number == rounds - 1:
                     self._prove(changes, book)
                 self._undo()
         except (Failed, ValueError, KeyError) as error:
-            for operation in (CHECKPOINT, HELP):
+            for operation in commands:
                 book.at(operation, HOLDFAST.title).fault(str(error))
+                book.at(over_bare(operation), HOLDFAST.title).fault(str(error))
         return book
 
     def _run(self, *command: str) -> bytes:

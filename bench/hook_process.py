@@ -1,8 +1,8 @@
 """Wall time of an agent's hook as the agent waits for it: a process, answered by a running daemon.
 
 Each round changes five files, then runs the bare interpreter and the hook before a command, in
-turn. The hook is started as its installed script starts it. In the end the last checkpoint is
-restored and verified.
+turn; so do `status` and `log`, which may ask the daemon. The hook is started as its installed
+script starts it. In the end the last checkpoint is restored and verified.
 """
 
 import contextlib
@@ -11,19 +11,22 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from bench import edits, trees, verify
 from bench.contest import Book
-from bench.measure import timed
+from bench.measure import over_bare, timed
 from bench.operations import FILES_CHANGED, FLOOR
 from bench.peers import HOLDFAST
 from bench.processes import Failed, run
 
 HOOK = "hook before a command, daemon running, 5 files"
-OVER_BARE = "the same, over the bare interpreter"
+STATUS = "command line: status, daemon running"
+LOG = "command line: log, daemon running"
 LIMIT_S = 60.0
+COMMAND = (sys.executable, "-m", "holdfast")
 SCRIPT = "from holdfast.__main__ import run; raise SystemExit(run())"
 SESSION = "bench"
 
@@ -56,19 +59,26 @@ class HookProcess:
             self._hook(-1)
             for number in range(rounds):
                 changes = self._change(number)
-                bare_s = timed(lambda: self._run(sys.executable, "-c", "pass"))
-                hook_s = timed(partial(self._hook, number))
-                book.at(HOOK, FLOOR).samples.append(bare_s)
-                book.at(HOOK, HOLDFAST.title).samples.append(hook_s)
-                book.at(OVER_BARE, HOLDFAST.title).samples.append(hook_s - bare_s)
+                commands: dict[str, Callable[[], object]] = {
+                    HOOK: partial(self._hook, number),
+                    STATUS: partial(self._run, *COMMAND, "status", "--json"),
+                    LOG: partial(self._run, *COMMAND, "log", "--json"),
+                }
+                for operation, command in commands.items():
+                    bare_s = timed(lambda: self._run(sys.executable, "-c", "pass"))
+                    command_s = timed(command)
+                    book.at(operation, FLOOR).samples.append(bare_s)
+                    book.at(operation, HOLDFAST.title).samples.append(command_s)
+                    book.at(over_bare(operation), HOLDFAST.title).samples.append(command_s - bare_s)
                 if number == rounds - 1:
                     self._prove(changes, book)
                 self._undo()
             if self._ask("status")["pid"] != served["pid"]:
                 raise Failed("the daemon did not last")
         except (Failed, NoDaemon, DaemonError, ValueError, KeyError) as error:
-            for operation in (HOOK, OVER_BARE):
+            for operation in (HOOK, STATUS, LOG):
                 book.at(operation, HOLDFAST.title).fault(str(error))
+                book.at(over_bare(operation), HOLDFAST.title).fault(str(error))
         finally:
             self._end()
         return book

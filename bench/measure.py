@@ -90,3 +90,8 @@ def timed(action: Callable[[], object]) -> float:
     started = time.perf_counter()
     action()
     return time.perf_counter() - started
+
+
+def over_bare(operation: str) -> str:
+    """The name of what a process takes above the start of a bare interpreter."""
+    return f"{operation}, over the bare interpreter"
