@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast import SessionCheckpointer
+from holdfast.domain.errors import Refused
 from tests.interfaces.web.client import Client, running
 from tests.project.repository import ROOT
 from tests.support.hostile_trees import fill
@@ -105,40 +107,44 @@ def test_probes_tell_whether_the_server_works_and_nothing_else(
     assert reply.problem["code"] == "store_missing"
 
 
-class _Span:
-    def __init__(self) -> None:
-        self.attributes: dict[str, Any] = {}
-
-    def set_attributes(self, attributes: dict[str, Any]) -> None:
-        self.attributes |= attributes
-
-
-class _Tracer:
-    """Keeps the spans that an exporter would get."""
-
-    def __init__(self) -> None:
-        self.spans: list[tuple[str, _Span]] = []
-
-    @contextmanager
-    def start_as_current_span(self, name: str, **options: Any) -> Iterator[_Span]:
-        span = _Span()
-        self.spans.append((name, span))
-        yield span
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+    """What a collector would get of the servers that begin in a test."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    return exporter
 
 
 def test_saves_and_restores_are_spans_without_contents(
-    client: Client, session: SessionCheckpointer, workspace: Path
+    workspace: Path, session: SessionCheckpointer, collected: InMemorySpanExporter
 ) -> None:
-    tracer = _Tracer()
-    client.server.telemetry._tracer = tracer  # type: ignore[assignment]
-    _work(client, workspace)
-    assert [name for name, _ in tracer.spans] == ["holdfast.save", "holdfast.restore"]
-    saved, restored = (span.attributes for _, span in tracer.spans)
+    """And nothing else is a span: those of the web framework would have paths and searches."""
+    with running(workspace) as client:
+        _work(client, workspace)
+        client.post("/api/dialogs/work/restore", {"checkpoint_id": "start"})
+    spans = collected.get_finished_spans()
+    assert [span.name for span in spans] == ["holdfast.save", *["holdfast.restore"] * 2]
+    saved, restored, again = (dict(span.attributes or {}) for span in spans)
     assert saved["holdfast.session_id"] == "work"
     assert saved["holdfast.files"] == 4
     assert restored["holdfast.checkpoint"] == saved["holdfast.checkpoint"]
     assert (restored["holdfast.kind"], restored["holdfast.files"]) == ("restore", 1)
-    assert SECRET not in str(saved) + str(restored)
+    assert again.keys() == restored.keys()
+    assert SECRET not in "".join(span.to_json() for span in spans)
+
+
+def test_a_failed_restore_is_a_span_with_its_code_and_no_words(
+    collected: InMemorySpanExporter, client: Client
+) -> None:
+    for error in (Refused(SECRET), OSError(SECRET)):
+        with pytest.raises(type(error)), client.server.telemetry.restore("restore", "work"):
+            raise error
+    spans = collected.get_finished_spans()
+    found = [dict(span.attributes or {})["holdfast.error.type"] for span in spans]
+    assert found == ["refused", "OSError"]
+    assert {span.status.status_code for span in spans} == {trace.StatusCode.ERROR}
+    assert SECRET not in "".join(span.to_json() for span in spans)
 
 
 def test_each_request_is_a_line_of_json_without_names(

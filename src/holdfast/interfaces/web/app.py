@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -32,9 +32,20 @@ from holdfast.interfaces.web.routing import (
     as_endpoint,
 )
 
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig  # not in every version
+
 _TOPICS = (probes, sessions, checkpoints, diffs, restores, upkeep, events)
 ROUTES: Sequence[Route] = tuple(route for topic in _TOPICS for route in topic.ROUTES)
 _OTHERS = "/api/workspaces/"
+_NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""FastAPI's own spans and logs have addresses with paths, names and searches in them."""
 
 
 def describe_api() -> bytes:
@@ -43,7 +54,9 @@ def describe_api() -> bytes:
 
 
 def _routed_app() -> FastAPI:
-    app = FastAPI(title="Holdfast", openapi_url=None, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Holdfast", openapi_url=None, docs_url=None, redoc_url=None, telemetry=_NO_TELEMETRY
+    )
     app.router.redirect_slashes = False
     # Fixed words first: `…/checkpoints/timeline` is no checkpoint.
     for route in sorted(ROUTES, key=lambda one: one.path.replace("{", "~")):
@@ -84,7 +97,6 @@ class _Workspaces:
                     **scope,
                     "path": f"/api/{rest}",
                     "raw_path": f"/api/{rest}".encode(),
-                    "holdfast.path": scope["path"],
                     WORKSPACE_KEY: workspace,
                 }
         await self._app(scope, receive, send)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from opentelemetry import trace
+from opentelemetry.trace import StatusCode
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -131,8 +132,10 @@ class Telemetry:
         ) as span:
             try:
                 yield attributes, lambda: (self._monotonic_ns() - begun) / 1e9
-            except HoldfastError as error:
-                attributes["error.type"] = error.code
+            except Exception as error:
+                code = error.code if isinstance(error, HoldfastError) else type(error).__name__
+                attributes["error.type"] = code
+                span.set_status(StatusCode.ERROR)
                 raise
             finally:
                 span.set_attributes({f"holdfast.{k}": v for k, v in attributes.items()})
