@@ -54,12 +54,18 @@ def test_any_two_checkpoints_are_compared(client: Client, session: SessionCheckp
 
 
 def test_a_difference_of_two_checkpoints_is_sent_once(
-    client: Client, session: SessionCheckpointer
+    client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:
     path = f"{CHECKPOINTS}/start/diff/HEAD"
     tag = client("GET", path).headers["etag"]
     assert client("GET", path, headers={"If-None-Match": tag}).status == 304
-    assert client("GET", f"{path}?context=0", headers={"If-None-Match": tag}).status == 200
+    assert client("GET", f"{path}?limit=1", headers={"If-None-Match": tag}).status == 200
+    fill(workspace / "new.txt", b"other\n")
+    session.checkpoint("other")
+    client.post(f"{CHECKPOINTS}/HEAD~1/rollback")
+    session.checkpoint("the same files, for another reason")
+    again = client("GET", path, headers={"If-None-Match": tag})
+    assert again.json["reasons"]["to"] == "the same files, for another reason"
 
 
 def test_files_and_hunks_of_a_difference_are_paged(
@@ -178,6 +184,8 @@ def test_contents_are_never_something_that_a_browser_runs(
         ("bytes=0-999", 200, b"print(2)\n"),
         ("bytes=1-2,4-5", 200, b"print(2)\n"),
         ("lines=1-2", 200, b"print(2)\n"),
+        ("bytes=\xb2-", 200, b"print(2)\n"),
+        ("bytes=1-\xb3", 200, b"print(2)\n"),
         ("bytes=50-60", 416, None),
         ("bytes=-0", 416, None),
     ],
@@ -190,6 +198,19 @@ def test_parts_of_a_file_can_be_asked_for(
     assert reply.status == status
     if expected is not None:
         assert reply.body == expected
+
+
+def test_a_part_is_sent_only_of_the_version_that_the_client_has(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    """Otherwise an interrupted download would end with bytes of another file."""
+    path = f"{CHECKPOINTS}/HEAD/raw?path=src/app.py"
+    headers = {"Range": "bytes=6-", "If-Range": client("GET", path).headers["etag"]}
+    assert client("GET", path, headers=headers).status == 206
+    fill(workspace / "src" / "app.py", b"print(300)\n")
+    session.checkpoint("HEAD has another one now")
+    reply = client("GET", path, headers=headers)
+    assert (reply.status, reply.body) == (200, b"print(300)\n")
 
 
 def test_ignored_contents_are_withheld(

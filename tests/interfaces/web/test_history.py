@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from holdfast import SessionCheckpointer
+from tests.behind_the_api import store_of
 from tests.interfaces.web.client import Client, running
 from tests.support.hostile_trees import fill
 
@@ -134,9 +136,34 @@ def test_a_checkpoint_is_made_named_annotated_and_deleted(client: Client, worksp
     assert client("GET", f"{CHECKPOINTS}/{made['id']}").status == 404
 
 
-def test_a_made_checkpoint_says_where_it_is(client: Client) -> None:
-    reply = client("POST", CHECKPOINTS, {"reasoning": "why"})
-    assert client.get(reply.headers["location"])["id"] == reply.json["id"]
+@pytest.mark.parametrize("name", ["work", "日本", "a b?#%"])
+def test_a_made_checkpoint_says_where_it_is(
+    client: Client, session: SessionCheckpointer, name: str
+) -> None:
+    for place in ("/api", _own_address(client)):
+        reply = client("POST", f"{place}/sessions/{quote(name)}/checkpoints", {"reasoning": "why"})
+        assert reply.status == 201
+        assert reply.headers["location"].startswith(f"{place}/sessions/")
+        assert client.get(reply.headers["location"])["id"] == reply.json["id"]
+
+
+def _own_address(client: Client) -> str:
+    """The server's own workspace by its id, as every other one is addressed."""
+    [own] = client.get("/api/workspaces")["workspaces"]
+    return f"/api/workspaces/{own['id']}"
+
+
+def test_long_work_and_next_pages_stay_in_their_workspace(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    place = _own_address(client)
+    reply = client("GET", f"{place}/sessions/work/checkpoints?limit=1")
+    assert reply.headers["link"].startswith(f"<{place}/sessions/work/checkpoints?")
+    path = f"{place}/sessions/work/checkpoints/start/rollback"
+    with store_of(session).hold():
+        reply = client("POST", path, headers={"Prefer": "respond-async"})
+        assert reply.headers["location"].startswith(f"{place}/operations/")
+        assert client.get(reply.headers["location"])["status"] == "running"
 
 
 def test_a_timeline_is_paged(client: Client, session: SessionCheckpointer) -> None:

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from holdfast.api.workspace import Workspace
 from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.interfaces.web.problems import Problem, problem_of
-from holdfast.interfaces.web.routing import Answer, served, server_of, workspace_id
+from holdfast.interfaces.web.routing import Answer, address, served, server_of, workspace_id
 
 _MOST_KEPT = 100
 _PATIENCE_S = 2.0
@@ -172,5 +172,6 @@ def run_long(
     prefers = request.headers.get("prefer", "")
     if operation.finished.wait(0 if "respond-async" in prefers else operations.patience_s):
         return operation.answer()
-    headers = {"location": f"/api/operations/{operation.id}", "retry-after": "1"}
+    place = address(request, f"/operations/{operation.id}")
+    headers = {"location": place, "retry-after": "1"}
     return Answer(operation.view(), 202, headers)

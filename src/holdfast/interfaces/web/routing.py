@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypedDict
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -68,12 +68,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A view with more than status 200. `version` tells whether a client has it already."""
+    """A view with another status than 200, or with headers."""
 
     view: Any
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    version: str | None = None
 
 
 class LoginLinkView(TypedDict):
@@ -96,6 +95,12 @@ def served(request: Request, *, create: bool = False) -> AbstractContextManager[
 def workspace_id(request: Request) -> str | None:
     found: str | None = request.scope.get(WORKSPACE_KEY)
     return found
+
+
+def address(request: Request, path: str) -> str:
+    """The address of something in the same workspace, from its path below `/api`."""
+    workspace = workspace_id(request)
+    return quote(f"/api{'' if workspace is None else f'/workspaces/{workspace}'}{path}")
 
 
 def elapsed_ms(request: Request) -> float:
@@ -134,8 +139,8 @@ def link_next(request: Request, cursor: str | None) -> dict[str, str]:
     if cursor is None:
         return {}
     url = request.url.include_query_params(cursor=cursor)
-    path = f"{request.scope.get('holdfast.path', url.path)}?{url.query}"
-    return {"link": f'<{path}>; rel="next"', "x-next-cursor": cursor}
+    path = address(request, request.scope["path"].removeprefix("/api"))
+    return {"link": f'<{path}?{url.query}>; rel="next"', "x-next-cursor": cursor}
 
 
 def as_endpoint(route: Route) -> Callable[..., Any]:
@@ -182,19 +187,13 @@ def _begin(route: Route, request: Request) -> None:
 
 def json_response(request: Request, answer: Answer) -> Response:
     """With an entity tag, so that a client which has the answer already gets 304."""
-    headers = dict(answer.headers)
-    if request.method != "GET":
-        return Response(_encode(answer.view), answer.status, headers, JSON)
-    content = None
-    if answer.version is None:
-        content = _encode(answer.view)
+    content, headers = _encode(answer.view), dict(answer.headers)
+    if request.method == "GET":
         headers["etag"] = entity_tag(content)
-    else:
-        headers["etag"] = entity_tag(answer.version.encode("utf-8", "surrogatepass"))
-    headers.setdefault("cache-control", "private, no-cache")
-    if is_known(request, headers["etag"]):
-        return Response(None, 304, headers)
-    return Response(content or _encode(answer.view), answer.status, headers, JSON)
+        headers.setdefault("cache-control", "private, no-cache")
+        if is_known(request, headers["etag"]):
+            return Response(None, 304, headers)
+    return Response(content, answer.status, headers, JSON)
 
 
 def entity_tag(content: bytes) -> str:

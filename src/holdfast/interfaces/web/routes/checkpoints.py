@@ -39,6 +39,7 @@ from holdfast.interfaces.web.parameters import (
 from holdfast.interfaces.web.routing import (
     Answer,
     Route,
+    address,
     known_session,
     link_next,
     path_parameter,
@@ -123,7 +124,8 @@ def create_checkpoint(
         if body.annotation:
             workspace.conversation.annotate(wanted, made.id, body.annotation, _AUTHOR)
         view = checkpoint_detail(workspace, made, files=0)
-        return Answer(view, 201, {"location": f"/api/sessions/{wanted}/checkpoints/{made.id}"})
+        place = address(request, f"/sessions/{wanted}/checkpoints/{made.id}")
+        return Answer(view, 201, {"location": place})
 
     return run_long(request, "checkpoint", work, create=True)
 

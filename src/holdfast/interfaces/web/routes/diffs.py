@@ -31,7 +31,6 @@ from holdfast.interfaces.web.parameters import (
 )
 from holdfast.interfaces.web.problems import problem_response
 from holdfast.interfaces.web.routing import (
-    Answer,
     Route,
     entity_tag,
     is_known,
@@ -76,7 +75,7 @@ def compare_with(
     hunks_from: _HunksFrom = None,
     context: _Context = 3,
     colours: _Colours = False,
-) -> Answer:
+) -> DiffPageView:
     with served(request) as workspace:
         session = known_session(workspace, session_id)
         found = workspace.resolve(session, checkpoint_id)
@@ -101,7 +100,7 @@ def compare_two(
     hunks_from: _HunksFrom = None,
     context: _Context = 3,
     colours: _Colours = False,
-) -> Answer:
+) -> DiffPageView:
     with served(request) as workspace:
         session = known_session(workspace, session_id)
         old, new = (workspace.resolve(session, one) for one in (checkpoint_id, other_id))
@@ -118,31 +117,21 @@ def _page(
     hunks_from: str | None,
     *,
     colours: bool,
-) -> Answer:
-    path, cursor = path_parameter(request), raw_parameter(request, "cursor")
-
-    def view() -> DiffPageView:
-        page = diff_page(
-            workspace,
-            old,
-            new,
-            paths=[] if path is None else [path],
-            limit=limit,
-            cursor=cursor,
-            hunks_from=hunks_from,
-            context=context,
-        )
-        if colours:
-            colour_diff(page)
-        return page
-
-    if new is None:
-        return Answer(view())
-    trees = (old.tree.hex() if old is not None else "", new.tree.hex())
-    version = f"{trees} {request.scope['query_string']!r}"
-    if is_known(request, entity_tag(version.encode())):
-        return Answer(None, version=version)
-    return Answer(view(), version=version)
+) -> DiffPageView:
+    path = path_parameter(request)
+    page = diff_page(
+        workspace,
+        old,
+        new,
+        paths=[] if path is None else [path],
+        limit=limit,
+        cursor=raw_parameter(request, "cursor"),
+        hunks_from=hunks_from,
+        context=context,
+    )
+    if colours:
+        colour_diff(page)
+    return page
 
 
 def _before(workspace: Workspace, found: Checkpoint) -> Checkpoint | None:
@@ -209,10 +198,11 @@ def raw_file(
         found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
         entry = file_in(workspace, found, wanted)
         start = b"".join(range_of(workspace.contents.read(entry), 0, 16))
-    headers = _raw_headers(wanted, entity_tag(entry.digest))
+    headers = _raw_headers(wanted, entity_tag(entry.digest)) | {"accept-ranges": "bytes"}
     if is_known(request, headers["etag"]):
         return Response(None, 304, headers)
-    chosen = _range(request.headers.get("range"), entry.size)
+    unchanged = request.headers.get("if-range", headers["etag"]) == headers["etag"]
+    chosen = _range(request.headers.get("range") if unchanged else None, entry.size)
     if chosen is None:
         headers["content-range"] = f"bytes */{entry.size}"
         return problem_response(416, "range", "the range is not in the file", headers=headers)
@@ -258,7 +248,6 @@ def _raw_headers(path: bytes, tag: str) -> dict[str, str]:
     return {
         "etag": tag,
         "cache-control": "private, no-cache",
-        "accept-ranges": "bytes",
         "content-disposition": f"attachment; filename*=UTF-8''{name}",
         "content-security-policy": _RAW_POLICY,
     }
@@ -277,7 +266,8 @@ def _range(header: str | None, size: int) -> tuple[int, int] | None:
     first, dash, last = text.partition("-")
     if unit.strip() != "bytes" or not dash or "," in text or not size:
         return 0, size
-    if not (first + last).isdigit() or len(first + last) > 30:
+    digits = first + last
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 30:
         return 0, size
     if not first:
         length = min(int(last), size)

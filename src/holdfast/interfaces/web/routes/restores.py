@@ -388,8 +388,9 @@ def dialog_approve(
 def dialog_reset(request: Request, dialog_id: SessionParameter) -> DialogResetView:
     with served(request) as workspace:
         session, rounds = known_session(workspace, dialog_id), workspace.rounds
-        with server_of(request).telemetry.restore("reset", session):
+        with server_of(request).telemetry.restore("reset", session) as span:
             outcome = workspace.restores.restore(lambda: rounds.reset_request(session))
+            span.update(checkpoint=outcome.restored_to, files=outcome.files_changed)
         return dialog_reset_view(rounds.reset_outcome(session, outcome))
 
 
@@ -399,8 +400,9 @@ def dialog_restore(
     with served(request) as workspace:
         session = known_session(workspace, dialog_id)
         wanted = workspace.restores.request(session, body.checkpoint_id)
-        with server_of(request).telemetry.restore("restore", session):
+        with server_of(request).telemetry.restore("restore", session) as span:
             outcome = workspace.restores.restore(wanted)
+            span.update(checkpoint=outcome.restored_to, files=outcome.files_changed)
         return {"restored_to": outcome.restored_to, "new_checkpoint": outcome.record}
 
 
