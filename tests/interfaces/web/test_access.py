@@ -22,6 +22,8 @@ from holdfast.interfaces.web.server import Place, listen
 from tests.interfaces.cli.command_line import command, run
 from tests.interfaces.web.client import Client, Reply, running
 
+pytestmark = pytest.mark.requirement("WB-4")
+
 SESSIONS = "/api/sessions"
 CHECKPOINTS = "/api/sessions/work/checkpoints"
 

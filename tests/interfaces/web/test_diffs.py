@@ -143,6 +143,7 @@ def test_a_directory_is_listed_as_it_was(client: Client, session: SessionCheckpo
     assert client("GET", f"{CHECKPOINTS}/start/tree?path=notes.txt").status == 404
 
 
+@pytest.mark.requirement("WB-4")
 @pytest.mark.parametrize(
     ("name", "content", "kind"),
     [
@@ -213,6 +214,7 @@ def test_a_part_is_sent_only_of_the_version_that_the_client_has(
     assert (reply.status, reply.body) == (200, b"print(300)\n")
 
 
+@pytest.mark.requirement("CP-14")
 def test_ignored_contents_are_withheld(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:

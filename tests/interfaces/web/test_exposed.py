@@ -20,6 +20,8 @@ from holdfast.interfaces.web.server import Place
 from tests.interfaces.web.client import Client, running
 from tests.support.token_issuer import TokenIssuer, token_issuer
 
+pytestmark = pytest.mark.requirement("WB-4")
+
 CHECKPOINTS = "/api/sessions/work/checkpoints"
 RESOURCE = "https://127.0.0.1"
 NEEDED = {

@@ -58,6 +58,7 @@ def test_a_dry_run_of_undo_changes_nothing(
     assert not (workspace / "new.txt").exists()
 
 
+@pytest.mark.requirement("RB-7")
 def test_paths_and_hunks_are_restored_alone(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_paths_and_hunks_are_restored_alone(
     assert first["number"] == 1
 
 
+@pytest.mark.requirement("RB-8")
 def test_a_preview_that_no_longer_holds_is_refused(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:
@@ -199,6 +201,7 @@ def test_a_dialog_client_gets_exactly_its_words(
     client.post(f"{dialog}/approve")
 
 
+@pytest.mark.requirement("GT-3")
 def test_checkpoints_are_committed_to_git(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:

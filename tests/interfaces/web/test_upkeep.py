@@ -30,6 +30,7 @@ def test_a_line_is_explained(client: Client, session: SessionCheckpointer) -> No
     assert origin["reasoning"] == "second"
 
 
+@pytest.mark.requirement("SE-10")
 def test_a_session_is_replayed_step_by_step(client: Client, session: SessionCheckpointer) -> None:
     page = client.get(f"{SESSION}/replay?limit=2")
     assert [step["reasoning"] for step in page["steps"]] == ["first", "second"]

@@ -87,6 +87,7 @@ def test_everything_is_reached_by_keyboard(tab: Tab) -> None:
     expect(page.get_by_role("searchbox")).to_be_focused()
 
 
+@pytest.mark.requirement("WB-4")
 def test_hostile_names_and_contents_are_text(tab: Tab) -> None:
     page = tab.open_session("?with=now")
     changes = page.get_by_role("region", name="Changes")
@@ -146,6 +147,7 @@ def test_a_message_leads_to_the_moment_before_it(tab: Tab) -> None:
     expect(page.locator("a.row[aria-current]")).to_contain_text("Before your message")
 
 
+@pytest.mark.requirement("SE-10")
 def test_replay_shows_files_as_they_were_and_changes_nothing(
     tab: Tab, sample: SampleSession
 ) -> None:
