@@ -18,6 +18,7 @@ from holdfast import SessionCheckpointer
 from holdfast.interfaces.mcp.http import HttpPlace
 from holdfast.interfaces.mcp.http import listen as listen_for_mcp
 from holdfast.interfaces.web.access import LARGEST_BODY, SECURITY_HEADERS, Access, RateLimit
+from holdfast.interfaces.web.peers import user_of
 from holdfast.interfaces.web.server import Place, listen
 from tests.interfaces.cli.command_line import command, run
 from tests.interfaces.web.client import Client, Reply, running
@@ -145,12 +146,69 @@ def test_a_cookie_outlives_a_restart_and_a_forged_one_does_not_count(
             assert client("GET", CHECKPOINTS, headers=headers, token=False).status == 401
 
 
+def test_cookies_of_other_programs_do_not_sign_a_browser_out(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    """All ports of a machine share their cookies, well formed or not."""
+    own = _signed_in(client).headers["set-cookie"].partition(";")[0]
+    for others in ('theme={"dark": "yes, really"}', "a b=c", "=", "x=[1,2]; y", 'q="', "é=ü"):
+        headers = {"Cookie": f"{others}; {own}; last=1"}
+        assert client("GET", CHECKPOINTS, headers=headers, token=False).status == 200
+
+
+_AS_ANOTHER_USER = """
+import encodings.idna, http.client, json, os, sys
+port, link, headers, user = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4])
+if os.geteuid() == 0:
+    os.setresuid(user, user, user)
+for path in ("/api/sessions", "/livez", link):
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    print(answer.status, json.loads(answer.read())["code"])
+"""
+
+
+def test_another_user_of_the_machine_gets_nothing_with_token_cookie_or_link(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    link = client.server.new_link().removeprefix(client.server.url)
+    cookie = _signed_in(client).headers["set-cookie"].partition(";")[0]
+    if os.geteuid() != 0:  # nobody else can be had, so that the server has to be somebody else's
+        client.server.access.user += 1
+    for headers in ({**client.token_header}, {"Cookie": cookie}, {"X-Forwarded-For": "10.0.0.1"}):
+        given = [str(_port(client)), link, json.dumps(headers), "65534"]
+        child = subprocess.run(
+            [sys.executable, "-c", _AS_ANOTHER_USER, *given],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert child.stdout.splitlines() == ["403 wrong_user"] * 3, child.stderr
+    client.server.access.user = os.geteuid()
+    assert client("GET", link, token=False).status == 303
+
+
+def test_the_owner_of_a_connection_is_known_on_linux() -> None:
+    for host in ("127.0.0.1", "::1"):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with (
+            socket.create_server((host, 0), family=family) as listening,
+            socket.create_connection(listening.getsockname()[:2]) as client,
+        ):
+            ends = client.getsockname()[:2], listening.getsockname()[:2]
+            assert user_of(*ends) == (os.geteuid() if sys.platform == "linux" else None)
+            assert user_of(("203.0.113.1", 1), ("203.0.113.2", 2)) is None
+            assert user_of(("not an address", 1), ends[1]) is None
+
+
 def test_links_expire() -> None:
     now = [0]
     access = Access(
         "token",
         ["http://127.0.0.1:1"],
         port=1,
+        user=0,
         new_code=lambda: "code",
         now_ns=lambda: now[0],
         monotonic_ns=lambda: now[0],
@@ -187,6 +245,15 @@ def test_large_bodies_are_refused_with_and_without_a_length(client: Client) -> N
 def test_large_headers_are_refused(client: Client) -> None:
     reply = client("GET", SESSIONS, headers={"X-Long": "x" * 100_000})
     assert reply.status == 431
+
+
+def test_headers_that_never_end_are_cut_off(client: Client) -> None:
+    with socket.create_connection(("127.0.0.1", _port(client))) as endless:
+        endless.settimeout(60)
+        endless.sendall(b"GET /api/sessions HTTP/1.1\r\n")
+        with pytest.raises(ConnectionError):
+            endless.sendall((b"X-More: " + b"x" * 1000 + b"\r\n") * 100_000)
+    assert client.get(SESSIONS) == []
 
 
 def test_half_a_request_harms_no_other_client(client: Client) -> None:
@@ -228,6 +295,25 @@ def test_guessing_tokens_is_slowed_down(client: Client) -> None:
     ]
     assert statuses == [401] * 20 + [429] * 5
     assert client("GET", SESSIONS).status == 200
+    assert _signed_in(client).status == 303
+
+
+def test_requests_without_a_token_do_not_use_up_the_rate_of_others(client: Client) -> None:
+    now = [0]
+    access = client.server.access
+    access.requests = RateLimit(1, 2, lambda: now[0])
+    access.probes = RateLimit(1, 2, lambda: now[0])
+    for _ in range(3):
+        client("GET", SESSIONS, token=False)
+    statuses = [client("GET", SESSIONS).status for _ in range(3)]
+    assert statuses == [200, 200, 429]
+    probes = [client("GET", "/livez", token=False) for _ in range(3)]
+    assert [probe.status for probe in probes] == [200, 200, 429]
+    assert probes[2].headers["retry-after"] == "1"
+    access.requests = RateLimit(1, 1, lambda: now[0])
+    metrics = client("GET", "/metrics").body.decode()
+    assert 'errors_total{code="not_signed_in"} 3.0' in metrics
+    assert 'errors_total{code="too_many_requests"} 2.0' in metrics
 
 
 def test_serve_prints_one_line_when_it_is_ready_and_ends_with_ctrl_c(workspace: Path) -> None:

@@ -75,6 +75,34 @@ def test_metrics_have_the_promised_names_and_count_the_work(
     assert SECRET.encode() not in reply.body
 
 
+@pytest.mark.requirement("MC-4")
+def test_limits_and_breakers_are_counted(
+    client: Client,
+    session: SessionCheckpointer,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("URL", "postgresql://ada@127.0.0.1:1/shop")
+    session.opened.settings.set("postgres", ["URL"])
+    for number in range(4):
+        fill(workspace / "notes.txt", b"%d" % number)
+        client.post(CHECKPOINTS, {"reasoning": f"number {number}"}, 201)
+    client.server.limits.unread.cut_off = 2
+    metrics = client("GET", "/metrics").body.decode()
+    assert 'component_failures{component="postgres"} 3.0' in metrics
+    assert 'component_breaker_open{component="postgres"} 1.0' in metrics
+    assert 'http_connections_cut_off_total{reason="unread"} 2.0' in metrics
+    assert 'http_connections_cut_off_total{reason="incomplete"} 0.0' in metrics
+    assert "http_unread_bytes 0.0" in metrics
+    for number in range(3):
+        client("GET", f"/nothing/{number}", token=False)
+    client("POST", CHECKPOINTS, b"x", headers={"Content-Type": "text/plain"})
+    client("GET", f"/nothing/{number}")
+    metrics = client("GET", "/metrics").body.decode()
+    for code, number in (("not_signed_in", 3), ("not_json", 1), ("no_route", 1)):
+        assert f'errors_total{{code="{code}"}} {number}.0' in metrics
+
+
 def test_the_dashboard_and_the_alerts_name_metrics_that_exist(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:

@@ -17,7 +17,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS = 1_500
 MOST_UNREAD_BYTES = 50_000_000
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
         def __init__(self, *given: Any, **named: Any) -> None: ...
 else:
-    _HttpProtocol = AutoHTTPProtocol
+    # Always the same one: another, which uvicorn prefers where it is installed, has no bound on the
+    # size of headers.
+    _HttpProtocol = H11Protocol
 
 
 class Clocks:
@@ -84,9 +86,11 @@ class ConnectionLimits:
         self.unread = Clocks(unread_s)
         self._most_unread_bytes = most_unread_bytes
 
+    def unread_bytes(self) -> int:
+        return sum(each.get_write_buffer_size() for each in list(self.unread.running))
+
     def has_room(self) -> bool:
-        unread = list(self.unread.running)
-        return sum(each.get_write_buffer_size() for each in unread) < self._most_unread_bytes
+        return self.unread_bytes() < self._most_unread_bytes
 
     def guarded(self, app: ASGIApp) -> ASGIApp:
         """New requests are let in while there is room."""

@@ -1,7 +1,7 @@
 """Who may use the server: checked for every request, before anything else looks at it.
 
-    Host → Origin and Sec-Fetch-Site → rate → size and type of the body → token or cookie → app
-    the route → what the token allows
+    user of the connection → Host → Origin and Sec-Fetch-Site → size and type of the body
+    → token or cookie → rate → app → the route → what the token allows
 
 A program sends the local token as `Authorization: Bearer`, or one of an authorization server, whose
 scopes say what it may do. A browser opens a one-time link, which
@@ -10,8 +10,10 @@ server, and a new token ends it. Tokens are never in an address that a browser k
 
 Guarantees: a page from elsewhere cannot use the server, whatever name it reaches it by (DNS
 rebinding) and whatever the browser sends along. Each answer has the headers that keep a browser
-from running or framing it. Not guaranteed: anything against programs of the same user, which can
-read the token.
+from running or framing it. Another user of this machine gets nothing, not even with a link or a
+cookie, where the system says who connects (Linux). Requests without a token do not use up the rate
+of those that have one. Not guaranteed: anything against programs of the same user, which can read
+the token, or against the administrator.
 """
 
 from __future__ import annotations
@@ -21,15 +23,15 @@ import hmac
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import Request, cookie_parser
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.interfaces.web.problems import problem_response
+from holdfast.interfaces.web.peers import user_of
+from holdfast.interfaces.web.problems import ProblemResponse, problem_response
 
 LARGEST_BODY = 1 << 20
 LARGEST_HEAD = 32 * 1024
@@ -37,6 +39,8 @@ LINK_S = 120
 COOKIE_S = 30 * 86_400
 LOGIN_PATH = "/login"
 METADATA_PATH = "/.well-known/oauth-protected-resource"
+OBSERVED_KEY = "holdfast.observed"
+"""Of the scope of a request: what is found out about it, for metrics and the log."""
 SCOPES_KEY = "holdfast.scopes"
 """Of the scope of a request: what its token allows."""
 ALL_SCOPES = frozenset({"read", "write", "restore", "admin"})
@@ -44,6 +48,7 @@ OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """For probes: they tell that the server runs, and nothing else."""
 
 _SECOND_NS = 1_000_000_000
+_ADMINISTRATOR = 0
 _SAFE_METHODS = ("GET", "HEAD")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 _FROM_HERE = ("same-origin", "none")
@@ -122,7 +127,8 @@ class Cookies:
 
     def counts(self, value: str) -> bool:
         signed, _, signature = value.rpartition(".")
-        if not hmac.compare_digest(signature.encode(), self._signature(signed).encode()):
+        given = signature.encode("utf-8", "surrogatepass")
+        if not hmac.compare_digest(given, self._signature(signed).encode()):
             return False
         return int(signed.partition(".")[0]) > self._now_ns() // _SECOND_NS
 
@@ -150,12 +156,13 @@ class Access:
         origins: Iterable[str],
         *,
         port: int,
+        user: int,
         new_code: Callable[[], str],
         now_ns: Callable[[], int],
         monotonic_ns: Callable[[], int],
         issued: IssuedTokens | None = None,
     ) -> None:
-        self.issued = issued
+        self.issued, self.user = issued, user
         self._token = hashlib.sha256(token.encode()).digest()
         self.origins = tuple(origins)
         self.hosts = frozenset(origin.partition("://")[2] for origin in self.origins)
@@ -163,8 +170,11 @@ class Access:
         self.links = OneTimeLinks(new_code, monotonic_ns)
         self.cookies = Cookies(token, port, now_ns)
         self.requests = RateLimit(1_000, 2_000, monotonic_ns)
+        """Of everybody who is signed in."""
         self.failures = RateLimit(2, 20, monotonic_ns)
         """Of requests that are not signed in: few are honest mistakes."""
+        self.probes = RateLimit(50, 200, monotonic_ns)
+        """Of addresses that are open to everybody."""
 
     def new_link(self) -> str:
         return f"{self.origins[0]}{LOGIN_PATH}?code={self.links.offer()}"
@@ -189,32 +199,47 @@ class Guard:
         answer = self._refusal(scope)
         if answer is None and scope["path"] not in OPEN_PATHS:
             scopes = await self._scopes(Headers(scope=scope))
-            answer = self._unknown() if scopes is None else None
+            if scopes is None:
+                answer = self._unknown()
+            elif not self._access.requests.allows():
+                answer = _too_many()
             scope = {**scope, SCOPES_KEY: scopes}
         if answer is None:
             await self._app(scope, _bounded(receive), protected)
-        else:
-            await answer(scope, receive, protected)
+            return
+        if isinstance(answer, ProblemResponse):
+            scope.get(OBSERVED_KEY, {})["code"] = answer.code
+        await answer(scope, receive, protected)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to a request that goes no further; None for one that may."""
         headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
-        foreign = self._foreign(headers)
+        foreign = self._another_user(scope) or self._foreign(headers)
         if foreign is not None:
             return foreign
         if sum(len(name) + len(value) for name, value in headers.raw) > LARGEST_HEAD:
             return problem_response(431, "headers_too_large", "the headers are too large")
         if method not in _METHODS:
-            return problem_response(405, "method", f"{method} is not used here")
-        if path in OPEN_PATHS:
-            return None
-        if not self._access.requests.allows():
-            return _too_many()
+            allowed = {"allow": ", ".join(_METHODS)}
+            return problem_response(405, "method", f"{method} is not used here", headers=allowed)
         if path == LOGIN_PATH:
             return self._login(scope)
-        if path == METADATA_PATH and self._access.issued is not None:
-            return JSONResponse(dict(self._access.issued.metadata))
+        metadata = None if self._access.issued is None else self._access.issued.metadata
+        is_metadata = path == METADATA_PATH and metadata is not None
+        if (path in OPEN_PATHS or is_metadata) and not self._access.probes.allows():
+            return _too_many()
+        if is_metadata:
+            return JSONResponse(metadata)
         return None if method in _SAFE_METHODS else _wrong_body(headers)
+
+    def _another_user(self, scope: Scope) -> Response | None:
+        """Another user may have seen a link on a command line, or been sent a cookie: those are
+        shared by all ports of a machine."""
+        client, server = scope.get("client"), scope.get("server")
+        user = None if client is None or server is None else user_of(client, server)
+        if user in (None, _ADMINISTRATOR, self._access.user):
+            return None
+        return problem_response(403, "wrong_user", "this server belongs to another user")
 
     def _foreign(self, headers: Headers) -> Response | None:
         """A browser that was led here by another name, or by another page, is turned away."""
@@ -260,15 +285,9 @@ class Guard:
                 return ALL_SCOPES
             issued = self._access.issued
             return None if issued is None else await issued.scopes_of(token)
-        cookie = SimpleCookie()
-        try:
-            cookie.load(headers.get("cookie", ""))
-        except CookieError:
-            return None
-        found = cookie.get(self._access.cookies.name)
-        if found is None or not self._access.cookies.counts(found.value):
-            return None
-        return ALL_SCOPES
+        # Other programs on this machine set cookies too, and not all of them are well formed.
+        found = cookie_parser("; ".join(headers.getlist("cookie"))).get(self._access.cookies.name)
+        return None if found is None or not self._access.cookies.counts(found) else ALL_SCOPES
 
     def _login(self, scope: Scope) -> Response:
         access, request = self._access, Request(scope)

@@ -18,13 +18,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.web import probes
-from holdfast.interfaces.web.access import Guard
+from holdfast.interfaces.web.access import OBSERVED_KEY, Guard
 from holdfast.interfaces.web.openapi import openapi_document
 from holdfast.interfaces.web.page_files import page_routes
 from holdfast.interfaces.web.problems import error_response, problem_response
 from holdfast.interfaces.web.routes import checkpoints, diffs, events, restores, sessions, upkeep
 from holdfast.interfaces.web.routing import (
-    OBSERVED_KEY,
     WORKSPACE_KEY,
     InsufficientScope,
     Route,
@@ -130,6 +129,7 @@ def _invalid_words(one: Any) -> str:
 
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    _note(request, {404: "no_route", 405: "method"}.get(error.status_code, "usage"))
     if error.status_code == 404:
         return problem_response(404, "no_route", "nothing is at this address", "see /openapi.json")
     if error.status_code == 405:

@@ -73,10 +73,10 @@ def _problem(code: str, title: str, status: int, detail: str, hint: str | None) 
     }
 
 
-def error_response(error: HoldfastError) -> Response:
+def error_response(error: HoldfastError) -> ProblemResponse:
     status, problem = problem_of(error)
     headers = {"retry-after": "1"} if status == 503 else {}
-    return _response(problem, headers)
+    return ProblemResponse(problem, headers)
 
 
 def problem_response(
@@ -85,11 +85,15 @@ def problem_response(
     detail: str,
     hint: str | None = None,
     headers: Mapping[str, str] | None = None,
-) -> Response:
+) -> ProblemResponse:
     title = TITLES.get(status, "The request failed")
-    return _response(_problem(code, title, status, detail, hint), headers or {})
+    return ProblemResponse(_problem(code, title, status, detail, hint), headers or {})
 
 
-def _response(problem: Problem, headers: Mapping[str, str]) -> Response:
-    content = json.dumps(problem).encode()
-    return Response(content, problem["status"], dict(headers), MEDIA_TYPE)
+class ProblemResponse(Response):
+    """Problem details as an answer."""
+
+    def __init__(self, problem: Problem, headers: Mapping[str, str]) -> None:
+        content = json.dumps(problem).encode()
+        super().__init__(content, problem["status"], dict(headers), MEDIA_TYPE)
+        self.code = problem["code"]

@@ -23,7 +23,7 @@ from holdfast.api.workspace import Workspace
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.ids import SessionId, session_id
 from holdfast.domain.paths import require_safe_path
-from holdfast.interfaces.web.access import OPEN_PATHS, SCOPES_KEY, Access
+from holdfast.interfaces.web.access import OBSERVED_KEY, OPEN_PATHS, SCOPES_KEY, Access
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from holdfast.interfaces.web.telemetry import Telemetry
 
 JSON = "application/json"
-OBSERVED_KEY = "holdfast.observed"
-"""Of the scope: what the application finds out about a request, for metrics and the log."""
 WORKSPACE_KEY = "holdfast.workspace"
 """Of the scope: the id of the workspace that the address names."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -117,6 +118,7 @@ class WebServer:
             token,
             place.origins(port),
             port=port,
+            user=os.geteuid(),
             new_code=new_token,
             now_ns=clocks.now_ns,
             monotonic_ns=clocks.monotonic_ns,
@@ -128,10 +130,10 @@ class WebServer:
         self.operations = operations = Operations(new_token)
         self.streams = Streams(self._workspaces, clocks.monotonic_ns)
         operations.listener = self.streams.report
+        self.limits = limits = ConnectionLimits()
         self.telemetry = telemetry = Telemetry(
-            self._workspaces, clocks.monotonic_ns, self.streams.readers
+            self._workspaces, clocks.monotonic_ns, self.streams.readers, limits
         )
-        limits = ConnectionLimits()
         app = make_app(
             Server(
                 self._workspaces,
@@ -149,6 +151,7 @@ class WebServer:
                 http=limits.protocol(),
                 log_config=None,
                 access_log=False,
+                proxy_headers=False,  # a client says for whom it forwards, and can say anything
                 server_header=False,
                 date_header=False,
                 h11_max_incomplete_event_size=LARGEST_HEAD,

@@ -16,12 +16,13 @@ from typing import Any
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask
-from holdfast.interfaces.web.routing import OBSERVED_KEY
+from holdfast.interfaces.mcp.connection_limits import ConnectionLimits
+from holdfast.interfaces.web.access import OBSERVED_KEY
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -39,6 +40,7 @@ class Telemetry:
         workspaces: ServedWorkspaces,
         monotonic_ns: Callable[[], int],
         readers: Callable[[], int],
+        limits: ConnectionLimits,
     ) -> None:
         self._monotonic_ns = monotonic_ns
         self._tracer = trace.get_tracer("holdfast")
@@ -86,6 +88,7 @@ class Telemetry:
             readers
         )
         registry.register(_StoreCollector(workspaces))
+        registry.register(_LimitsCollector(limits))
 
     def text(self) -> bytes:
         """All metrics in the text format of Prometheus."""
@@ -195,6 +198,25 @@ def watch_of(workspace: Path) -> dict[str, Any] | None:
     return dict(found[0]["watch"]) if found else None
 
 
+class _LimitsCollector:
+    """What slow clients cost, and how many were cut off."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self._limits = limits
+
+    def collect(self) -> Iterator[Any]:
+        cut_off = CounterMetricFamily(
+            "http_connections_cut_off",
+            "Connections that were cut off: the request never ended, or the answer was not read.",
+            labels=["reason"],
+        )
+        cut_off.add_metric(["incomplete"], self._limits.incomplete.cut_off)
+        cut_off.add_metric(["unread"], self._limits.unread.cut_off)
+        unread = GaugeMetricFamily("http_unread_bytes", "Answers that wait for slow clients.")
+        unread.add_metric([], self._limits.unread_bytes())
+        yield from (cut_off, unread)
+
+
 class _StoreCollector:
     """Counts and sizes of the server's own workspace, read when they are asked for."""
 
@@ -213,6 +235,14 @@ class _StoreCollector:
         newest = GaugeMetricFamily(
             "checkpoint_newest_timestamp_seconds", "When the newest checkpoint was made."
         )
+        failures = GaugeMetricFamily(
+            "component_failures", "Failures in a row of a component.", labels=["component"]
+        )
+        paused = GaugeMetricFamily(
+            "component_breaker_open",
+            "1 while a component that failed is not tried again.",
+            labels=["component"],
+        )
         with suppress(HoldfastError, OSError), self._workspaces.use(None) as workspace:
             totals = workspace.upkeep.totals()
             for kind, number in totals.by_kind.items():
@@ -221,7 +251,10 @@ class _StoreCollector:
             budget.add_metric([], workspace.upkeep.budget_bytes)
             if totals.latest is not None:
                 newest.add_metric([], totals.latest.timestamp())
-        yield from (counts, size, budget, newest)
+            for one in workspace.health.degraded(workspace.head()):
+                failures.add_metric([one.name], one.failures)
+                paused.add_metric([one.name], int(one.left_alone_until_ns is not None))
+        yield from (counts, size, budget, newest, failures, paused)
         yield from self._watcher()
 
     def _watcher(self) -> Iterator[Any]:
