@@ -75,3 +75,15 @@ def test_without_a_message_it_says_so_and_what_else_there_is(
     assert "No message to an agent is recorded here" in answer.err
     assert "holdfast undo" in answer.err
     assert (project / "notes.txt").read_text() == "wrecked\n"
+
+
+def test_a_turn_of_many_tool_calls_is_undone_as_one(project: Path, cli: CommandLine) -> None:
+    first = state_of(project)
+    start, message, edit, *_ = recorded("claude-code", project, "true")
+    for event in (start, message):
+        call_hook("claude-code", event, project)
+    for number in range(40):
+        call_hook("claude-code", {**edit, "tool_use_id": f"call-{number}"}, project)
+        (project / "src" / "app.py").write_text(f"price = {number * 100}\n")
+    cli.json("undo", "--turn", "--yes")
+    assert state_of(project) == first

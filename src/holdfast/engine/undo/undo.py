@@ -147,12 +147,12 @@ def _last_step(
 
     if turn:
         messages = _before_messages(vault, history)
+        step = history.turn(scan.tree, differs, messages, differs_outside)
         if not messages:
             raise NothingToUndo(
                 "No message to an agent is recorded here, so there is no turn to undo",
                 hint="undo the last change: holdfast undo; or choose a checkpoint: holdfast log",
             )
-        step = history.turn(scan.tree, differs, messages, differs_outside)
     else:
         step = history.step(scan.tree, differs, differs_outside)
     if step is None and history.lacks_beginning and not history.past:
