@@ -92,6 +92,30 @@ def test_what_a_restore_of_selected_paths_left_alone_is_not_said_to_be_gone(
 
 
 @pytest.mark.requirement("RB-7")
+@pytest.mark.requirement("RB-14", "BX-7")
+def test_what_no_checkpoint_has_and_is_gone_is_not_said_to_be_back(workspace: Path) -> None:
+    (workspace / ".gitignore").write_text(".env\n")
+    (workspace / ".env").write_text("KEY=1\n")
+    (workspace / "lib").mkdir()
+    (workspace / "lib" / ".env").write_text("KEY=2\n")
+    with (
+        SessionCheckpointer(workspace, "s") as session,
+        SessionCheckpointer(workspace, "other") as other,
+    ):
+        first = session.checkpoint("before the cleanup")
+        other.checkpoint("of another agent")
+        (workspace / ".env").unlink()
+        (workspace / "lib" / ".env").unlink()
+        (workspace / "a.txt").unlink()
+        session.restore(first)
+        session.restore_checkpoint(first, ["lib"])
+        for notices in (session.take_notices(), other.take_notices()):
+            whole, part = notices
+            still = "Still missing, because Holdfast does not save it"
+            assert f"{still}: .env, lib/.env." in whole
+            assert f"{still}: lib/.env." in part
+
+
 def test_of_hunks_a_notice_names_the_file(workspace: Path) -> None:
     lines = [f"line {number}" for number in range(40)]
     (workspace / "a.txt").write_text("\n".join(lines))

@@ -30,6 +30,7 @@ from holdfast.domain.story import Marks
 from holdfast.domain.trees.changes import Change, ChangeType, tree_changes, visible_changes
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.conversation.conversation import follow
+from holdfast.engine.restore.plan import missing_now
 from holdfast.engine.undo.outside_files import changed_between
 from holdfast.engine.vault import Vault
 
@@ -174,7 +175,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     parts = [done + _to(target or record) + "."]
     if operation.note and not undone:
         parts.append(f"Why: {operation.note}.")
-    parts += [_files(vault, operation, record), _git(vault, target)]
+    parts += [_files(vault, operation, record), _missing(vault, record), _git(vault, target)]
     parts += _besides(vault, operation, target, marks)
     parts.append(BEFORE_EDITING)
     if operation.kind is not OperationKind.UNDO:
@@ -211,6 +212,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
         [
             f"Another session of this workspace, {who}{agent}, {done}{state}.",
             _files(vault, operation, record),
+            _missing(vault, record),
             _git(vault, target),
             STILL_YOURS,
             BEFORE_EDITING,
@@ -257,6 +259,23 @@ def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
     named = f"Only these paths went back, every other file is as it was: {_names(selected.paths)}."
     changed = _changed(vault, before, after, selected)
     return f"{named} {changed}" if changed else named
+
+
+def _missing(vault: Vault, after: Checkpoint | None) -> str:
+    """Paths that the restored checkpoint left out and that are gone."""
+    target = after and vault.catalog.checkpoint(after.session_id, after.restores_from)
+    if after is None or target is None:
+        return ""
+    selected = selection_of(after)
+    try:
+        gone = tuple(
+            one.path
+            for one in missing_now(vault, target)
+            if selected is None or any(is_within(one.path, path) for path in selected.paths)
+        )
+    except StoreDamaged:
+        return "The list of files that the checkpoint left out cannot be read."
+    return f"Still missing, because Holdfast does not save it: {_names(gone)}." if gone else ""
 
 
 def _git(vault: Vault, target: Checkpoint | None) -> str:
