@@ -53,7 +53,7 @@ def test_a_module_describes_the_agent_that_it_is_named_after(agent: str) -> None
 
 def test_the_documents_have_a_line_for_each_agent() -> None:
     guide = (ROOT / "docs/guides/agents.md").read_text("utf-8")
-    memory = (ROOT / "docs/guides/agent-state.md").read_text("utf-8")
+    memory = (ROOT / "docs/reference/components.md").read_text("utf-8")
     readme = (ROOT / "README.md").read_text("utf-8")
     for agent in AGENTS:
         assert f"\n| `{agent}` |" in guide, agent

@@ -371,10 +371,25 @@ def test_the_old_use_of_serve_is_answered_with_the_new_name(workspace: Path) -> 
     assert answer.error["hint"] == "the background process is: holdfast daemon --idle MINUTES"
 
 
-def test_without_the_extra_one_line_says_what_to_install(workspace: Path, tmp_path: Path) -> None:
-    hidden = tmp_path / "site"
+@pytest.mark.requirement("WB-3")
+@pytest.mark.parametrize(
+    ("receipt", "installer"),
+    [
+        ("uv-receipt.toml", "uv tool install"),
+        ("pipx_metadata.json", "pipx install --force"),
+        ("pyvenv.cfg", "pip install"),
+    ],
+)
+def test_without_the_extra_one_line_says_what_to_install(
+    workspace: Path, tmp_path: Path, receipt: str, installer: str
+) -> None:
+    hidden, prefix = tmp_path / "site", tmp_path / "prefix"
     hidden.mkdir()
+    prefix.mkdir()
+    (prefix / receipt).touch()
     (hidden / "sitecustomize.py").write_text(
+        "import sys\n"
+        f"sys.prefix = {str(prefix)!r}\n"
         "import importlib.util as util\n"
         "find = util.find_spec\n"
         "util.find_spec = lambda name, package=None: None if name == 'fastapi' else find(name)\n"
@@ -390,5 +405,5 @@ def test_without_the_extra_one_line_says_what_to_install(workspace: Path, tmp_pa
     assert child.returncode == 5
     assert child.stderr.splitlines() == [
         "error: the web server needs packages that are not installed",
-        "hint: install them: pip install 'holdfast[web]'",
+        f"hint: install them: {installer} 'holdfast[web]'",
     ]

@@ -33,12 +33,12 @@ Serve the HTTP API and the web page of this workspace, and of your other workspa
 machine. Programs send the token in the file mcp-token next to the stores, which only you can read,
 as Authorization: Bearer. To open the page in a browser, use holdfast ui.
 
-Other machines are let in only with --host, --tls-cert and --tls-key. With --issuer, access tokens
-of that authorization server are accepted too, if they are issued for --url, with the scopes
+To accept other machines, give --host, --tls-cert and --tls-key. With --issuer, access tokens from
+that authorization server are accepted too. They must be issued for --url, with one of the scopes
 holdfast:read, holdfast:write, holdfast:restore and holdfast:admin.
 
-With --json, it prints one line with url and token when it is ready. Ctrl-C stops it. Needs:
-pip install 'holdfast[web]'"""
+With --json, it prints one line with url and token when it is ready. Ctrl-C stops it. It needs the
+extra holdfast[web]. If that is missing, the error names the command that installs it."""
     parser.epilog = """\
 examples:
   $ holdfast serve
@@ -58,7 +58,7 @@ def add_place_options(parser: Parser, *, port: int) -> None:
         "--host",
         metavar="HOST",
         default="127.0.0.1",
-        help="the address to listen on (default 127.0.0.1); others than this machine need TLS",
+        help="the address to listen on (default 127.0.0.1); other machines need TLS",
     )
     parser.add_argument(
         "--port",
@@ -71,7 +71,9 @@ def add_place_options(parser: Parser, *, port: int) -> None:
     parser.add_argument("--url", metavar="URL", help="the URL that clients use")
     parser.add_argument("--issuer", metavar="URL", help="an authorization server to trust")
     parser.add_argument(
-        "--jwks-url", metavar="URL", help="the URL of its keys, if it does not publish one"
+        "--jwks-url",
+        metavar="URL",
+        help="the URL of that server's keys, if it does not publish one",
     )
 
 
@@ -156,5 +158,15 @@ def require_packages() -> None:
     if any(find_spec(name) is None for name in _PACKAGES):
         raise Refused(
             "the web server needs packages that are not installed",
-            hint="install them: pip install 'holdfast[web]'",
+            hint=f"install them: {_installer()} 'holdfast[web]'",
         )
+
+
+def _installer() -> str:
+    """The command that adds packages here: uv and pipx each leave a file in what they install."""
+    prefix = Path(sys.prefix)
+    if (prefix / "uv-receipt.toml").is_file():
+        return "uv tool install"
+    if (prefix / "pipx_metadata.json").is_file():
+        return "pipx install --force"
+    return "pip install"

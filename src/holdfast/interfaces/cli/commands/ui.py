@@ -19,7 +19,8 @@ def configure(parser: Parser) -> None:
     parser.usage = "holdfast ui [--no-open] [--host HOST] [--port N]"
     parser.description = """\
 Serve the web page and open it in your browser, with a link that signs the browser in. The link
-works once, for two minutes. Ctrl-C stops the server. Needs: pip install 'holdfast[web]'"""
+works once, for two minutes. Ctrl-C stops the server. It needs the extra holdfast[web]. If that is
+missing, the error names the command that installs it."""
     parser.epilog = """\
 examples:
   $ holdfast ui
