@@ -257,3 +257,27 @@ def test_a_manual_checkpoint_between_two_calls_hides_no_agent(
     told = origin(cli, None, "of the first")
     assert told["reasoning"] == "looks good so far"
     assert [(one["session_id"], one["tool"]) for one in told["others"]] == [("one", "Edit")]
+
+
+@pytest.mark.requirement("RB-1")
+def test_a_preview_names_files_that_someone_else_changed(begun: Path, cli: CommandLine) -> None:
+    edit(begun, "one", "one-1", "by one")
+    (begun / "mine.txt").write_text("by a person\n")
+    for moment in ("Pre", "Post"):
+        send(begun, "two", moment, "two-1", "Bash", command="true")
+    theirs = str(begun / "theirs.txt")
+    send(begun, "two", "Pre", "two-2", "Write", file_path=theirs)
+    (begun / "theirs.txt").write_text("by two\n")
+    send(begun, "two", "Post", "two-2", "Write", file_path=theirs)
+    cli.json("checkpoint", "now", "--session", "two")
+    planned = cli.json("restore", "one:initial", "--dry-run")
+    told = [text for text in planned["remarks"] if "changed by" in text]
+    assert told == [
+        "mine.txt was changed by a person since then; it is saved first",
+        "theirs.txt was changed by claude-code (session two) since then; it is saved first",
+    ]
+    cli.json("checkpoint", "by hand", "--session", "no-agent", "--name", "mine")
+    (begun / "mine.txt").write_text("again\n")
+    cli.json("checkpoint", "by hand again", "--session", "no-agent")
+    alone = cli.json("restore", "no-agent:mine", "--dry-run")["warnings"]
+    assert not [text for text in alone if "changed by" in text]

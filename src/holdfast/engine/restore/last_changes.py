@@ -17,10 +17,12 @@ from enum import StrEnum
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
+from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import RestorePlan
-from holdfast.domain.tool_calls import AFTER_CALL
+from holdfast.domain.tool_calls import AFTER_CALL, one_line
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry
+from holdfast.domain.wording import Remark
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 from holdfast.engine.why.causes import ConcurrentCalls
@@ -28,6 +30,7 @@ from holdfast.values.classes import dataclass
 
 _MOST_CHECKPOINTS = 500
 _MOST_PATHS = 500
+_SHOWN = 5
 
 
 class Author(StrEnum):
@@ -61,6 +64,28 @@ def last_changes(vault: Vault, plan: RestorePlan, target: Checkpoint) -> list[La
     except StoreDamaged:
         return []  # the restore itself says what cannot be read
     return sorted(found, key=lambda one: one.path)
+
+
+def others_remarks(vault: Vault, plan: RestorePlan, target: Checkpoint) -> Iterator[Remark]:
+    """The files of a plan that someone else changed last, where an agent works in the session of
+    the checkpoint. Files that no checkpoint has are left to other remarks."""
+    session = vault.catalog.session(target.session_id)
+    if session is None or session.agent is None:
+        return
+    theirs: dict[str, list[bytes]] = {}
+    for one in last_changes(vault, plan, target):
+        if one.author is Author.PERSON:
+            theirs.setdefault("a person", []).append(one.path)
+        elif one.author is Author.AGENT and one.session_id != session.id:
+            theirs.setdefault(f"{one.agent} (session {one.session_id})", []).append(one.path)
+    for who, paths in theirs.items():
+        was, saved = ("was", "it is") if len(paths) == 1 else ("were", "they are")
+        yield Remark(f"{_names(paths)} {was} changed by {who} since then; {saved} saved first")
+
+
+def _names(paths: list[bytes]) -> str:
+    shown = ", ".join(one_line(to_text(path), 80) for path in paths[:_SHOWN])
+    return f"{shown} and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else shown
 
 
 def _found(

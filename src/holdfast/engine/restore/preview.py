@@ -57,7 +57,7 @@ def preview(
         scan, request = with_goal(vault, scan, request)
     plan = _with_unsaved(vault, scan, head, make_plan(vault, scan, request), request.kind)
     plan = replace(plan, warnings=(*plan.warnings, *file_warnings(vault, plan.affected_files)))
-    plan = with_unrestored(vault, request, plan)
+    plan = with_unrestored(vault, request, _with_others(vault, request, plan))
     steps = plan_components(vault, request.target, request.components)
     plan = with_drift(vault, request, with_component_steps(plan, steps))
     return with_working_agents(vault, scan, plan)
@@ -69,6 +69,15 @@ def _with_unsaved(
     if not plan.steps:
         return plan
     return replace(plan, warnings=(*plan.warnings, *unsaved_remarks(vault, scan, head, kind)))
+
+
+def _with_others(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
+    """The plan with whose work it changes, besides that of the session's agent."""
+    if not plan.steps or request.kind not in (OperationKind.RESTORE, OperationKind.RESET):
+        return plan
+    from holdfast.engine.restore.last_changes import others_remarks
+
+    return replace(plan, warnings=(*plan.warnings, *others_remarks(vault, plan, request.target)))
 
 
 def with_working_agents(vault: Vault, scan: Scan, plan: RestorePlan) -> RestorePlan:
