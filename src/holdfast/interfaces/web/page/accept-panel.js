@@ -11,16 +11,19 @@ import { say, sayProblem } from "./toast.js";
 
 const MOST_LISTED = 100;
 
-/** @param {{session: string, close: () => void}} props */
-export function AcceptPanel({ session, close }) {
-  const preview = useLoaded(() => api.acceptPreview(session), [session]);
+/**
+ * `range` is one of checkpoints, `A..B`; without it, what is not approved.
+ * @param {{session: string, range: string | null, close: () => void}} props
+ */
+export function AcceptPanel({ session, range, close }) {
+  const preview = useLoaded(() => api.acceptPreview(session, range), [session, range]);
   const [message, setMessage] = useState(/** @type {string | null} */ (null));
   const [isWorking, setWorking] = useState(false);
   const plan = preview.value;
   const run = async () => {
     setWorking(true);
     try {
-      const done = await api.accept(session, message ?? plan.message);
+      const done = await api.accept(session, message ?? plan.message, `${plan.from ?? ""}..${plan.to}`);
       close();
       say({
         text: `Committed ${plural(done.files.length, "file")} as ${String(done.commit).slice(0, 7)}.`,

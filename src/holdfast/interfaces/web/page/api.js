@@ -139,6 +139,8 @@ export const api = {
   file: (session, moment, path) => get(`${ofMoment(session, moment)}/file`, { path, colours: true }),
   /** @param {string} session @param {string} moment @param {string} path */
   directory: (session, moment, path) => get(`${ofMoment(session, moment)}/tree`, path ? { path } : {}),
+  /** Databases with their rows counted. @param {string} session @param {string} moment */
+  databases: (session, moment) => get(`${ofMoment(session, moment)}/databases`),
   /** @param {string} session @param {string} moment */
   memory: (session, moment) => get(`${ofMoment(session, moment)}/memory`),
   /** @param {string} session @param {string} moment @param {string} path */
@@ -161,6 +163,7 @@ export const api = {
   settings: () => get("/settings"),
   /** @param {string} key @param {unknown} value */
   setSetting: (key, value) => put(`/settings/${encodeURIComponent(key)}`, { value }),
+  growth: () => get("/growth"),
   cleanupPreview: () => get("/cleanup/preview"),
   cleanup: () => post("/cleanup"),
   /** @param {string} session @param {{reasoning: string, name?: string, annotation?: string}} said */
@@ -191,8 +194,8 @@ export const api = {
   resetPreview: (session) => get(`${ofSession(session)}/reset/preview`),
   /** @param {string} session @param {string | null} plan @param {(progress: Progress) => void} progress */
   reset: (session, plan, progress) => post(`${ofSession(session)}/reset`, { plan }, { progress }),
-  /** @param {string} session */
-  acceptPreview: (session) => post(`${ofSession(session)}/accept`, { dry_run: true }),
-  /** @param {string} session @param {string} message */
-  accept: (session, message) => post(`${ofSession(session)}/accept`, { message }),
+  /** @param {string} session @param {string | null} checkpoints a range, `A..B` */
+  acceptPreview: (session, checkpoints) => post(`${ofSession(session)}/accept`, { dry_run: true, checkpoints }),
+  /** @param {string} session @param {string} message @param {string} checkpoints a range, `A..B` */
+  accept: (session, message, checkpoints) => post(`${ofSession(session)}/accept`, { message, checkpoints }),
 };

@@ -34,9 +34,19 @@ const SPLIT_KEY = "holdfast-split";
 export function DiffView({ session, moment, comparison, compare, workspaceVersion, backTo, restore }) {
   const ends = moment && endsOf(moment, comparison);
   const version = ends?.newer === null ? workspaceVersion : 0;
+  // What is compared with now is asked for again while an agent works: as much as was shown, in place.
+  const shown = useRef({ ends: "", files: FILES_AT_ONCE });
+  const key = `${ends?.older} ${ends?.newer}`;
+  if (shown.current.ends !== key) shown.current = { ends: key, files: FILES_AT_ONCE };
   const loaded = useLoaded(
-    (stop) => (ends ? api.diff(session, ends, { limit: FILES_AT_ONCE }, stop) : null),
+    (stop) =>
+      ends
+        ? api
+            .diff(session, ends, { limit: shown.current.files }, stop)
+            .then((/** @type {any} */ found) => ({ key, found }))
+        : null,
     [session, ends?.older, ends?.newer, version],
+    { keep: true },
   );
   const [split, setSplit] = useState(() => stored() === "split");
   const chooseSplit = (/** @type {boolean} */ chosen) => (setSplit(chosen), store(chosen ? "split" : "unified"));
@@ -44,7 +54,7 @@ export function DiffView({ session, moment, comparison, compare, workspaceVersio
   /** @param {Comparison} one @param {string} words @param {string} why */
   const choice = (one, words, why) =>
     html`<button aria-pressed=${comparison === one} title=${why} onClick=${() => compare(one)}>${words}</button>`;
-  const found = loaded.value;
+  const found = loaded.value?.key === key ? loaded.value.found : null;
   return html`<section class="pane changes" aria-label="Changes" tabindex="-1">
     <a class="back" href=${backTo}>${left} Moment</a>
     <div class="diff-bar">
@@ -63,14 +73,14 @@ export function DiffView({ session, moment, comparison, compare, workspaceVersio
     ${
       !moment
         ? null
-        : loaded.error
+        : loaded.error && !found
           ? html`<${Refused} doing="The changes could not be loaded" error=${loaded.error} again=${loaded.again} />`
           : !found
             ? html`<${Loading} label="Loading the changes" />`
             : found.files.length === 0
               ? html`<${NothingChanged} comparison=${comparison} compare=${compare} />`
-              : html`<${ChangedFiles} key=${`${ends?.older} ${ends?.newer}`} session=${session} ends=${ends}
-                found=${found} split=${split} restore=${restore} />`
+              : html`<${ChangedFiles} key=${key} session=${session} ends=${ends} found=${found} split=${split}
+                restore=${restore} listed=${(/** @type {number} */ files) => (shown.current.files = files)} />`
     }
   </section>`;
 }
@@ -118,11 +128,16 @@ function NothingChanged({ comparison, compare }) {
  * @param {{from: string | null, files: ChangedFile[], next: string | null, total_files: number}} props.found
  * @param {boolean} props.split
  * @param {(moment: string, choice: import("./api.js").RestoreChoice, hunk?: import("./diff-lines.js").Hunk) => void} props.restore
+ * @param {(files: number) => void} props.listed
  */
-function ChangedFiles({ session, ends, found, split, restore }) {
+function ChangedFiles({ session, ends, found, split, restore, listed }) {
   const [files, setFiles] = useState(found.files);
   const [next, setNext] = useState(found.next);
-  useEffect(() => (setFiles(found.files), setNext(found.next)), [found]);
+  useEffect(() => {
+    setFiles((now) => found.files.map((file) => now.find((known) => isStill(known, file)) ?? file));
+    setNext(found.next);
+  }, [found]);
+  useEffect(() => listed(Math.max(FILES_AT_ONCE, files.length)), [files.length]);
   const [folded, setFolded] = useState(() => firstFolded(found.files));
   const [at, setAt] = useState(/** @type {{file: number, hunk: number | null}} */ ({ file: -1, hunk: null }));
   const list = useRef(/** @type {HTMLElement | null} */ (null));
@@ -150,8 +165,11 @@ function ChangedFiles({ session, ends, found, split, restore }) {
   const loadFiles = async () => {
     try {
       const answer = await api.diff(session, ends, { limit: FILES_AT_ONCE, cursor: next });
-      setFolded((now) => new Set([...now, ...answer.files.map((/** @type {ChangedFile} */ file) => file.path)]));
-      setFiles((now) => [...now, ...answer.files]);
+      const added = answer.files.filter(
+        (/** @type {ChangedFile} */ file) => !files.some((one) => one.path === file.path),
+      );
+      setFolded((now) => new Set([...now, ...added.map((/** @type {ChangedFile} */ file) => file.path)]));
+      setFiles((now) => [...now, ...added]);
       setNext(answer.next);
     } catch (error) {
       sayProblem(error, "The files could not be shown");
@@ -219,6 +237,16 @@ function ChangedFiles({ session, ends, found, split, restore }) {
     )}
     ${next && html`<button onClick=${loadFiles}>Show ${plural(found.total_files - files.length, "more file")}</button>`}
   </div>`;
+}
+
+/** Whether a file is as it was, of which more may be shown by now. @param {ChangedFile} known @param {ChangedFile} file */
+function isStill(known, file) {
+  return (
+    known.path === file.path &&
+    known.change === file.change &&
+    known.new_size_bytes === file.new_size_bytes &&
+    JSON.stringify(known.hunks.slice(0, file.hunks.length)) === JSON.stringify(file.hunks)
+  );
 }
 
 /** Long changes wait for a click, so that the first picture is quick. @param {ChangedFile[]} files */

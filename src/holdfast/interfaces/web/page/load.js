@@ -20,9 +20,12 @@ import { useEffect, useState } from "./html.js";
  */
 export function useLoaded(ask, inputs, how = {}) {
   const [state, setState] = useState(
-    /** @type {{value: T | null, error: unknown, busy: boolean, inputs: unknown[]}} */ (
-      { value: null, error: null, busy: true, inputs }
-    ),
+    /** @type {{value: T | null, error: unknown, busy: boolean, inputs: unknown[]}} */ ({
+      value: null,
+      error: null,
+      busy: true,
+      inputs,
+    }),
   );
   const [round, setRound] = useState(0);
   // Effects run after the picture: until then, the state still belongs to the inputs before.
@@ -38,7 +41,7 @@ export function useLoaded(ask, inputs, how = {}) {
     setState({ value: known, error: null, busy: true, inputs });
     asked.then(
       (value) => stop.signal.aborted || setState({ value, error: null, busy: false, inputs }),
-      (error) => stop.signal.aborted || setState({ value: isCurrent ? known : null, error, busy: false, inputs }),
+      (error) => stop.signal.aborted || setState({ value: known, error, busy: false, inputs }),
     );
     return () => stop.abort();
   }, [...inputs, round]);

@@ -4,6 +4,7 @@ import { Annotations } from "./annotations.js";
 import { api } from "./api.js";
 import { CopyButton } from "./copy-button.js";
 import { exactTime, clock, longAgo, plural, shortId, size, visible } from "./format.js";
+import { useDraft } from "./draft.js";
 import { html, useState } from "./html.js";
 import { left } from "./icons.js";
 import { Empty, Loading, Refused } from "./states.js";
@@ -21,9 +22,10 @@ const MOST_LEFT_OUT = 8;
  * @param {string} props.changesAt
  * @param {(moment: any) => void} props.restore
  * @param {string} props.replayAt
+ * @param {(() => void) | null} props.commit
  * @param {() => void} props.changed
  */
-export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, changed }) {
+export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, commit, changed }) {
   const moment = loaded.value;
   const back = html`<a class="back" href=${backTo}>${left} Timeline</a>`;
   if (!moment) {
@@ -45,7 +47,7 @@ export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, 
         ${moment.is_head && html`<span class="tag here">you are here</span>`}
         ${moment.is_approved && html`<span class="tag approved">✓ approved</span>`}
         ${moment.partial && html`<span class="tag quiet">partial</span>`}
-        <${Name} session=${session} moment=${moment} isTitle=${isLong && moment.name} changed=${changed} />
+        <${Name} key=${moment.id} session=${session} moment=${moment} isTitle=${isLong && moment.name} changed=${changed} />
         ${moment.tags.map((/** @type {string} */ tag) => html`<span class="tag">#${visible(tag)}</span>`)}
       </div>
       ${
@@ -57,11 +59,12 @@ export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, 
       <div class="acts">
         <button class="main" onClick=${() => restore(moment)}>Restore this moment…</button>
         <a class="button" href=${replayAt}>Replay</a>
+        ${commit && html`<button onClick=${commit}>Commit to git…</button>`}
       </div>
       <a class="button to-changes" href=${changesAt}>See the changes</a>
       <${Facts} moment=${moment} />
       <${Calls} calls=${moment.tool_calls} />
-      <${Annotations} session=${session} moment=${moment} changed=${changed} />
+      <${Annotations} key=${moment.id} session=${session} moment=${moment} changed=${changed} />
     </article>
   </section>`;
 }
@@ -69,6 +72,7 @@ export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, 
 /** @param {{session: string, moment: any, isTitle: boolean, changed: () => void}} props */
 function Name({ session, moment, isTitle, changed }) {
   const [isEdited, setEdited] = useState(false);
+  const draft = useDraft(moment.name ?? "");
   if (!isEdited) {
     return html`<button class="tag" title="Rename" onClick=${() => setEdited(true)}>
       ${isTitle ? "Rename…" : moment.name ? visible(moment.name) : "Add a name…"}</button>`;
@@ -79,16 +83,23 @@ function Name({ session, moment, isTitle, changed }) {
     setEdited(false);
     try {
       await api.rename(session, moment.id, { name: name || null });
+      draft.kept(draft.text);
       changed();
     } catch (error) {
       sayProblem(error, "The name was not saved");
     }
   };
-  const leave = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && setEdited(false);
+  const leave = (/** @type {KeyboardEvent} */ event) =>
+    event.key === "Escape" && (draft.kept(draft.text), setEdited(false));
   return html`<form onSubmit=${keep}>
-    <input type="text" name="name" aria-label="Name of this moment" value=${moment.name ?? ""} maxlength="128"
-      ref=${(/** @type {HTMLInputElement | null} */ box) => box?.focus()} onBlur=${() => setEdited(false)} onKeyDown=${leave} />
+    <input type="text" name="name" aria-label="Name of this moment" value=${draft.text} onInput=${draft.write} maxlength="128"
+      ref=${focusOnce} onBlur=${() => setEdited(false)} onKeyDown=${leave} />
   </form>`;
+}
+
+/** @param {HTMLInputElement | null} box */
+function focusOnce(box) {
+  box?.focus();
 }
 
 /** @param {{moment: any}} props */

@@ -218,7 +218,8 @@ function Directory({ session, moment, path, touched, chosen, choose, open, toggl
 /** @param {{session: string, moment: string, path: string}} props */
 function FileThen({ session, moment, path }) {
   const loaded = useLoaded(() => wholeFile(session, moment, path), [moment, path], { keep: true });
-  if (loaded.error) return html`<${Empty} title="This file did not exist at this moment"><p><code>${visible(path)}</code></p><//>`;
+  if (loaded.error)
+    return html`<${Empty} title="This file did not exist at this moment"><p><code>${visible(path)}</code></p><//>`;
   const file = loaded.value;
   if (!file) return html`<${Loading} label="Loading the file" />`;
   if (file.isBinary) return html`<${Empty} title="A binary file"><p>${size(file.size_bytes)}</p><//>`;

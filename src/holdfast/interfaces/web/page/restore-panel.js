@@ -43,7 +43,7 @@ export function RestorePanel({ session, task, close, done }) {
     [isReset ? preview.value?.restored_to : task.moment],
   );
 
-  const plan = preview.value;
+  const plan = preview.error ? null : preview.value;
   const files = new Set(plan?.affected_files ?? []);
   const operations = /** @type {Operation[]} */ (plan?.operations ?? []).filter((one) => files.has(one.path));
   const chosen = operations.filter((one) => !left.has(one.path));
@@ -74,7 +74,7 @@ export function RestorePanel({ session, task, close, done }) {
     plan && chosen.length === 0 && !plan.components.some((/** @type {any} */ one) => one.actions?.length > 0);
   const foot = html`<p>The current state is saved first, so you can undo this.</p>
     <button onClick=${close}>Cancel</button>
-    <button class="main" disabled=${!plan || isWorking || nothing || blocked} onClick=${run}>
+    <button class="main" disabled=${!plan || preview.busy || isWorking || nothing || blocked} onClick=${run}>
       ${isWorking ? "Restoring…" : buttonWords(task, chosen.length, nothing)}</button>`;
   return html`<${Dialog} close=${() => !isWorking && close()} title=${title(task, name)}
     under=${target.value && html`<${Under} moment=${target.value} />`} foot=${foot}>

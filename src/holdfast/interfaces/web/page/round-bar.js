@@ -1,6 +1,5 @@
-// The round bar: work that nobody has approved yet, and what can be done about it.
+// The round bar: unapproved work, and what can be done about it.
 
-import { AcceptPanel } from "./accept-panel.js";
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
 import { longAgo, plural, visible } from "./format.js";
@@ -8,27 +7,35 @@ import { html, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { say, sayProblem } from "./toast.js";
 
-/** @param {{session: string, version: number, review: (approved: string) => void, reset: () => void, changed: () => void}} props */
-export function RoundBar({ session, version, review, reset, changed }) {
+/**
+ * `accept` opens the panel of a commit, of a range of checkpoints or of what is not approved.
+ * @param {{session: string, version: number, review: (approved: string) => void, reset: () => void, accept: (range: string | null) => void, changed: () => void}} props
+ */
+export function RoundBar({ session, version, review, reset, accept, changed }) {
   const loaded = useLoaded(() => roundOf(session), [session, version], { keep: true });
-  const [panel, setPanel] = useState(/** @type {"approve" | "accept" | null} */ (null));
-  const close = () => setPanel(null);
+  const [panel, setPanel] = useState(/** @type {"approve" | null} */ (null));
   const { approval, rounds, files } = loaded.value ?? { approval: null, rounds: [], files: 0 };
-  if (!approval?.has_unapproved) {
-    return panel === "accept" ? html`<${AcceptPanel} session=${session} close=${close} />` : null;
-  }
   const active = rounds.find((/** @type {any} */ round) => round.status === "active");
   const number = /\d+$/.exec(active?.name ?? "")?.[0] ?? "1";
   const last = rounds.findLast((/** @type {any} */ round) => round.status === "merged");
-  return html`<section class="round" aria-label="Unapproved work">
-    <b>Round ${number}</b><p class="grow">${words(approval, files, last)}</p>
-    ${approval.approved && html`<button onClick=${() => review(approval.approved)}>Review</button>`}
-    <button class="spread" onClick=${() => setPanel("accept")}>Commit to git…</button>
-    <button onClick=${reset}>Reset…</button>
-    <button class="main" onClick=${() => setPanel("approve")}>Approve…</button>
-    ${panel === "approve" && html`<${ApprovePanel} session=${session} close=${close} done=${changed} number=${number} />`}
-    ${panel === "accept" && html`<${AcceptPanel} session=${session} close=${close} />`}
-  </section>`;
+  // A panel with half-written words stays, whatever the bar says meanwhile.
+  return html`${
+    approval?.has_unapproved &&
+    html`<section class="round" aria-label="Unapproved work">
+      <b>Round ${number}</b><p class="grow">${words(approval, files, last)}</p>
+      <div class="doing">
+        ${approval.approved && html`<button onClick=${() => review(approval.approved)}>Review</button>`}
+        <button onClick=${() => accept(null)}>Commit to git…</button>
+        <button onClick=${reset}>Reset…</button>
+        <button class="main" onClick=${() => setPanel("approve")}>Approve…</button>
+      </div>
+    </section>`
+  }
+    ${
+      panel === "approve" &&
+      html`<${ApprovePanel} session=${session} number=${number} close=${() => setPanel(null)} done=${changed}
+      commit=${(/** @type {string} */ approved) => accept(`${approval?.approved ?? ""}..${approved}`)} />`
+    }`;
 }
 
 /** @param {string} session */
@@ -47,18 +54,21 @@ function words(approval, count, last) {
     ${longAgo(approval.last_approved_at)}</time>`;
 }
 
-/** @param {{session: string, close: () => void, done: () => void, number: string}} props */
-function ApprovePanel({ session, close, done, number }) {
+/** @param {{session: string, close: () => void, done: () => void, commit: (approved: string) => void, number: string}} props */
+function ApprovePanel({ session, close, done, commit, number }) {
   const [isWorking, setWorking] = useState(false);
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const message = String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("message") ?? "").trim();
     setWorking(true);
     try {
-      await api.approve(session, message || null);
+      const saved = await api.approve(session, message || null);
       close();
       done();
-      say({ text: `Round ${number} approved.` });
+      say({
+        text: `Round ${number} approved.`,
+        action: { label: "Commit to git…", run: () => commit(saved.approved_commit) },
+      });
     } catch (error) {
       setWorking(false);
       sayProblem(error, "Not approved");

@@ -1,5 +1,6 @@
 // The session: timeline, moment and changes side by side; on a phone one at a time.
 
+import { AcceptPanel } from "./accept-panel.js";
 import { api } from "./api.js";
 import { DiffView } from "./diff-view.js";
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
@@ -27,13 +28,18 @@ export function SessionView({ session }) {
   const timeline = useMemo(() => new SessionTimeline(session), [session]);
   const [workspaceVersion, setWorkspaceVersion] = useState(0);
   const [panel, setPanel] = useState(
-    /** @type {{type: "restore", task: import("./restore-panel.js").RestoreTask} | {type: "save"} | null} */ (null),
+    /** @type {{type: "restore", task: import("./restore-panel.js").RestoreTask} | {type: "accept", range: string | null} | {type: "save"} | null} */ (
+      null
+    ),
   );
   const rows = useRef(/** @type {import("./timeline-rows.js").Row[]} */ ([]));
   const { moment: asked, changes, query } = route.value;
   const data = timeline.data.value;
-  const chosen = asked ?? data?.head ?? data?.events.find((event) => event.checkpoint)?.checkpoint?.id ?? null;
-  const loaded = useLoaded((stop) => (chosen ? api.moment(session, chosen, stop) : null), [session, chosen], {
+  // Without a choice the newest moment is shown, until a person begins to read: then that one stays.
+  const [read, setRead] = useState(/** @type {string | null} */ (null));
+  const chosen = asked ?? read ?? data?.head ?? data?.events.find((event) => event.checkpoint)?.checkpoint?.id ?? null;
+  const live = useLiveVersion(QUIET_MS, (event) => event.session === null || event.session === session);
+  const loaded = useLoaded((stop) => (chosen ? api.moment(session, chosen, stop) : null), [session, chosen, live], {
     keep: true,
   });
   const moment = loaded.value?.id === chosen ? loaded.value : null;
@@ -56,7 +62,6 @@ export function SessionView({ session }) {
     timeline.refresh();
     setWorkspaceVersion((now) => now + 1);
   };
-  const live = useLiveVersion(QUIET_MS, (event) => event.session === null || event.session === session);
   useEffect(() => {
     if (live > 0) refresh();
   }, [live]);
@@ -83,6 +88,15 @@ export function SessionView({ session }) {
     const moments = rows.current.filter((row) => row.type === "moment").map((row) => row.key);
     const [newer, older] = moments.indexOf(other) < moments.indexOf(chosen) ? [other, chosen] : [chosen, other];
     navigate(momentAddress(session, newer, { query: { with: older } }));
+  };
+  const accept = (/** @type {string | null} */ range) => setPanel({ type: "accept", range });
+  const approvedRange = chosen && rangeOfApproved(data?.rounds ?? [], chosen);
+  const begun = () => !asked && read === null && setRead(chosen);
+  /** Where one is now: the moment that the restore has made. */
+  const restored = () => {
+    setRead(null);
+    navigate(momentAddress(session));
+    refresh();
   };
   const restore = (
     /** @type {string} */ id,
@@ -117,14 +131,16 @@ export function SessionView({ session }) {
       !(asked && isPhone) &&
       html`<${RoundBar} session=${session} version=${workspaceVersion}
         review=${(/** @type {string} */ approved) => navigate(momentAddress(session, approved, { changes: true, query: { with: "now" } }))}
-      reset=${() => setPanel({ type: "restore", task: { what: "reset", moment: "", choice: {} } })} changed=${refresh} />`
+      reset=${() => setPanel({ type: "restore", task: { what: "reset", moment: "", choice: {} } })} accept=${accept} changed=${refresh} />`
     }
-    <main class="panes" data-shows=${!asked ? "timeline" : changes ? "changes" : "moment"}>
+    <main class="panes" data-shows=${!asked ? "timeline" : changes ? "changes" : "moment"}
+      onPointerDown=${begun} onWheel=${begun} onTouchMove=${begun} onKeyDown=${begun}>
       <${Timeline} timeline=${timeline} chosen=${chosen} marked=${query.get("with")} link=${link} mark=${mark}
         head=${head} rowsChanged=${(/** @type {import("./timeline-rows.js").Row[]} */ now) => (rows.current = now)} />
       <${Moment} session=${session} loaded=${{ ...loaded, value: moment }} backTo=${momentAddress(session)}
         changesAt=${link(chosen, { changes: true })}
         replayAt=${address("s", session, "replay", chosen)} restore=${() => chosen && restore(chosen, {})}
+        commit=${approvedRange && (() => accept(approvedRange))}
         changed=${() => (loaded.again(), timeline.refresh())} />
       <${DiffView} session=${session} moment=${outline} comparison=${comparison} compare=${compare}
         workspaceVersion=${workspaceVersion} backTo=${link(chosen)} restore=${restore} />
@@ -133,9 +149,23 @@ export function SessionView({ session }) {
     ${
       panel?.type === "restore" &&
       html`<${RestorePanel} session=${session} task=${panel.task}
-      close=${() => setPanel(null)} done=${refresh} />`
+      close=${() => setPanel(null)} done=${panel.task.choice.paths ? refresh : restored} />`
+    }
+    ${
+      panel?.type === "accept" &&
+      html`<${AcceptPanel} session=${session} range=${panel.range} close=${() => setPanel(null)} />`
     }
     ${panel?.type === "save" && html`<${SavePanel} session=${session} close=${() => setPanel(null)} done=${refresh} />`}`;
+}
+
+/**
+ * The checkpoints that an approval at a moment was about; null where there was none.
+ * @param {{status: string, approved: string | null}[]} rounds oldest first @param {string} moment
+ */
+function rangeOfApproved(rounds, moment) {
+  const approved = rounds.flatMap((round) => (round.status === "merged" && round.approved ? [round.approved] : []));
+  const place = approved.indexOf(moment);
+  return place < 0 ? null : `${approved[place - 1] ?? ""}..${moment}`;
 }
 
 /**

@@ -17,7 +17,7 @@ const LARGE_PAGE = 1000;
  * @typedef {object} TimelineData
  * @property {TimelineEvent[]} events newest first
  * @property {number} lanes
- * @property {{name: string, status: string}[]} rounds
+ * @property {{name: string, status: string, approved: string | null}[]} rounds
  * @property {string | null} head
  * @property {string | null} approved
  * @property {string | null} next

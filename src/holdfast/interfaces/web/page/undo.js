@@ -40,6 +40,7 @@ function Panel({ close, done }) {
     } catch (error) {
       setWorking(false);
       sayProblem(error, "Not undone");
+      preview.again();
     }
   };
   const foot = html`<p>Everything as it is now is saved first.</p><button onClick=${close}>Cancel</button>

@@ -1,0 +1,20 @@
+// Text that a person has begun to write. Answers that arrive meanwhile do not replace it.
+
+import { useState } from "./html.js";
+
+/**
+ * @typedef {object} Draft
+ * @property {string} text what the field shows: the draft, or else what is kept
+ * @property {(event: Event) => void} write for `onInput`
+ * @property {(sent: string) => void} kept the text was saved; something written since stays
+ */
+
+/** @param {string} kept @returns {Draft} */
+export function useDraft(kept) {
+  const [written, setWritten] = useState(/** @type {string | null} */ (null));
+  return {
+    text: written ?? kept,
+    write: (event) => setWritten(/** @type {HTMLInputElement | HTMLTextAreaElement} */ (event.target).value),
+    kept: (sent) => setWritten((now) => (now === sent ? null : now)),
+  };
+}
