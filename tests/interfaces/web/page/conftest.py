@@ -18,6 +18,7 @@ _IN_A_BROWSER = (
     "changing",
     "live",
     "long_sessions",
+    "other_origins",
     "page_logic",
     "reading",
 )
