@@ -135,6 +135,47 @@ def test_a_workspace_that_changed_since_the_preview_is_not_restored(
     assert describe(project) == before
 
 
+def test_nor_is_a_part_of_a_workspace_that_changed_since_the_preview(
+    opened: Tab, project: Path
+) -> None:
+    page = opened.open_session(session=SESSION)
+    choose(page, "Everything works")
+    page.keyboard.press("r")
+    panel = page.get_by_role("dialog")
+    panel.get_by_role("checkbox", name="extra.txt").uncheck()
+    fill(project / "notes.txt", b"mine\n")
+    before = describe(project)
+    panel.get_by_role("button", name="Restore 2 files").click()
+    refused = page.get_by_role("status").filter(has_text="Nothing was restored")
+    expect(refused).to_contain_text("has changed since the preview")
+    assert describe(project) == before
+
+
+def test_half_written_words_stay_while_an_agent_saves(opened: Tab, project: Path) -> None:
+    page = opened.open_session(session=SESSION)
+    moment = page.get_by_role("region", name="Moment")
+    moment.get_by_role("button", name="Add a note").click()
+    moment.get_by_label("Note").fill("Half a note")
+    with SessionCheckpointer(project, SESSION) as session:
+        session.checkpoint("The agent went on")
+    expect(page.locator("a.row", has_text="The agent went on")).to_be_visible()
+    expect(page.locator("a.row[aria-current]")).to_contain_text("Changed the notes")
+    expect(moment.get_by_label("Note")).to_have_value("Half a note")
+
+
+def test_folded_files_stay_folded_while_an_agent_works(opened: Tab, project: Path) -> None:
+    page = opened.open_session("?with=now", session=SESSION)
+    file = page.locator("article.file", has_text="app.py")
+    expect(file.locator(".hunk")).to_have_count(2)
+    file.get_by_role("button", expanded=True).click()
+    expect(file.locator(".hunk")).to_have_count(0)
+    fill(project / "agent.txt", b"agent\n")
+    with SessionCheckpointer(project, SESSION) as session:
+        session.checkpoint("The agent went on")
+    expect(page.locator("article.file", has_text="agent.txt")).to_be_visible()
+    expect(file.locator(".hunk")).to_have_count(0)
+
+
 def test_cancel_and_escape_change_nothing(opened: Tab, project: Path) -> None:
     before = describe(project)
     page = opened.open_session(session=SESSION)
@@ -219,6 +260,31 @@ def test_work_is_accepted_to_git_with_an_edited_message(opened: Tab, project: Pa
         [*git, "log", "-1", "--format=%s"], check=True, capture_output=True, text=True
     )
     assert said.stdout.strip() == "Add the extra file"
+
+
+@pytest.mark.requirement("GT-3")
+def test_an_approved_round_is_committed_without_later_work(opened: Tab, project: Path) -> None:
+    git = ["git", "-C", str(project)]
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "First"], check=True)
+    page = opened.open_session(session=SESSION)
+    page.get_by_role("button", name="Approve…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Approve round 1").click()
+    toast = page.get_by_role("status").filter(has_text="approved")
+    toast.get_by_role("button", name="Commit to git…").click()
+    panel = page.get_by_role("dialog", name="Commit to git")
+    button = panel.get_by_role("button", name=re.compile("Commit [0-9]+ file"))
+    expect(button).to_be_enabled()
+    fill(project / "later.txt", b"later\n")
+    with SessionCheckpointer(project, SESSION) as session:
+        session.checkpoint("The agent went on")
+    button.click()
+    expect(page.get_by_role("status").filter(has_text="Committed")).to_be_visible()
+    listed = subprocess.run(
+        [*git, "ls-tree", "-r", "--name-only", "HEAD"], check=True, capture_output=True, text=True
+    )
+    assert "extra.txt" in listed.stdout
+    assert "later.txt" not in listed.stdout
 
 
 def test_undo_of_the_last_thing_shows_it_first(opened: Tab, project: Path) -> None:

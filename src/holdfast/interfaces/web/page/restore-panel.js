@@ -49,16 +49,24 @@ export function RestorePanel({ session, task, close, done }) {
   const chosen = operations.filter((one) => !left.has(one.path));
   const name = target.value ? visible(target.value.name ?? titleText(target.value.reasoning)) : "…";
 
+  /** What to restore, with the plan that has to hold. @returns {Promise<import("./api.js").RestoreChoice & {plan: string}>} */
+  const checkedChoice = async () => {
+    const whole = { ...task.choice, components };
+    if (left.size === 0) return { ...whole, plan: plan.plan };
+    const part = { ...whole, paths: chosen.map((one) => one.path) };
+    const { plan: planOfPart } = await api.restorePreview(session, task.moment, part);
+    // Asked after the part: if everything is still as it was shown, so is the part.
+    const now = await api.restorePreview(session, task.moment, whole);
+    if (now.plan !== plan.plan) throw new Error("The workspace has changed since the preview");
+    return { ...part, plan: planOfPart };
+  };
+
   const run = async () => {
     setProgress({ done: 0, total: null, phase: null });
-    /** @type {import("./api.js").RestoreChoice & {plan: string | null}} */
-    const choice = { ...task.choice, plan: left.size > 0 ? null : plan.plan };
-    if (Object.keys(components).length > 0) choice.components = components;
-    if (left.size > 0) choice.paths = chosen.map((one) => one.path);
     try {
       const outcome = isReset
         ? await api.reset(session, plan.plan, setProgress)
-        : await api.restore(session, task.moment, choice, setProgress);
+        : await api.restore(session, task.moment, await checkedChoice(), setProgress);
       close();
       done();
       sayRestored(session, outcome, done);
