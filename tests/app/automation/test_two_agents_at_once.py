@@ -274,7 +274,7 @@ def test_a_preview_names_files_that_someone_else_changed(begun: Path, cli: Comma
     told = [text for text in planned["remarks"] if "changed by" in text]
     assert told == [
         "mine.txt was changed by a person since then; it is saved first",
-        "theirs.txt was changed by claude-code (session two) since then; it is saved first",
+        "theirs.txt was changed by claude-code in another session since then; it is saved first",
     ]
     cli.json("checkpoint", "by hand", "--session", "no-agent", "--name", "mine")
     (begun / "mine.txt").write_text("again\n")

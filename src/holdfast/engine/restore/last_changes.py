@@ -77,7 +77,7 @@ def others_remarks(vault: Vault, plan: RestorePlan, target: Checkpoint) -> Itera
         if one.author is Author.PERSON:
             theirs.setdefault("a person", []).append(one.path)
         elif one.author is Author.AGENT and one.session_id != session.id:
-            theirs.setdefault(f"{one.agent} (session {one.session_id})", []).append(one.path)
+            theirs.setdefault(f"{one.agent} in another session", []).append(one.path)
     for who, paths in theirs.items():
         was, saved = ("was", "it is") if len(paths) == 1 else ("were", "they are")
         yield Remark(f"{_names(paths)} {was} changed by {who} since then; {saved} saved first")
