@@ -29,8 +29,9 @@ _INTRODUCTION = """\
 
     holdfast [-C DIR] [--session ID] [--json] COMMAND ...
 
-This page is the text of `holdfast help COMMAND`, which is also installed as manual pages:
-`man holdfast-undo`. See also [how to name a checkpoint or a file](references.md),
+This page is the text of `holdfast help COMMAND`. With pip or pipx it is installed as manual pages
+too, such as `man holdfast-undo`; uv installs no manual pages. See also
+[how to name a checkpoint or a file](references.md),
 [exit statuses](exit-statuses.md), [JSON answers](json.md) and
 [environment variables](environment.md).
 """

@@ -21,8 +21,9 @@ SETTINGS_REFERENCE = ROOT / "docs" / "reference" / "settings.md"
 
 # What this version promises of the command line.
 PROMISED_COMMANDS = frozenset(
-    "init status checkpoint log show diff restore undo redo delete export import purge config stats"
-    " check demo repair cleanup doctor watch daemon".split()
+    "init status checkpoint log show diff restore undo redo attempt annotate search approve reset"
+    " delete cleanup accept export import replay why sessions ui watch daemon serve mcp hook"
+    " install uninstall config stats check repair purge doctor demo".split()
 )
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|!\[[^\]]*\]\(([^)\s]+)\)")

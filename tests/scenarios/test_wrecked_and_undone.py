@@ -228,7 +228,7 @@ def test_undoing_a_restore_keeps_what_an_agent_saved_since_as_a_line_of_its_own(
     assert (project / "newer.txt").read_text() == "newer\n"
 
 
-@pytest.mark.requirement("RB-15")
+@pytest.mark.requirement("RB-15", "RB-1")
 def test_before_a_restore_it_is_said_which_agent_is_in_the_middle_of_a_tool_call(
     cli: CommandLine, project: Path, tmp_path: Path
 ) -> None:

@@ -272,7 +272,7 @@ def test_a_wrong_request_is_a_usage_error(arguments: tuple[str, ...], cli: Comma
     assert cli("install", *arguments).status == 2
 
 
-@pytest.mark.requirement("CL-4")
+@pytest.mark.requirement("CL-4", "SE-10")
 @pytest.mark.parametrize(
     ("agent", "folder"), [("claude-code", ".claude/skills"), ("codex", ".agents/skills")]
 )

@@ -364,7 +364,11 @@ def test_help_explains_commands_and_topics(cli: CommandLine) -> None:
         assert len(answer.out.splitlines()) > 3
         assert topic in cli("--help").out
     assert cli("help").out == cli("--help").out
-    assert "did you mean: holdfast checkpoint" in cli("help", "chekpoint").err
+    assert "did you mean: holdfast help checkpoint" in cli("help", "chekpoint").err
+    assert cli("help", "refrences").err.splitlines() == [
+        "error: unknown command or topic: 'refrences'",
+        "hint: did you mean: holdfast help references",
+    ]
 
 
 @pytest.mark.requirement("CL-7")

@@ -48,7 +48,7 @@ NOT_UTF8 = os.fsdecode(b"a\xffb")
             "holdfast stats --help",
         ),
         (["stats", "--", "x"], "unexpected argument 'x': stats takes no arguments", "stats --help"),
-        (["help", "nosuch"], "unknown command: 'nosuch'", "holdfast help all"),
+        (["help", "nosuch"], "unknown command or topic: 'nosuch'", "holdfast help all"),
         (["--json"], "missing command", "holdfast --help"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.components.git.repositories import commit, git
 from tests.interfaces.cli.command_line import CommandLine, command
 
 pytestmark = pytest.mark.requirement("AU-4", "CL-1")
@@ -52,6 +53,23 @@ def test_it_saves_what_there_is_then_each_burst_then_what_is_left(
         assert end(child) == "Stopped: 2 checkpoints saved.\n"
     kinds = [checkpoint["kind"] for checkpoint in cli.json("log")]
     assert kinds == ["threshold", "initial"]
+
+
+def test_it_saves_after_a_merge_into_the_main_branch(cli: CommandLine, project: Path) -> None:
+    git(project, "init", "-q", "-b", "main")
+    commit(project, "base.txt", "base\n")
+    git(project, "checkout", "-qb", "feature")
+    commit(project, "feature.txt", "new\n")
+    git(project, "checkout", "-q", "main")
+    with watching(project, "--files", "0", "--every", "0") as child:
+        assert "initial" in line(child)
+        assert line(child).startswith("Watching 3 directories")
+        git(project, "merge", "-q", "feature")
+        assert "merge: 1 added" in line(child)
+        end(child)
+    newest, first = cli.json("log")
+    assert (newest["kind"], newest["reasoning"]) == ("merge", "Merged feature into main")
+    assert first["kind"] == "initial"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

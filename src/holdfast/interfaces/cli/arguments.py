@@ -7,14 +7,17 @@ literally. A mistake raises `UsageError`, which names the mistake and guesses wh
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.cli.verbs import ALIASES, VERBS, verbs_known_as
+from holdfast.interfaces.cli.verbs import ALIASES, TOPICS, VERBS, verbs_known_as
 
 _PAGE_WIDTH = 90
+_USAGE_UNITS = r"\[(?:[^][|]|(?<=\S)\|(?=\S))*\]|\S+"
+"""An option stays beside its value."""
 _LONGEST_CONTEXT = 10_000
 WITH_VALUE = {"-C": "DIR", "--session": "ID", "--color": "WHEN"}
 COLOURS = ("auto", "always", "never")
@@ -26,7 +29,19 @@ _NEVER_GUESSED = ("-y", "--yes", "--force")
 
 
 class Page(argparse.HelpFormatter):
-    """A help page: paragraphs are wrapped to the terminal, examples are left as they are."""
+    """A help page: usage and paragraphs are wrapped to the terminal, examples are left as they
+    are."""
+
+    def _format_usage(self, usage: str | None, *others: Any) -> str:
+        forms = re.split(r"\n +(?=holdfast )", super()._format_usage(usage, *others))
+        lines: list[str] = []
+        for form in forms:
+            lines.append(" " * len("usage:") if lines else "")
+            for unit in re.findall(_USAGE_UNITS, form):
+                if len(lines[-1]) + 1 + len(unit) > self._width:
+                    lines.append(" " * (len("usage:") + 4))
+                lines[-1] += f" {unit}" if lines[-1] else unit
+        return "\n".join(lines) + "\n\n"
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         from textwrap import fill
@@ -249,11 +264,13 @@ def _unknown_verb(verb: str, before: Sequence[str]) -> UsageError:
         return wrong
     from difflib import get_close_matches
 
+    wants_help = "help" in before
     names = ["--version"] if verb == "version" else verbs_known_as(verb)
-    names = names or get_close_matches(verb, VERBS, 2)
-    meant = [f"holdfast {name}" for name in names]
+    names = names or get_close_matches(verb, [*VERBS, *(TOPICS if wants_help else ())], 2)
+    meant = [f"holdfast {'help ' if wants_help else ''}{name}" for name in names]
     hint = f"did you mean: {' or '.join(meant)}" if meant else _ALL_COMMANDS
-    return UsageError(f"unknown command: {verb!r}", hint=hint)
+    kind = "command or topic" if wants_help else "command"
+    return UsageError(f"unknown {kind}: {verb!r}", hint=hint)
 
 
 def no_verb(tokens: Sequence[str]) -> UsageError:

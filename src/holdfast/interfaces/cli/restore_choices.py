@@ -12,7 +12,6 @@ of context lines, so once a hunk was split, all chosen ones are named by their p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -45,6 +44,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.standard_input import agrees, ask_line, can_ask
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal, visible
 from holdfast.interfaces.cli.wording import count
+from holdfast.values.classes import dataclass, field, replace
 
 if TYPE_CHECKING:
     from holdfast.api.restores import PresentState, RestoreRequest

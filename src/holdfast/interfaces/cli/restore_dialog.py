@@ -117,18 +117,18 @@ def _without_git_data(missing: Sequence[Missing]) -> list[bytes]:
 
 
 def _agents_to_stop(invocation: Invocation, opened: Workspace) -> list[StoppedAgentView] | None:
-    from holdfast.api.views.restores import stopped_agent_view
-
     if not invocation.options.stop_agents:
         return None
+    from holdfast.api.views.restores import stopped_agent_view
+
     return [stopped_agent_view(one, "active") for one in opened.sessions.active_agents()]
 
 
 def _stop_agents(invocation: Invocation, opened: Workspace) -> list[StoppedAgentView] | None:
-    from holdfast.api.views.restores import stopped_agent_view
-
     if not invocation.options.stop_agents:
         return None
+    from holdfast.api.views.restores import stopped_agent_view
+
     with invocation.busy("waiting for agents to end", opened):
         stopped = opened.sessions.stop_agents()
     agents = [stopped_agent_view(one.agent, one.status) for one in stopped]

@@ -66,7 +66,7 @@ Exit codes
 With --json, an error is {"error": {"code", "message", "hint"}} on standard error.
 """,
     "environment": """\
-Variables
+Environment variables
 
   HOLDFAST_HOME               where stores are kept
   HOLDFAST_KEY_FILE           the key file of encrypted stores
@@ -74,15 +74,15 @@ Variables
   HOLDFAST_<SETTING>          any setting, such as HOLDFAST_AUTO_INTERVAL=30
   HOLDFAST_PAGER, PAGER       the pager for log, diff and show; cat for none
   VISUAL, EDITOR              the editor of holdfast config edit
-  NO_COLOR, FORCE_COLOR       colours never, or even in a pipe
+  NO_COLOR, FORCE_COLOR       never use colours, or use them even in a pipe
   COLUMNS                     the width to lay out for
 """,
     "lost-keys": """\
 If you lose every key of an encrypted store
 
 First look for another key. The key file may be on another disk or in a backup, and a store can have
-a passphrase as a second key. Name them in HOLDFAST_KEY_FILE or HOLDFAST_PASSPHRASE_FILE. Your
-project's files are not encrypted and not affected.
+a passphrase as a second key. Set HOLDFAST_KEY_FILE or HOLDFAST_PASSPHRASE_FILE to the file you
+find. Your project's files are not encrypted and not affected.
 
 Without a key, the checkpoints cannot be read. To continue with a new store, keep the old one in
 case you find a key:

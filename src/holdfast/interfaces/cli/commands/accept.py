@@ -21,7 +21,7 @@ _SHOWN = 50
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast accept [RANGE] [-m MESSAGE] [--edit] [--dry-run] [--yes]\n"
-        '       [--co-author "NAME <MAIL>"]'
+        '           [--co-author "NAME <MAIL>"]'
     )
     parser.description = """\
 Squash a range of checkpoints into one git commit on the current branch.

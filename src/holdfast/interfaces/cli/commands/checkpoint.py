@@ -26,17 +26,16 @@ _MOST_AGENTS = 5
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast checkpoint [REASON] [--name NAME] [--confidence C] [--goal ID]\n"
-        "                             [--task ID] [--tag TAG ...] [--reuse]"
+        "                           [--task ID] [--tag TAG ...] [--reuse]"
     )
     parser.description = """\
-Save every file of the workspace that no rule leaves out, byte for byte, with modes, links and empty
+Save every file of the workspace that is not ignored, byte for byte, with modes, links and empty
 directories. When the command returns, the checkpoint is on disk and survives a crash.
 
 Without a REASON, one is generated from what changed since the last checkpoint.
 
-In a git repository its state is saved with the files: branch, commit, index, and a merge or
-rebase that is under way. What could not be read is listed, and the exit status is then 3: saved in
-part."""
+In a git repository, the branch, the commit, the index and a merge or rebase in progress are saved
+too. Unreadable files are listed; the exit status is then 3, partly done."""
     parser.epilog = """\
 examples:
   $ holdfast checkpoint "before the refactor" --name before --confidence 0.9
@@ -53,15 +52,15 @@ examples:
         metavar="C",
         help="how sure you are, from 0.0 to 1.0 or as 90%% (default 0.8)",
     )
-    parser.add_argument("--goal", metavar="ID", help="the goal that this serves")
-    parser.add_argument("--task", metavar="ID", help="the task that this belongs to")
+    parser.add_argument("--goal", metavar="ID", help="the goal that this checkpoint serves")
+    parser.add_argument("--task", metavar="ID", help="the task that this checkpoint belongs to")
     parser.add_argument(
-        "--tag", action="append", default=[], metavar="TAG", help="may be given several times"
+        "--tag", action="append", default=[], metavar="TAG", help="a tag; can be repeated"
     )
     parser.add_argument(
         "--reuse",
         action="store_true",
-        help="if nothing changed since a checkpoint of the last minute, take that one",
+        help="if nothing changed since a checkpoint in the last minute, return that one",
     )
 
 

@@ -26,8 +26,8 @@ def configure(parser: Parser) -> None:
 Delete expired checkpoints, in all sessions, and free their space. It lists what goes and why, and
 asks first; use --yes in scripts. Sessions active in the last 24 hours are left alone. Named,
 annotated, approved and manual checkpoints, the initial checkpoint and HEAD of each session, and
-what undo needs are always kept. The rules are the setting retention. Cleanup also runs
-automatically once a day. With --dry-run nothing is changed.
+what undo needs are always kept. The setting retention has the rules. Cleanup also runs
+automatically once a day.
 
 With --stores, list the stores whose workspace is gone (a deleted project, a removed git worktree),
 with their size, and delete them after asking. Nothing deletes such a store automatically. A store

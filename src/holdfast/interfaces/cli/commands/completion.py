@@ -32,7 +32,10 @@ _LONGEST = 60
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast completion bash | zsh | fish [--install [--dry-run]]"
+    parser.usage = (
+        "holdfast completion bash | zsh | fish\n"
+        "       holdfast completion [bash | zsh | fish] --install [--dry-run]"
+    )
     parser.description = """\
 Make the shell complete commands, options, checkpoints, sessions, settings and paths, including
 deleted files that a checkpoint has. --install writes the completion file to the directory where

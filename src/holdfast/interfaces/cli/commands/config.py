@@ -46,7 +46,7 @@ _WORDS = {
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast config [list | get KEY | set KEY VALUE | add KEY VALUE |\n"
-        "       remove KEY VALUE | unset KEY | edit | trust]"
+        "           remove KEY VALUE | unset KEY | edit | trust]"
     )
     parser.description = """\
 Show and change settings. Values need no quotes: write 10GB, 17:30 or .env *.db. TOML works too,

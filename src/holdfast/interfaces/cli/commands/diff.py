@@ -45,8 +45,9 @@ for restore.
 PATHs limit the output to files and directories. A word that is both a checkpoint and a path means
 the checkpoint; put paths after --.
 
-If A and B are from different sessions, both reasons are shown. Renames are detected by content, and
-notebooks are compared by cell. --patch writes a patch for git apply, with notebooks as text."""
+Two checkpoints are shown with both reasons, even from different sessions. Renames are detected by
+content, and notebooks are compared by cell. --patch writes a patch for git apply, with notebooks as
+text."""
     parser.epilog = """\
 examples:
   $ holdfast diff

@@ -35,9 +35,9 @@ def configure(parser: Parser) -> None:
         "                    [--records | --graph | --messages | --rounds] [--before PLACE]"
     )
     parser.description = """\
-List the checkpoints of the workspace, newest first, with the session of each where there are
-several; --session S lists one. With PATHs, only checkpoints that changed one of them. --since and
---until take an age (2h, 3d), a date or a time (today, 09:30, "2026-11-15 09:30").
+List the checkpoints of the workspace, newest first. If there are several sessions, each checkpoint
+shows its own; --session S lists one session. With PATHs, list only checkpoints that changed one of
+them. --since and --until take an age (2h, 3d), a date or a time (today, 09:30, "2026-11-15 09:30").
 
 Restores leave records behind: the state before (safety) and after (restore). --records lists them
 too, and they can be restored like any other.
@@ -47,7 +47,7 @@ from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC
 the checkpoint that the workspace is at.
 
 With --graph, everything that happened in the workspace, or with --session S in one session, is
-drawn like a commit graph: each line of work has a lane, and a new one begins where work went on
+drawn like a commit graph: each line of work has a lane, and a new one begins where work continued
 from an older checkpoint; restores, approvals and the ends of rounds are shown where they happened.
 --messages adds the conversation. With --since or --days N, all newer events are shown. With --json,
 either prints the timeline as data, messages included. --rounds lists the rounds of every session,

@@ -52,7 +52,8 @@ for the removed bytes and their hashes, and reports what it searched. If anythin
 listed and the exit status is 3. To finish an interrupted purge, run it again.
 
 The workspace is not touched. Copies outside the store are not reached: exports, backups, file
-system snapshots. This cannot be undone, so it asks first; use --yes in scripts."""
+system snapshots. This cannot be undone, so it asks first; use --yes in scripts. Named, approved and
+otherwise protected checkpoints also need --force."""
     parser.epilog = """\
 examples:
   $ holdfast purge .env --dry-run

@@ -26,8 +26,8 @@ _GIT_MODES = ("files", "exact", "branch", "revert")
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast restore [REF] [PATH ...] [--dry-run] [--yes] [--best-effort]\n"
-        "       [--git files|exact|branch|revert] [--refs NAME] [--external]\n"
-        "       [--with NAME] [--without NAME] [--stop-agents]\n"
+        "           [--git files|exact|branch|revert] [--refs NAME] [--external]\n"
+        "           [--with NAME] [--without NAME] [--stop-agents]\n"
         "       holdfast restore --patch [REF] [PATH ...] [-U N]\n"
         "       holdfast restore REF PATH --hunk N[,M] [-U N] [--dry-run]"
     )
@@ -48,7 +48,7 @@ The current state is saved first, so holdfast undo brings it back. Files that ar
 are neither overwritten nor deleted. The restore happens completely or not at all, and is verified.
 
 Git is left alone unless --git says otherwise: exact puts HEAD, its branch, the index and a merge
-or rebase under way back as they were; branch puts them onto a new branch restore/ID and moves no
+or rebase in progress back as they were; branch puts them onto a new branch restore/ID and moves no
 other; revert undoes the commits since then with a new one. --refs brings back other branches,
 tags and stash entries that were deleted or moved since then: by name, as a pattern such as 'wip/*',
 as stash, or all. Nothing is ever pushed or fetched, and holdfast undo reverts all of it.

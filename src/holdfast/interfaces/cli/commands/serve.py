@@ -26,7 +26,7 @@ _PACKAGES = ("fastapi", "opentelemetry", "prometheus_client", "uvicorn")
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast serve [--host HOST] [--port N] [--log]\n"
-        "       [--tls-cert FILE --tls-key FILE] [--url URL] [--issuer URL]"
+        "           [--tls-cert FILE --tls-key FILE] [--url URL] [--issuer URL]"
     )
     parser.description = """\
 Serve the HTTP API and the web page of this workspace, and of your other workspaces, on this
@@ -47,7 +47,7 @@ examples:
     parser.add_argument(
         "--log",
         action="store_true",
-        help="write one line of JSON per request to standard error, without names or contents",
+        help="write requests and errors as JSON lines to standard error, without names or contents",
     )
     # The background process had this name and this option.
     parser.add_argument("--idle", metavar="MINUTES", help=argparse.SUPPRESS)
@@ -64,7 +64,7 @@ def add_place_options(parser: Parser, *, port: int) -> None:
         "--port",
         metavar="N",
         default=str(port),
-        help=f"the port (default {port}; 0: any free port)",
+        help=f"the port (default {port}; 0: any free port)" if port else "the port (default: any)",
     )
     parser.add_argument("--tls-cert", metavar="FILE", help="the certificate, in PEM format")
     parser.add_argument("--tls-key", metavar="FILE", help="its private key, in PEM format")

@@ -25,7 +25,7 @@ _MOST_BELOW = 5
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast undo [--turn]\n       [--dry-run] [--yes]\n       [--stop-agents]"
+    parser.usage = "holdfast undo [--turn] [--dry-run] [--yes] [--stop-agents]"
     parser.description = """\
 Undo the last change to the workspace, no matter who made it: unsaved edits, an agent's tool call,
 or a restore. Run it again to go one more step back; holdfast redo goes forward. With --turn, undo

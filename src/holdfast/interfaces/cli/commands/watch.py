@@ -97,9 +97,9 @@ def configure(parser: Parser) -> None:
     parser.usage = "holdfast watch [--files N] [--every MINUTES]"
     parser.description = """\
 Save automatically while you work, for agents without hooks: after a burst of changes, at regular
-intervals, and at the end of the day. Changes are also saved when watch starts and when Ctrl-C
-stops it. If the system cannot report changes, watch scans the workspace once a minute and says
-so."""
+intervals, after a merge into the main branch, and at the end of the day. Changes are also saved
+when watch starts and when Ctrl-C stops it. If the system cannot report changes, watch scans the
+workspace once a minute and says so."""
     parser.epilog = """\
 examples:
   $ holdfast watch
