@@ -103,6 +103,10 @@ class SearchReader(Protocol):
         only the newest of them are ranked; a query that costs too much is answered from the newest
         texts alone, and says so."""
 
+    def has(self, query: SearchQuery, *, session_id: SessionId | None) -> bool:
+        """Whether `find` would find something, at a fraction of its cost: without ranking, and with
+        a shorter look back."""
+
     def near_words(self, word: str, limit: int) -> Sequence[str]:
         """Known words that it may have been meant for, the nearest first."""
 

@@ -181,6 +181,15 @@ class SearchIndexContract:
             assert ids(find(index, "afterwards")) == []
             assert ids(find(index, "stays")) == ["c2"]
 
+    def test_it_tells_whether_anything_would_be_found(self, tmp_path: Path) -> None:
+        texts = [checkpoint_text(1, "refresh the login"), checkpoint_text(2, "another login")]
+        with closing(self.filled(tmp_path, texts)) as index:
+            for query in ("login", "refresh login", "log*", "refresh another", "zyzzyva", "..."):
+                parsed = parse_query(query, now_ns=0)
+                found = bool(index.find(parsed, session_id=None, limit=5).found)
+                assert index.has(parsed, session_id=None) == found, query
+            assert not index.has(parse_query("login", now_ns=0), session_id=SessionId("none"))
+
     def test_words_that_are_near_are_proposed(self, tmp_path: Path) -> None:
         texts = [checkpoint_text(1, "refresh the login"), checkpoint_text(2, "another")]
         with closing(self.filled(tmp_path, texts)) as index:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -397,3 +397,31 @@ def test_the_first_search_after_a_save_reads_what_is_new_and_nothing_else(
         monkeypatch.setattr(catalog, name, counted)
     assert _ids(session.search("needle")) == [newest]
     assert 0 < sum(read) <= 10
+
+
+def test_a_search_for_many_known_words_costs_few_questions_to_the_index(
+    session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [f"word{number}" for number in range(19)]
+    _say(session, *known)
+    assert session.search("word18").hits
+    index = _engine(session).vault.search
+    asked: list[str] = []
+
+    def counted(name: str) -> Callable[..., object]:
+        ask = getattr(index, name)
+
+        def count(*given: object, **named: object) -> object:
+            asked.append(name)
+            return ask(*given, **named)
+
+        return count
+
+    for name in ("find", "has", "near_words"):
+        monkeypatch.setattr(index, name, counted(name))
+    result = session.search(" ".join(known))
+
+    assert not result.hits
+    assert not result.suggestions
+    assert asked.count("find") == 1
+    assert len(asked) <= 13

@@ -86,6 +86,9 @@ class MemorySearchIndex:
         ranked.sort(key=lambda one: (-one[0], -one[1].at_ns, -one[1].sequence))
         return Findings(list(self._moments(ranked, limit)))
 
+    def has(self, query: SearchQuery, *, session_id: SessionId | None) -> bool:
+        return bool(self.find(query, session_id=session_id, limit=1).found)
+
     def near_words(self, word: str, limit: int) -> Sequence[str]:
         known: Counter[str] = Counter()
         for text in self._texts():

@@ -31,7 +31,8 @@ _MOST_MATCHES = 6
 _MOST_PATHS_SHOWN = 3
 _TRIES = 3
 _MOST_SUGGESTIONS = 3
-_MOST_CANDIDATES = 12
+_MOST_WORDS_LOOKED_UP = 12
+_MOST_CANDIDATES = 6
 _WORDLESS = "the query has no letters or digits to search for"
 
 Span = tuple[int, int]
@@ -172,15 +173,17 @@ def _suggestions(vault: Vault, text: str, session_id: SessionId | None) -> Itera
 
     def finds(query: str) -> bool:
         parsed = parse_query(query, now_ns=vault.clock.now_ns())
-        return bool(vault.search.find(parsed, session_id=session_id, limit=1).found)
+        return vault.search.has(parsed, session_id=session_id)
 
-    spans = free_words(text)[:_MOST_CANDIDATES]
+    spans = free_words(text)[:_MOST_WORDS_LOOKED_UP]
     unknown = [span for span in spans if not finds(text[slice(*span)])]
     others: Iterator[str]
     if unknown:
         others = chain(_near(vault, text, unknown, finds), _without(text, spans, [unknown]))
-    else:
+    elif len(spans) <= _MOST_CANDIDATES:
         others = _without(text, spans, [[span] for span in reversed(spans)])
+    else:
+        return  # one word less of so many finds nothing either, and costs a search each
     asked = text.strip()
     proposed = dict.fromkeys(query for query in others if query and query != asked)
     yield from islice(filter(finds, islice(proposed, _MOST_CANDIDATES)), _MOST_SUGGESTIONS)

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _MOST_EFFORT_NS = 20_000_000
 """Of work, not of waiting: on a busy machine a search looks no less far."""
+_MOST_EFFORT_FOR_ONE_NS = 2_000_000
 
 
 class SqliteSearchIndex(DerivedDatabase):
@@ -86,6 +87,13 @@ class SqliteSearchIndex(DerivedDatabase):
         def ask(db: apsw.Connection) -> Findings:
             effort = Effort(self._clock_ns, _MOST_EFFORT_NS)
             return find(db, self._scorer, effort, query, session_id, limit)
+
+        return self._use(ask)
+
+    def has(self, query: SearchQuery, *, session_id: SessionId | None) -> bool:
+        def ask(db: apsw.Connection) -> bool:
+            effort = Effort(self._clock_ns, _MOST_EFFORT_FOR_ONE_NS)
+            return has(db, self._scorer, effort, query, session_id)
 
         return self._use(ask)
 
@@ -206,6 +214,20 @@ def find(
     best = sorted(found.values(), key=lambda c: (-c.score, -c.at_ns, -c.sequence))
     names: dict[int, SessionId] = dict(rows(db, "SELECT number, id FROM sessions"))
     return Findings(list(_moments(db, best, names, limit)), effort.back_to_ns)
+
+
+def has(
+    db: apsw.Connection,
+    scorer: Scorer,
+    effort: Effort,
+    query: SearchQuery,
+    session_id: SessionId | None,
+) -> bool:
+    sessions = _sessions(db, query, session_id)
+    if query.is_wordless or sessions == []:
+        return False
+    question = Question(db, scorer, effort, query, [1.0] * len(query.terms), most=1)
+    return any(True for _ in _candidates(question, sessions))
 
 
 def _candidates(question: Question, sessions: Sequence[int] | None) -> Iterator[Candidate]:
