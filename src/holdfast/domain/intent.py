@@ -16,6 +16,9 @@ REASONING_MAX_LENGTH = 100_000
 NAME_MAX_LENGTH = 128
 TAG_MAX_LENGTH = 64
 DEFAULT_CONFIDENCE = 0.8
+BEFORE_MESSAGE = "Before user message"
+AFTER_CALL = "After "
+"""The beginning of the reason of a checkpoint that was made after a tool call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any
 
-from holdfast.domain.intent import ToolCall
+from holdfast.domain.intent import BEFORE_MESSAGE, ToolCall
 from holdfast.domain.paths import to_text
 
 MASK = "***"
@@ -111,9 +111,6 @@ def _plain(value: Any) -> str:
 
 DESCRIPTION_MAX_LENGTH = 200
 MESSAGE_PREVIEW = 50
-BEFORE_MESSAGE = "Before user message"
-AFTER_CALL = "After "
-"""The beginning of the reason of a checkpoint that was made after a tool call."""
 _SPACE = re.compile(r"\s+")
 _MOST_LOOKED_AT = 4_000
 
@@ -121,7 +118,8 @@ _MOST_LOOKED_AT = 4_000
 def one_line(text: str, most: int) -> str:
     """Printable, on one line, at most so long; `…` tells that there was more."""
     shown = _SPACE.sub(" ", text[:_MOST_LOOKED_AT]).strip()
-    shown = "".join(c if c.isprintable() else "\ufffd" for c in shown)
+    if not shown.isprintable():
+        shown = "".join(c if c.isprintable() else "\ufffd" for c in shown)
     if len(shown) <= most and len(text) <= _MOST_LOOKED_AT:
         return shown
     return shown[: most - 1].rstrip() + "…"

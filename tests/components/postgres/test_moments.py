@@ -185,7 +185,7 @@ def test_another_database_is_not_touched(database: Database, tmp_path: Path) -> 
     other.server.run("postgres", f'DROP DATABASE "{other.name}" WITH (FORCE)')
 
 
-@pytest.mark.requirement("DB-2")
+@pytest.mark.requirement("DB-2", "RB-1")
 def test_a_preview_shows_the_rows_that_would_come_and_go(database: Database) -> None:
     database.sql(
         "CREATE TABLE users (id int PRIMARY KEY)",

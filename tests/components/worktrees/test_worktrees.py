@@ -304,7 +304,7 @@ def test_the_command_line_lists_worktrees_and_brings_them_back(tmp_path: Path) -
     assert there.is_dir()
 
 
-@pytest.mark.requirement("GT-5")
+@pytest.mark.requirement("GT-5", "RB-1")
 def test_a_preview_names_every_worktree_that_is_gone_or_changed(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
     gone, changed, same = (tmp_path / name for name in ("gone", "changed", "same"))

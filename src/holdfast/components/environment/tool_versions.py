@@ -26,6 +26,9 @@ from holdfast.values.classes import NamedTuple
 _MOST_BYTES = 100_000
 _LONGEST_VERSION = 60
 _ALONE = r"\A\s*v?([\w.+-]+)\s*\Z"
+# The same for every tool: a save compiles them once.
+_INSTALLED = r"(?:(\w*)[-@])?v?(\d+\.\d+(?:\.\d+)*)(?:[-+].*)?"
+_NAMED = r"-?(\d+\.\d+(?:\.\d+)*)"
 
 
 class _Tool(NamedTuple):
@@ -100,8 +103,12 @@ def _version(tool: _Tool, program: str, workspace: str) -> str:
         _beside(tool, os.path.dirname(real))
         or _in_path(tool.name, real)
         or _chosen(tool, real, workspace)
-        or f"dated {time.strftime('%Y-%m-%d', time.gmtime(os.stat(real).st_mtime))}"
+        or f"version unknown (file date {_date(os.stat(real).st_mtime)})"
     )
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
 
 
 def _beside(tool: _Tool, directory: str) -> str | None:
@@ -142,10 +149,11 @@ def _in_path(name: str, real: str) -> str | None:
     """Version managers install into a directory that is named after the version; some programs
     have it in their own name."""
     directory, program = os.path.split(real)
-    installed = os.path.basename(os.path.dirname(directory))
-    match = re.fullmatch(rf"(?:\w*{name}\w*[-@])?v?(\d+\.\d+(?:\.\d+)*)(?:[-+].*)?", installed)
-    match = match or re.fullmatch(rf"{name}-?(\d+\.\d+(?:\.\d+)*)", program)
-    return None if match is None else match.group(1)
+    installed = re.fullmatch(_INSTALLED, os.path.basename(os.path.dirname(directory)))
+    if installed is not None and (installed[1] is None or name in installed[1]):
+        return installed[2]
+    named = re.fullmatch(_NAMED, program.removeprefix(name)) if program.startswith(name) else None
+    return None if named is None else named[1]
 
 
 def _virtual_environment_version(directory: str) -> str | None:

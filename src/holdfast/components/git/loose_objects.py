@@ -12,7 +12,6 @@ disk; the rest is synced, so that a checkpoint never names a commit that a power
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import threading
@@ -175,6 +174,8 @@ def _file_of(repository: Repository, oid: str) -> bytes:
 
 def name_of(kind: bytes, content: bytes, *, like: str) -> str:
     """The name that git gives it; `like` is another name of the same repository."""
+    import hashlib  # takes milliseconds, and most looks at a repository do without
+
     digest = hashlib.sha1 if len(like) == 40 else hashlib.sha256
     return digest(_whole(kind, content)).hexdigest()
 

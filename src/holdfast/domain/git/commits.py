@@ -22,7 +22,7 @@ from enum import StrEnum
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.ids import short
-from holdfast.domain.tool_calls import BEFORE_MESSAGE
+from holdfast.domain.intent import BEFORE_MESSAGE
 
 PLACEHOLDERS = ("subject", "reasons", "checkpoints", "session", "goals")
 _SUBJECT_LENGTH = 72

@@ -9,15 +9,16 @@ and a message that nothing was saved for has none.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.intent import make_intent
+from holdfast.domain.intent import BEFORE_MESSAGE, make_intent
 from holdfast.domain.story import Message, Role
 from holdfast.domain.timeline.timeline import Outline
-from holdfast.domain.tool_calls import BEFORE_MESSAGE, message_description
+from holdfast.domain.tool_calls import message_description
 from holdfast.engine.conversation.conversation import add_message, checked_content
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
@@ -70,7 +71,7 @@ def with_checkpoints(
 
 class _Search:
     """Finds the checkpoint before a message. Pages are long, and composing a name is not quick: it
-    is composed only where the beginning of the text does not tell."""
+    is composed only where a checkpoint is near and the beginning of the text does not tell."""
 
     def __init__(self, made: Sequence[Outline]) -> None:
         self._by_index: dict[int, list[Outline]] = {}
@@ -78,6 +79,7 @@ class _Search:
         for row in made:
             self._by_index.setdefault(_last_known(row), []).append(row)
             self._by_name.setdefault(row.reasoning, []).append(row)
+        self._times = sorted(row.at_ns for row in made)
 
     def before(self, message: Message) -> CheckpointId | None:
         for row in self._by_index.get(message.index - 1, ()):
@@ -85,6 +87,8 @@ class _Search:
             is_cut = shown.endswith("…") and message.content.startswith(shown[:-1])
             if _is_near(row, message) and (is_cut or shown == message.content):
                 return row.id
+        if not self._any_near(message):
+            return None
         named = self._by_name.get(message_description(message.content), ())
         near = [row for row in named if _is_near(row, message)]
         # Some agents write the message into their transcript before the hook for it is called.
@@ -93,6 +97,10 @@ class _Search:
                 if _last_known(row) <= last:
                     return row.id
         return None
+
+    def _any_near(self, message: Message) -> bool:
+        first = bisect_left(self._times, message.at_ns - _APART_NS)
+        return first < len(self._times) and self._times[first] <= message.at_ns + _APART_NS
 
 
 def _last_known(row: Outline) -> int:

@@ -17,9 +17,9 @@ from enum import StrEnum
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import AFTER_CALL
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import RestorePlan
-from holdfast.domain.tool_calls import AFTER_CALL, one_line
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry
 from holdfast.domain.wording import Remark
@@ -84,6 +84,8 @@ def others_remarks(vault: Vault, plan: RestorePlan, target: Checkpoint) -> Itera
 
 
 def _names(paths: list[bytes]) -> str:
+    from holdfast.domain.tool_calls import one_line
+
     shown = ", ".join(one_line(to_text(path), 80) for path in paths[:_SHOWN])
     return f"{shown} and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else shown
 

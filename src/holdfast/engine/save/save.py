@@ -21,11 +21,10 @@ from holdfast.domain.checkpoints import (
 )
 from holdfast.domain.errors import InvalidIntent, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.intent import AFTER_CALL, SnapshotIntent
 from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.domain.tool_calls import AFTER_CALL
 from holdfast.domain.trees.changes import ChangeType, TreeLoader, tree_changes, visible_changes
 from holdfast.engine.components.captured import (
     CapturedComponents,

@@ -204,8 +204,11 @@ class Walker:
                     ):
                         child = self._revisit((rules, child_fd, below, known), deeper, depth + 1)
                 if child is None:
-                    place = Place(child_fd, below, None, deeper, depth + 1)
-                    child = self._visit_child(place, known, rules)
+                    state_before = (
+                        known if isinstance(known, DirectoryState) else self._remembered(below)
+                    )
+                    place = Place(child_fd, below, state_before, deeper, depth + 1)
+                    child = self._visit_child(place, rules)
             finally:
                 closed(child_fd)
             if child is known:
@@ -231,17 +234,14 @@ class Walker:
             return previous
         return Survey(self, Place(fd, path, previous)).read_again(changed)
 
-    def _visit_child(
-        self, place: Place, known: DirectoryState | KnownChild, rules: KnownRules
-    ) -> DirectoryState | Skipped:
+    def _visit_child(self, place: Place, rules: KnownRules) -> DirectoryState | Skipped:
         """A child about which more is to be found out than that it is unchanged."""
-        path, depth = place.path, place.depth
+        depth = place.depth
         if depth == DEEP:
             allow_deep_recursion()
         if depth > DEEPEST:
-            return Skipped(path, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
-        state = known if isinstance(known, DirectoryState) else self._remembered(path)
-        return self.visit(place._replace(previous=state), self._rule_files.known(rules))
+            return Skipped(place.path, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
+        return self.visit(place, self._rule_files.known(rules))
 
     def _changed_files(
         self, fd: int, previous: DirectoryState

@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import SessionId, short
+from holdfast.domain.intent import AFTER_CALL, BEFORE_MESSAGE
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import Missing
 from holdfast.domain.restore.selections import selected_words, selection_of
 from holdfast.domain.timeline.undo_history import State
-from holdfast.domain.tool_calls import AFTER_CALL, BEFORE_MESSAGE, one_line
+from holdfast.domain.tool_calls import one_line
 from holdfast.engine.restore.plan import missing_now
 from holdfast.engine.undo.outside_files import keys_outside
 from holdfast.engine.vault import Vault

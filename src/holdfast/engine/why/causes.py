@@ -24,10 +24,10 @@ from holdfast.domain.agent_events import EDIT_TOOLS
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
 from holdfast.domain.diff.line_origins import LineOrigin, OtherAgent
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.intent import ToolCall
+from holdfast.domain.intent import AFTER_CALL, ToolCall
 from holdfast.domain.sessions import Session
 from holdfast.domain.story import Activity, Message, Role
-from holdfast.domain.tool_calls import AFTER_CALL, Likelihood, likelihood
+from holdfast.domain.tool_calls import Likelihood, likelihood
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.stored_objects import entry_at
