@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import growth, memory, report, rows, table, trees, watched_saves
+from bench import growth, memory, report, rows, table, trees, watched_saves, web_api, web_page
 from bench.command_line import CommandLine
+from bench.contest import Book
 from bench.hook_process import HookProcess
 from bench.operations import MAIN, OPERATIONS, Effort, Trial
 from bench.peers import HOLDFAST, KINDS, REFERENCE, WATCHED
@@ -27,6 +28,8 @@ LARGE = 50_000
 LONG_HISTORY = 1_000
 SHORT_HISTORY = 200
 QUICK_HISTORY = 50
+WEB_SIZE = 10_000
+QUICK_WEB_SIZE = 300
 # Backup programs take most of a second to start: two hundred saves would say nothing but that.
 SLOW_TO_START = frozenset({"restic", "borg"})
 
@@ -41,6 +44,7 @@ class Plan:
     rounds: int | None
     quick: bool
     real: bool
+    web: bool
     started: float
 
     def effort(self, files: int) -> Effort:
@@ -75,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rounds=given.rounds,
         quick=given.quick,
         real=not given.no_real,
+        web=not given.no_web,
         started=time.monotonic(),
     )
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-", dir=given.work) as directory:
@@ -114,6 +119,8 @@ def measure(plan: Plan, work: Path) -> list[rows.Row]:
         label = f"library {files:,}"
         lines += _trial(plan, work, base, label, files)
         lines += _growth(plan, work, base, label, LONG_HISTORY, promised=True)
+    if plan.web and HOLDFAST in plan.kinds:
+        lines += _web(plan, work)
     return lines
 
 
@@ -164,6 +171,24 @@ def _growth(
     return list(rows.of_growth(label, steps, book, promised=promised and not plan.quick))
 
 
+def _web(plan: Plan, work: Path) -> list[rows.Row]:
+    """The HTTP API and the web page, both over one store with a long past."""
+    size = QUICK_WEB_SIZE if plan.quick else WEB_SIZE
+    plan.say(f"web: {size:,} checkpoints, {size:,} files")
+    rounds = plan.rounds or (5 if plan.quick else rows.SAMPLES_FOR_P95)
+    here = work / "web"
+    here.mkdir()
+    book = Book()
+    past = web_api.prepare(here, size, size, rounds + 1)
+    with web_api.serving(past.workspace) as server:
+        web_api.measure(book, server, rounds)
+        web_page.measure(book, past, server, rounds)
+    web_api.measure_git(book, here, past.workspace, size, rounds)
+    web_page.compare_a_click(book)
+    remove(here)
+    return list(rows.of_web(f"web {size:,}", book))
+
+
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
@@ -175,6 +200,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="few rounds, short histories")
     parser.add_argument("--no-real", action="store_true", help="generated trees only")
+    parser.add_argument("--no-web", action="store_true", help="without the server and its page")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a report")
     parser.add_argument("--work", type=Path, metavar="DIR", help="where to make the trees")
     return parser.parse_args(arguments)

@@ -32,7 +32,11 @@ the rest files created in new directories and files deleted. After every restore
 is read again (names, kinds, modes, bytes) and compared; the last save of each kind is read back
 from the store and compared. If either side is wrong, its ratio is `--` and a footnote says what
 differed. Store sizes are disk blocks; restic and borg are left out of the long histories for
-their start-up time."""
+their start-up time.
+
+The lines of `web` are requests to `holdfast serve` and figures of its page in Chromium, at as many
+checkpoints in the session as files in the tree. Git's side is `git log` for a page of the timeline,
+`git diff` for a diff, and both for a click."""
 
 
 def plain(result: Table, rows: Sequence[Row]) -> str:

@@ -1,15 +1,15 @@
 """From the books to the lines of the table: which measurement stands against which, under which
 bound.
 
-A bound is one of the promises PF-1 to PF-8, or HK-3. It is judged only on sound measurements; what
-cannot be judged says why.
+A bound is one of the promises PF-1 to PF-9, HK-3 or WB-3. It is judged only on sound measurements;
+what cannot be judged says why.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bench import command_line, growth, hook_process, memory, watched_saves
+from bench import command_line, growth, hook_process, memory, watched_saves, web_api, web_page
 from bench import operations as ops
 from bench.contest import Book
 from bench.measure import Measurement, Refusal, over_bare, ratio
@@ -170,3 +170,18 @@ def of_memory(tree: str, book: Book) -> Iterator[Row]:
     for operation in (memory.FIRST, memory.SECOND):
         bound = Bound("PF-5", 50 * MEGABYTE, "median")
         yield Row(tree, operation, book.pages[operation], bound=bound)
+
+
+def of_web(tree: str, book: Book) -> Iterator[Row]:
+    """The lines on the HTTP API and the web page: each with its ratio to git, then the 95th
+    percentile under its bound. Where one figure is all there is, the bound is on that."""
+    limits_ms = {**web_api.LIMITS_MS, **web_page.LIMITS_MS}
+    for operation, page in book.pages.items():
+        promise = "WB-3" if operation in web_page.LIMITS_MS else "PF-9"
+        limit_s = limits_ms.get(operation, 0) / 1000
+        if operation in (web_api.MIXED, web_page.SLOWEST_FRAME):
+            yield Row(tree, operation, page, bound=Bound(promise, limit_s, "median"))
+            continue
+        yield Row(tree, operation, page)
+        if limit_s:
+            yield Row(tree, f"p95 of {operation}", page, bound=Bound(promise, limit_s, "p95"))

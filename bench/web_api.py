@@ -2,13 +2,14 @@
 
     python -m bench.web_api [--checkpoints N] [--files N] [--rounds N]
 
-A workspace gets most of its checkpoints as rows, as years of work would leave them, and the last
-ones by real saves of five changed files each. `holdfast serve` runs in a process of its own. Each
-request is sent several times over one connection; printed are the median and the 95th of a hundred,
-and the bound on that (PF-9). Then four connections send mixed reads as fast as they can.
+A session gets most of its checkpoints as rows, as years of work would leave them, and the last
+ones by real saves of five changed files each. As many checkpoints again are in other sessions.
+`holdfast serve` runs in a process of its own. Each request is sent several times over one
+connection. Printed are the median, the 95th percentile and the bound on it (PF-9). Then four
+connections send mixed reads as fast as they can.
 
 Tools with a shadow repository run `git log` for the list and `git diff` for a click. The same two
-commands are timed in a repository with as many commits.
+commands are timed in a repository with as many files and as many commits.
 """
 
 import argparse
@@ -21,15 +22,19 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from bench import trees
+from bench.contest import Book
 from bench.finding import fill
-from bench.measure import Measurement
+from bench.measure import Refusal, ratio
+from bench.peers import HOLDFAST, REFERENCE
 from bench.processes import plain_surroundings, run
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
@@ -44,33 +49,27 @@ LEAST_PER_SECOND = 300
 _HOLDFAST = (sys.executable, "-m", "holdfast")
 _CHECKPOINTS = f"/api/sessions/{SESSION}/checkpoints"
 
+TIMELINE = "HTTP: a page of the timeline"
+CHECKPOINT = "HTTP: a checkpoint"
+DIFF = "HTTP: a diff of 5 files"
+MIXED = f"HTTP: mixed reads of {CLIENTS} clients, time per request"
 REQUESTS = {
-    "a page of the timeline": (f"{_CHECKPOINTS}/timeline?limit=100", 50.0),
-    "a page of checkpoints": (f"{_CHECKPOINTS}?limit=100", 50.0),
-    "a checkpoint": (f"{_CHECKPOINTS}/HEAD?files=0", 50.0),
-    "a checkpoint with its first 1,000 files": (f"{_CHECKPOINTS}/HEAD", None),
-    "a diff of 5 files": (f"{_CHECKPOINTS}/HEAD/diff?with=before", 150.0),
-    "a diff of 5 files with colours": (f"{_CHECKPOINTS}/HEAD/diff?with=before&colours=true", None),
-    "the sessions": ("/api/sessions", None),
+    TIMELINE: f"{_CHECKPOINTS}/timeline?limit=100",
+    "HTTP: a page of checkpoints": f"{_CHECKPOINTS}?limit=100",
+    CHECKPOINT: f"{_CHECKPOINTS}/HEAD?files=0",
+    "HTTP: a checkpoint with its first 1,000 files": f"{_CHECKPOINTS}/HEAD",
+    DIFF: f"{_CHECKPOINTS}/HEAD/diff?with=before",
+    "HTTP: a diff of 5 files with colours": f"{_CHECKPOINTS}/HEAD/diff?with=before&colours=true",
+    "HTTP: the sessions": "/api/sessions",
 }
-MIXED = [path for path, _ in list(REQUESTS.values())[:3]] + [REQUESTS["a diff of 5 files"][0]]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One figure of the report, in milliseconds."""
-
-    name: str
-    median_ms: float
-    p95_ms: float
-    limit_ms: float | None = None
-
-    def __str__(self) -> str:
-        words = f"{self.name:<44} {self.median_ms:8.1f} ms {self.p95_ms:8.1f} ms"
-        if self.limit_ms is None:
-            return words
-        verdict = "within" if self.p95_ms <= self.limit_ms else "OVER"
-        return f"{words}  {verdict} {self.limit_ms:g} ms"
+LIMITS_MS = {
+    TIMELINE: 50.0,
+    "HTTP: a page of checkpoints": 50.0,
+    CHECKPOINT: 50.0,
+    DIFF: 150.0,
+    MIXED: 1000 / LEAST_PER_SECOND,
+}
+MIXED_REQUESTS = [REQUESTS[name] for name in LIMITS_MS if name in REQUESTS]
 
 
 def main() -> int:
@@ -79,32 +78,57 @@ def main() -> int:
         work = Path(directory)
         with plain_surroundings(work):
             os.environ["HOLDFAST_HOME"] = str(work / "holdfast")
-            workspace = prepare(work, given.checkpoints, given.files)
-            print(f"{'':<44} {'median':>11} {'p95':>11}")
-            with serving(workspace) as server:
-                for line in measure(server, given.rounds):
-                    print(line, flush=True)
-                rate = mixed_reads(server, MIXED_S)
-                verdict = "within" if rate >= LEAST_PER_SECOND else "UNDER"
-                print(f"mixed reads: {rate:,.0f} per second  {verdict} {LEAST_PER_SECOND}")
-            for line in measure_git(work / "shadow", given.checkpoints, given.rounds):
-                print(line)
+            past = prepare(work, given.checkpoints, given.files)
+            book = Book()
+            with serving(past.workspace) as server:
+                measure(book, server, given.rounds)
+            measure_git(book, work, past.workspace, given.checkpoints, given.rounds)
+            print(printed(book, LIMITS_MS))
     return 0
 
 
-def prepare(work: Path, checkpoints: int, files: int) -> Path:
-    """The workspace with its long past."""
+def printed(book: Book, limits_ms: dict[str, float]) -> str:
+    """Each operation with its median, its 95th percentile, its bound and its ratio to git."""
+    lines = [f"{'':<52} {'median':>11} {'p95':>11} {'x git':>6}"]
+    for operation, page in book.pages.items():
+        own = page[HOLDFAST.title]
+        against_git = ratio(own, page.get(REFERENCE.title))
+        words = f"{operation:<52} {own.median * 1000:8.1f} ms {own.p95 * 1000:8.1f} ms"
+        words += f" {'' if isinstance(against_git, Refusal) else f'{against_git:.2f}':>6}"
+        if (limit_ms := limits_ms.get(operation)) is not None:
+            verdict = "within" if own.p95 * 1000 <= limit_ms else "OVER"
+            words += f"  {verdict} {limit_ms:.3g} ms"
+        lines.append(words)
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A workspace with a long past; `saved` are the ids of its real saves, oldest first."""
+
+    workspace: Path
+    saved: Sequence[str]
+
+
+def prepare(work: Path, checkpoints: int, files: int, saves: int = REAL_SAVES) -> Past:
     workspace = work / "project"
     trees.generate(workspace, files)
     changed = sorted(path for path in workspace.rglob("*") if path.is_file())[:FILES_CHANGED]
+    saved = []
     with open_workspace(workspace, create=True, force=True) as opened:
-        fill(opened.engine, max(checkpoints - REAL_SAVES, 1), 0)
-        for number in range(REAL_SAVES):
+        fill(opened.engine, 2 * max(checkpoints - saves, 1), 0)
+        for number in range(saves):
             for path in changed:
-                with path.open("ab") as file:
-                    file.write(b"changed %d\n" % number)
-            opened.engine.save(SessionId(SESSION), make_intent(f"real save {number}"))
-    return workspace
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(f"{line_of(number)}\n")
+            reason = make_intent(f"real save {number}")
+            saved.append(opened.engine.save(SessionId(SESSION), reason).checkpoint.id)
+    return Past(workspace, saved)
+
+
+def line_of(save: int) -> str:
+    """The line that a real save finds at the end of each changed file."""
+    return f"changed by save {save:04}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +146,17 @@ class Server:
             raise RuntimeError(f"{path}: {answer.status} {content[:200]!r}")
         return content
 
+    def login_link(self) -> str:
+        """An address that signs a browser in, once."""
+        request = urllib.request.Request(
+            f"http://{self.host}/api/login-links",
+            b"{}",
+            {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            link: str = json.load(answer)["link"]
+            return link
+
 
 @contextmanager
 def serving(workspace: Path) -> Iterator[Server]:
@@ -137,16 +172,14 @@ def serving(workspace: Path) -> Iterator[Server]:
         child.communicate(timeout=30)
 
 
-def measure(server: Server, rounds: int) -> Iterator[Line]:
+def measure(book: Book, server: Server, rounds: int, mixed_s: float = MIXED_S) -> None:
     connection = http.client.HTTPConnection(server.host)
-    for name, (path, limit_ms) in REQUESTS.items():
+    for operation, path in REQUESTS.items():
         server.ask(connection, path)
-
-        def ask(path: str = path) -> object:
-            return server.ask(connection, path)
-
-        yield _line(f"HTTP: {name}", ask, rounds, limit_ms)
+        taken = _samples(partial(server.ask, connection, path), rounds)
+        book.at(operation, HOLDFAST.title).samples += taken
     connection.close()
+    book.at(MIXED, HOLDFAST.title).samples.append(1 / mixed_reads(server, mixed_s))
 
 
 def mixed_reads(server: Server, seconds: float) -> float:
@@ -157,7 +190,7 @@ def mixed_reads(server: Server, seconds: float) -> float:
     def work(first: int) -> None:
         connection, sent = http.client.HTTPConnection(server.host), 0
         while time.monotonic() < end:
-            server.ask(connection, MIXED[(first + sent) % len(MIXED)])
+            server.ask(connection, MIXED_REQUESTS[(first + sent) % len(MIXED_REQUESTS)])
             sent += 1
         connection.close()
         counts.append(sent)
@@ -170,42 +203,40 @@ def mixed_reads(server: Server, seconds: float) -> float:
     return sum(counts) / seconds
 
 
-def measure_git(place: Path, commits: int, rounds: int) -> Iterator[Line]:
-    """The same clicks in a shadow repository."""
+def measure_git(book: Book, work: Path, tree: Path, commits: int, rounds: int) -> None:
+    """The same clicks in a shadow repository of the same tree."""
+    place = work / "shadow"
     place.mkdir()
     run(["git", "init", "-q"], cwd=place)
-    run(["git", "fast-import", "--quiet"], cwd=place, stdin=b"".join(_commits(commits)))
-
-    def git(*arguments: str) -> Callable[[], object]:
-        return lambda: run(["git", *arguments], cwd=place)
-
-    listing = git("log", "-n", "100", "--format=%H %at %s", "work")
-    yield _line("git log, 100 commits", listing, rounds)
-    yield _line("git diff of 5 files", git("diff", "work~1", "work"), rounds)
+    run(["git", "fast-import", "--quiet"], cwd=place, stdin=b"".join(_commits(tree, commits)))
+    listing = ["git", "log", "-n", "100", "--format=%H %at %s", "work"]
+    difference = ["git", "diff", "work~1", "work"]
+    for operation, command in ((TIMELINE, listing), (DIFF, difference)):
+        taken = _samples(partial(run, command, cwd=place), rounds)
+        book.at(operation, REFERENCE.title).samples += taken
 
 
-def _commits(number: int) -> Iterator[bytes]:
-    """As many commits, each of five changed files, as `git fast-import` takes them."""
+def _commits(tree: Path, number: int) -> Iterator[bytes]:
+    """For `git fast-import`: the whole tree, then commits of five changed files each."""
+    files = sorted(path for path in tree.rglob("*") if path.is_file())
     for count in range(number):
         message = b"step %d of the work" % count
         yield b"commit refs/heads/work\n"
         yield b"committer bench <bench@example.invalid> %d +0000\n" % (1_700_000_000 + count)
         yield b"data %d\n%b\n" % (len(message), message)
-        for file in range(FILES_CHANGED):
-            content = b"content %d\n" % count
-            yield b"M 100644 inline file-%d\ndata %d\n%b\n" % (file, len(content), content)
+        for path in files if count == 0 else files[:FILES_CHANGED]:
+            content = path.read_bytes() + b"changed by step %d\n" % count
+            name = os.fsencode(path.relative_to(tree))
+            yield b"M 100644 inline %b\ndata %d\n%b\n" % (name, len(content), content)
 
 
-def _line(name: str, ask: Callable[[], object], rounds: int, limit_ms: float | None = None) -> Line:
-    measured = Measurement(samples=list(_samples(ask, rounds)))
-    return Line(name, measured.median * 1000, measured.p95 * 1000, limit_ms)
-
-
-def _samples(ask: Callable[[], object], rounds: int) -> Iterator[float]:
+def _samples(ask: Callable[[], object], rounds: int) -> list[float]:
+    taken = []
     for _ in range(rounds):
         begun = time.perf_counter()
         ask()
-        yield time.perf_counter() - begun
+        taken.append(time.perf_counter() - begun)
+    return taken
 
 
 def _parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
