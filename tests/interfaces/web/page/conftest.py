@@ -21,6 +21,7 @@ _IN_A_BROWSER = (
     "other_origins",
     "page_logic",
     "reading",
+    "restore_panel",
 )
 collect_ignore = [f"test_{name}.py" for name in _IN_A_BROWSER] if WHY_NO_CHROMIUM else []
 

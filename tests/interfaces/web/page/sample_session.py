@@ -78,8 +78,9 @@ _PIXEL = bytes.fromhex(
 class SampleSession:
     """The workspace, and an agent that works in it through the hooks of Claude Code."""
 
-    def __init__(self, place: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, place: Path, environment: Mapping[str, str], session: str = SESSION) -> None:
         self.project = place / "checkout-service"
+        self.session = session
         self._calls = 0
         self.environment = {
             **environment,
@@ -177,7 +178,7 @@ class SampleSession:
             "a['note'] and s.annotate(c, a['note'], 'you')\n"
         )
         fields = {
-            "session": SESSION,
+            "session": self.session,
             "reason": reason,
             "confidence": confidence,
             "name": name,
@@ -209,7 +210,7 @@ class SampleSession:
         self.event("PostToolUse", **call, tool_response={})
 
     def event(self, event: str, **fields: object) -> None:
-        fields |= {"hook_event_name": event, "session_id": SESSION, "cwd": str(self.project)}
+        fields |= {"hook_event_name": event, "session_id": self.session, "cwd": str(self.project)}
         self.holdfast("hook", "claude-code", stdin=json.dumps(fields))
 
     def holdfast(self, *arguments: str, stdin: str = "", check: bool = True) -> str:

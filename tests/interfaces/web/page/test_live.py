@@ -40,6 +40,20 @@ def test_what_a_hook_saves_appears_without_a_reload(new_tab: Tabs, agent: Sample
         assert page.evaluate("window.notReloaded")
 
 
+def test_a_persons_own_edits_look_different(new_tab: Tabs, agent: SampleSession) -> None:
+    with serving(agent.project, agent.environment) as server:
+        page = new_tab(server).open_session()
+        agent.write("docs/guide.md", "# Guide\n")
+        written = page.locator("a.row", has_text="After Write docs/guide.md")
+        expect(written).to_contain_text("1 file")
+        (agent.project / "README.md").write_text("# Mine\n")
+        agent.prompt("Now the rest")
+        mine = page.locator("a.row.person", has_text="Before your message")
+        expect(mine).to_contain_text("your edits")
+        expect(mine.locator(".lanes rect.dot")).to_be_visible()
+        expect(written).not_to_contain_text("your edits")
+
+
 def test_home_shows_a_session_as_soon_as_it_begins(new_tab: Tabs, agent: SampleSession) -> None:
     with serving(agent.project, agent.environment) as server:
         page = new_tab(server).page

@@ -85,6 +85,26 @@ def test_notes_and_approvals_are_marks_of_their_moment(call: Call) -> None:
     assert rows[1]["above"] == []  # the approval above it has no row of its own
 
 
+def test_a_persons_edits_are_told_from_the_agents(call: Call) -> None:
+    def step(identifier: str, reasoning: str, kind: str = "tool", changed: int = 1) -> Any:
+        counts = {"added": 0, "modified": changed, "removed": 0}
+        return event(checkpoint=moment(identifier, kind=kind, reasoning=reasoning, changed=counts))
+
+    edit = event("edit", lane=None, passing=[0], status="kept", number=1, reason="Write: a")
+    events = [
+        step("asked", "Before user message: more", "message"),
+        step("after", "After Write: b"),
+        edit,
+        step("by the agent, with no checkpoint after it", "Before Write: b"),
+        step("quick", "Before Bash: touch a", changed=0),
+        step("by a person", "Before Bash: rm a", "risky"),
+        step("nothing", "Before user message: do", "message", changed=0),
+        step("started", "Start of the session", "initial"),
+    ]
+    rows = call("timeline-rows", "timelineRows", events)
+    assert [row["key"] for row in rows if row["isPersons"]] == ["asked", "by a person"]
+
+
 def test_the_words_that_changed_are_marked_and_colours_stay(call: Call) -> None:
     hunk = {
         "old_start": 3,

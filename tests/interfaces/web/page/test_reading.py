@@ -49,6 +49,18 @@ def test_the_timeline_shows_messages_risks_names_notes_lanes_and_approval(tab: T
     expect(page.locator(".bracket.merged").first).to_be_attached()
 
 
+def test_moments_count_the_lines_that_they_changed(tab: Tab, sample: SampleSession) -> None:
+    page = tab.open_session()
+    row = page.locator("a.row", has_text="After Write src/auth/middleware.py")
+    expect(row.locator(".count").first).to_have_text("1 file +2 −2")
+    deleted = page.locator("a.row", has_text="After rm -rf src/session_store")
+    lost = sum(
+        len((sample.project / "src" / "session_store" / name).read_text().splitlines())
+        for name in ("__init__.py", "memory.py", "redis.py")
+    )
+    expect(deleted.locator(".count").first).to_have_text(f"3 files deleted −{lost}")
+
+
 def test_a_moment_tells_its_reason_facts_and_what_was_left_out(tab: Tab) -> None:
     page = tab.open_session()
     page.locator("a.row", has_text=NAMED).last.click()
@@ -56,7 +68,7 @@ def test_a_moment_tells_its_reason_facts_and_what_was_left_out(tab: Tab) -> None
     expect(moment).to_contain_text("Nothing imports the old store now")
     expect(moment).to_contain_text("72%")
     expect(moment).to_contain_text("feature/async")
-    expect(moment).to_contain_text("app.db")
+    expect(moment).to_contain_text("app.db · 1 table, 214 rows")
     expect(moment).to_contain_text("Good place to come back to")
     moment.get_by_text(re.compile("^[0-9]+ paths$")).click()
     expect(moment).to_contain_text("node_modules")
@@ -139,6 +151,46 @@ def test_facets_narrow_a_search(tab: Tab) -> None:
     page.get_by_label("Path").fill("no/such/path")
     page.keyboard.press("Tab")
     expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+
+
+def test_half_typed_text_stays_when_the_page_is_drawn_again(tab: Tab) -> None:
+    page = tab.open("/search?q=session_store")
+    expect(page.locator("a.hit").first).to_be_visible()
+    page.get_by_label("Path").press_sequentially("src/se")
+    history = (
+        "history.replaceState(null, '', '/search?q=refresh'); dispatchEvent(new Event('popstate'))"
+    )
+    page.evaluate(history)
+    expect(page.locator("a.hit mark").first).to_contain_text("refresh")
+    expect(page.get_by_label("Path")).to_have_value("src/se")
+    tab.open("/settings")
+    page.get_by_label("risky command: at most").press_sequentially("7")
+    page.get_by_role("button", name="Dark", exact=True).dispatch_event("click")
+    expect(page.get_by_role("button", name="Dark", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(page.get_by_label("risky command: at most")).to_have_value("7")
+
+
+def test_words_typed_last_do_not_undo_a_facet_chosen_meanwhile(tab: Tab) -> None:
+    page = tab.open("/search?q=session_store")
+    expect(page.locator("a.hit").first).to_be_visible()
+    page.evaluate(
+        """() => {
+            const box = document.querySelector("input[type=search]");
+            box.value = "session_store rm";
+            box.dispatchEvent(new Event("input", {bubbles: true}));
+            const kind = [...document.querySelectorAll("select")].find((one) =>
+                one.querySelector("option[value=risky]"));
+            return new Promise((resolve) => setTimeout(() => {
+                kind.value = "risky";
+                kind.dispatchEvent(new Event("change", {bubbles: true}));
+                resolve();
+            }, 50));
+        }"""
+    )
+    expect(page).to_have_url(re.compile("q=session_store.rm"))
+    expect(page).to_have_url(re.compile("kind=risky"))
 
 
 def test_a_message_leads_to_the_moment_before_it(tab: Tab) -> None:

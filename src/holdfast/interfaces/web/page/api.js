@@ -132,6 +132,9 @@ export const api = {
     if (older === null) return get(`${ofMoment(session, newer)}/diff`, { with: "before", ...wanted }, signal);
     return get(`${ofMoment(session, older)}/diff/${encodeURIComponent(newer)}`, wanted, signal);
   },
+  /** What a moment changed, without the lines around it. @param {string} session @param {string} moment @param {number} limit */
+  changesOf: (session, moment, limit) =>
+    get(`${ofMoment(session, moment)}/diff`, { with: "before", context: 0, limit }),
   /** How many files differ between a moment and now. @param {string} session @param {string} moment @returns {Promise<number>} */
   changedSince: async (session, moment) =>
     (await get(`${ofMoment(session, moment)}/diff`, { with: "now", limit: 1 })).total_files,

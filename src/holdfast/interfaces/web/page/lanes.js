@@ -75,6 +75,8 @@ function Sign({ row, x, y }) {
   }
   if (hasConfidence(moment.kind))
     return html`<circle class=${`dot ${sureness(moment.confidence)}`} cx=${x} cy=${y} r="6" />`;
+  if (row.isPersons)
+    return html`<rect class=${`dot person${side}`} x=${x - 5} y=${y - 5} width="10" height="10" rx="2" />`;
   if (row.quiet) return html`<circle class=${`dot${side}`} cx=${x} cy=${y} r="3.5" />`;
   return html`<circle class=${`dot${side}`} cx=${x} cy=${y} r="5.5" />`;
 }

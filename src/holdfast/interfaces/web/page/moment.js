@@ -7,6 +7,7 @@ import { exactTime, clock, longAgo, plural, shortId, size, visible } from "./for
 import { useDraft } from "./draft.js";
 import { html, useState } from "./html.js";
 import { left } from "./icons.js";
+import { useLoaded } from "./load.js";
 import { Empty, Loading, Refused } from "./states.js";
 import { changedFiles, hasConfidence, sureness } from "./timeline-rows.js";
 import { sayProblem } from "./toast.js";
@@ -18,7 +19,7 @@ const MOST_LEFT_OUT = 8;
  * @param {object} props
  * @param {string} props.session
  * @param {import("./load.js").Loaded<any>} props.loaded
- *  * @param {string} props.backTo
+ * @param {string} props.backTo
  * @param {string} props.changesAt
  * @param {(moment: any) => void} props.restore
  * @param {string} props.replayAt
@@ -62,7 +63,7 @@ export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, 
         ${commit && html`<button onClick=${commit}>Commit to git…</button>`}
       </div>
       <a class="button to-changes" href=${changesAt}>See the changes</a>
-      <${Facts} moment=${moment} />
+      <${Facts} session=${session} moment=${moment} />
       <${Calls} calls=${moment.tool_calls} />
       <${Annotations} key=${moment.id} session=${session} moment=${moment} changed=${changed} />
     </article>
@@ -102,8 +103,8 @@ function focusOnce(box) {
   box?.focus();
 }
 
-/** @param {{moment: any}} props */
-function Facts({ moment }) {
+/** @param {{session: string, moment: any}} props */
+function Facts({ session, moment }) {
   const { git } = moment;
   const failed = moment.components.filter((/** @type {any} */ one) => one.failure);
   return html`<dl class="facts">
@@ -128,11 +129,7 @@ function Facts({ moment }) {
     <dt>Changed</dt><dd>${changeWords(moment.changed)}${changedFiles(moment) > 0 && " since the previous step"}</dd>
     <dt>Saved</dt><dd class="num">${plural(moment.file_count, "file")} · ${size(moment.size_bytes)}</dd>
     ${git && html`<dt>Git</dt><dd>${gitWords(git)}</dd>`}
-    ${
-      moment.databases.length > 0 &&
-      html`<dt>${moment.databases.length === 1 ? "Database" : "Databases"}</dt><dd><ul>
-      ${moment.databases.map((/** @type {any} */ one) => html`<li>${databaseWords(one)}</li>`)}</ul></dd>`
-    }
+    ${moment.databases.length > 0 && html`<${Databases} session=${session} moment=${moment} />`}
     ${savedBesides(moment) && html`<dt>Also saved</dt><dd>${savedBesides(moment)}</dd>`}
     ${failed.map((/** @type {any} */ one) => html`<dt>Not saved</dt><dd>${visible(one.name)}: ${visible(one.failure)}</dd>`)}
     ${moment.skipped.length > 0 && html`<dt>Skipped</dt><dd><${LeftOut} skipped=${moment.skipped} /></dd>`}
@@ -159,6 +156,14 @@ function gitWords(git) {
   ].filter(Boolean);
   const files = git.dirty_files.map(visible).join("\n");
   return html`${place}${commit}${dirt.length > 0 && html`, <span title=${files}>${dirt.join(", ")}</span>`}`;
+}
+
+/** Counting rows takes longer than the rest, so they come later. @param {{session: string, moment: any}} props */
+function Databases({ session, moment }) {
+  const counted = useLoaded(() => api.databases(session, moment.id), [session, moment.id]);
+  const listed = counted.value ?? moment.databases;
+  return html`<dt>${listed.length === 1 ? "Database" : "Databases"}</dt><dd><ul>
+    ${listed.map((/** @type {any} */ one) => html`<li>${databaseWords(one)}</li>`)}</ul></dd>`;
 }
 
 /** @param {{name: string, bytes: number | null, tables: number | null, rows: number | null}} one */

@@ -95,8 +95,8 @@ export function RestorePanel({ session, task, close, done }) {
     }
     ${
       plan &&
-      html`<${RestorePlan} session=${session} task=${task} plan=${plan} operations=${operations} left=${left}
-      setLeft=${setLeft} components=${components} setComponents=${setComponents} />`
+      html`<${RestorePlan} session=${session} task=${task} plan=${plan} operations=${operations}
+      fileCount=${target.value?.file_count ?? null} left=${left} setLeft=${setLeft} components=${components} setComponents=${setComponents} />`
     }
     ${progress && html`<section><${ProgressLine} progress=${progress} /></section>`}
   <//>`;

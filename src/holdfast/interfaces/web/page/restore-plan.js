@@ -3,24 +3,28 @@
 import { api } from "./api.js";
 import { Lines } from "./diff-file.js";
 import { hunkLines } from "./diff-lines.js";
-import { plural, visible } from "./format.js";
+import { exactTime, longAgo, plural, visible } from "./format.js";
 import { html, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
 import { Loading } from "./states.js";
+import { agentName } from "./words.js";
 
 const MOST_LISTED = 200;
 
 /** @typedef {import("./restore-panel.js").RestoreTask} RestoreTask */
 /** @typedef {{type: string, path: string}} Operation */
+/** @typedef {{path: string, by: "agent" | "person" | "restore" | "unsaved", session_id: string | null, agent: string | null, at: string | null}} LastChange */
+/** @typedef {Record<string, number> | null} Rows by table; null where they cannot be counted */
 
 /**
  * @param {object} props
  * @param {string} props.session @param {RestoreTask} props.task @param {any} props.plan @param {Operation[]} props.operations
+ * @param {number | null} props.fileCount files of the moment; null until it is known
  * @param {Set<string>} props.left @param {(left: Set<string>) => void} props.setLeft
  * @param {Record<string, string>} props.components @param {(components: Record<string, string>) => void} props.setComponents
  */
-export function RestorePlan({ session, task, plan, operations, left, setLeft, components, setComponents }) {
+export function RestorePlan({ session, task, plan, operations, fileCount, left, setLeft, components, setComponents }) {
   const canChoose = task.what === "moment" && !task.choice.hunks && operations.length > 1;
   const counted = { create: 0, delete: 0, rewrite: 0 };
   for (const one of operations) if (!left.has(one.path)) counted[deed(one.type)] += 1;
@@ -29,6 +33,9 @@ export function RestorePlan({ session, task, plan, operations, left, setLeft, co
     if (!next.delete(path)) next.add(path);
     setLeft(next);
   };
+  const changes = new Map(plan.last_changes.map((/** @type {LastChange} */ one) => [one.path, one]));
+  const types = new Map(operations.map((one) => [one.path, one.type]));
+  const databases = plan.databases.filter((/** @type {{path: string}} */ one) => !left.has(one.path));
   const remarks = new Set(plan.remarks);
   const warnings = plan.warnings.filter((/** @type {string} */ one) => !remarks.has(one));
   return html`
@@ -36,12 +43,7 @@ export function RestorePlan({ session, task, plan, operations, left, setLeft, co
       <div><b class="plus">${counted.create}</b><span>brought back</span></div>
       <div><b>${counted.rewrite}</b><span>rewritten</span></div>
       <div><b class="minus">${counted.delete}</b><span>removed</span></div>
-      ${
-        plan.untouched != null
-          ? html`<div><b>${plan.untouched.toLocaleString("en")}</b>
-        <span>untouched</span></div>`
-          : html`<div><b>${plan.kept.length}</b><span>kept</span></div>`
-      }
+      <${Untouched} isPart=${task.choice.paths !== undefined} fileCount=${fileCount} operations=${operations} left=${left} />
     </div>
     ${
       plan.conflicts.length > 0 &&
@@ -54,7 +56,7 @@ export function RestorePlan({ session, task, plan, operations, left, setLeft, co
       html`<section><h3>Files</h3><ul class="steps">
       ${operations.slice(0, MOST_LISTED).map(
         (one) => html`<${StepLine} key=${one.path} session=${session}
-        target=${plan.restored_to} one=${one} hunk=${task.hunk} isChosen=${!left.has(one.path)}
+        target=${plan.restored_to} one=${one} change=${changes.get(one.path)} hunk=${task.hunk} isChosen=${!left.has(one.path)}
         toggle=${canChoose ? () => toggle(one.path) : null} />`,
       )}
       ${
@@ -68,6 +70,14 @@ export function RestorePlan({ session, task, plan, operations, left, setLeft, co
       operations.length === 0 &&
       html`<section>
       <p class="soft">Your files already match this moment.</p></section>`
+    }
+    ${
+      databases.length > 0 &&
+      html`<section aria-label="Databases"><h3>Databases</h3>
+      ${databases.map(
+        (/** @type {{path: string, now: Rows, then: Rows}} */ one) => html`<div class="option"><code>
+        ${visible(one.path)}</code> <span class="soft num">${rowWords(one, deed(types.get(one.path) ?? ""))}</span></div>`,
+      )}</section>`
     }
     ${
       (plan.components.length > 0 || plan.git) &&
@@ -116,8 +126,63 @@ function deed(type) {
   return /delete|remove/.test(type) ? "delete" : "rewrite";
 }
 
-/** @param {{session: string, target: string, one: Operation, hunk?: import("./diff-lines.js").Hunk, isChosen: boolean, toggle: (() => void) | null}} props */
-function StepLine({ session, target, one, hunk, isChosen, toggle }) {
+/**
+ * A file that is left out stays as it is, unless the restore had to create it.
+ * @param {{isPart: boolean, fileCount: number | null, operations: Operation[], left: Set<string>}} props
+ */
+function Untouched({ isPart, fileCount, operations, left }) {
+  if (isPart) return html`<div><b>All</b> <span>other files untouched</span></div>`;
+  const inMoment = operations.filter((one) => deed(one.type) !== "delete").length;
+  const kept = operations.filter((one) => deed(one.type) !== "create" && left.has(one.path)).length;
+  return html`<div><b>${fileCount === null ? "…" : (fileCount - inMoment + kept).toLocaleString("en")}</b>
+    <span> untouched</span></div>`;
+}
+
+/**
+ * Tables whose rows differ: "sessions: 14 rows now → 214 then".
+ * @param {{now: Rows, then: Rows}} rows @param {"create" | "delete" | "rewrite"} does to the file
+ */
+function rowWords({ now, then }, does) {
+  if (!now || !then) {
+    return `${allRows(now, does === "create")} now → ${allRows(then, does === "delete")} then`;
+  }
+  const tables = [...new Set([...Object.keys(now), ...Object.keys(then)])].filter((one) => now[one] !== then[one]);
+  if (tables.length === 0) return `${allRows(now, false)} now and then`;
+  return tables
+    .map((one) => {
+      const before = now[one] === undefined ? "no table" : plural(now[one], "row");
+      return `${visible(one)}: ${before} now → ${then[one]?.toLocaleString("en") ?? "no table"} then`;
+    })
+    .join("; ");
+}
+
+/** @param {Rows} rows @param {boolean} isMissing whether there is no such file */
+function allRows(rows, isMissing) {
+  if (rows) {
+    return plural(
+      Object.values(rows).reduce((sum, count) => sum + count, 0),
+      "row",
+    );
+  }
+  return isMissing ? "no file" : "uncounted rows";
+}
+
+/** Who changed a file last; the work of anyone but this session's agent stands out. @param {{change: LastChange, session: string}} props */
+function ChangedBy({ change, session }) {
+  const isMine = change.by === "restore" || (change.by === "agent" && change.session_id === session);
+  const who = {
+    agent: `${agentName(change.agent)}${isMine ? "" : " in another session"}`,
+    person: "edited by you",
+    restore: "from a restore",
+    unsaved: "not saved yet",
+  }[change.by];
+  return html`<span class=${isMine ? "by mine" : "by other"} title="Last change">${visible(who)}${
+    change.at && html`, <time datetime=${change.at} title=${exactTime(change.at)}>${longAgo(change.at)}</time>`
+  }</span>`;
+}
+
+/** @param {{session: string, target: string, one: Operation, change?: LastChange, hunk?: import("./diff-lines.js").Hunk, isChosen: boolean, toggle: (() => void) | null}} props */
+function StepLine({ session, target, one, change, hunk, isChosen, toggle }) {
   const [isShown, setShown] = useState(hunk !== undefined);
   const does = deed(one.type);
   const words = !isChosen ? "keep" : does === "create" ? "bring back" : does === "delete" ? "remove" : "rewrite";
@@ -130,6 +195,7 @@ function StepLine({ session, target, one, hunk, isChosen, toggle }) {
     }
     <span class=${`does ${does}`}>${words}</span>
     <${PathName} path=${one.path} />
+    ${change ? html`<${ChangedBy} change=${change} session=${session} />` : html`<span></span>`}
     <small><button class="link" aria-expanded=${isShown}
       aria-label=${`${isShown ? "Hide" : "Show"} what changes in ${visible(one.path)}`}
       onClick=${() => setShown(!isShown)}>${isShown ? "hide" : "show"}</button></small>

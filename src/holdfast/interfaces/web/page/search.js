@@ -1,6 +1,7 @@
 // Search: over reasons, messages, paths and commands of every session, straight to the moment.
 
 import { api } from "./api.js";
+import { useDraft } from "./draft.js";
 import { exactTime, longAgo, plural, visible } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { useKeys } from "./keys.js";
@@ -38,7 +39,8 @@ export function SearchView() {
   });
   useEffect(() => (box.current?.focus(), void (document.title = "Search · Holdfast")), []);
   const go = (/** @type {Record<string, string>} */ changed) => {
-    const next = Object.entries({ q: asked, ...facets, ...changed }).filter(([, value]) => value);
+    // From the address as it is by now: a timer may call this after a facet was chosen.
+    const next = Object.entries({ ...Object.fromEntries(route.value.query), ...changed }).filter(([, value]) => value);
     navigate(`${address("search")}?${new URLSearchParams(next)}`, { replace: true });
   };
   useEffect(() => {
@@ -91,10 +93,8 @@ export function SearchView() {
         KINDS.map((kind) => [kind, kindWords(kind)]),
       )}
       ${select("after", "Any time", /** @type {[string, string][]} */ (TIMES))}
-      <input type="text" class="facet" aria-label="Path" placeholder="Path" value=${facets.path}
-        onChange=${(/** @type {Event} */ event) => go({ path: /** @type {HTMLInputElement} */ (event.target).value.trim() })} />
-      <input type="text" class="facet" aria-label="Tag" placeholder="Tag" value=${facets.tag}
-        onChange=${(/** @type {Event} */ event) => go({ tag: /** @type {HTMLInputElement} */ (event.target).value.trim() })} />
+      <${TextFacet} label="Path" value=${facets.path} choose=${(/** @type {string} */ path) => go({ path })} />
+      <${TextFacet} label="Tag" value=${facets.tag} choose=${(/** @type {string} */ tag) => go({ tag })} />
       <span class="grow"></span><span class="faint num" aria-live="polite">
         ${loaded.value && whole && plural(hits.length, "result")}${hits.length === LIMIT ? ", best matches only" : ""}</span>
     </div>
@@ -127,6 +127,18 @@ export function SearchView() {
       class="note caution">The index is still catching up. Newer moments may be missing.</p>`
     }
   </div></main>`;
+}
+
+/** @param {{label: string, value: string, choose: (value: string) => void}} props */
+function TextFacet({ label, value, choose }) {
+  const draft = useDraft(value);
+  const keep = (/** @type {Event} */ event) => {
+    const text = /** @type {HTMLInputElement} */ (event.target).value;
+    choose(text.trim());
+    draft.kept(text);
+  };
+  return html`<input type="text" class="facet" aria-label=${label} placeholder=${label} value=${draft.text}
+    onInput=${draft.write} onChange=${keep} />`;
 }
 
 /**

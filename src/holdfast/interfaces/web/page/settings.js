@@ -1,6 +1,7 @@
 // Settings: grouped by what they are for, each with its origin; retention beside what it would remove.
 
 import { api } from "./api.js";
+import { useDraft } from "./draft.js";
 import { plural, size, visible } from "./format.js";
 import { html, useEffect, useState } from "./html.js";
 import { useLoaded } from "./load.js";
@@ -99,8 +100,10 @@ function SettingLine({ setting, changed }) {
       setProblem(null);
       say({ text: `Saved “${labelOf(key)}”.` });
       changed();
+      return true;
     } catch (error) {
       setProblem(/** @type {Error} */ (error));
+      return false;
     }
   };
   const reset = async () => {
@@ -165,8 +168,15 @@ function originWords(origin) {
   return origin === "default" ? "default" : origin === "store" ? "set here" : `from ${visible(origin)}`;
 }
 
-/** @param {{id: string, setting: Setting, value: any, keep: (value: unknown) => void, invalid: boolean}} props */
+/** @param {{id: string, setting: Setting, value: any, keep: (value: unknown) => Promise<boolean>, invalid: boolean}} props */
 function Field({ id, setting, value, keep, invalid }) {
+  const isSize = /budget|size/.test(setting.key);
+  const draft = useDraft(Array.isArray(value) ? value.join("\n") : isSize ? size(Number(value)) : String(value ?? ""));
+  /** What is refused stays in its field, beside the reason. @param {(text: string) => unknown} read @returns {(event: Event) => Promise<void>} */
+  const keepText = (read) => async (event) => {
+    const written = text(event);
+    if (await keep(read(written))) draft.kept(written);
+  };
   const described = invalid ? `${id}-wrong` : null;
   const text = (/** @type {Event} */ event) => /** @type {HTMLInputElement} */ (event.target).value;
   const choices = setting.choices ?? (value === "on" || value === "off" ? ["on", "off"] : null);
@@ -181,27 +191,38 @@ function Field({ id, setting, value, keep, invalid }) {
   }
   if (Array.isArray(value)) {
     return html`<textarea id=${id} rows=${Math.min(6, Math.max(2, value.length))} class="code" aria-invalid=${invalid}
-      aria-describedby=${described} placeholder="one per line" value=${value.join("\n")} onChange=${(
-        /** @type {Event} */ event,
-      ) =>
-        keep(
-          text(event)
-            .split("\n")
-            .map((line) => line.trim())
-            .filter(Boolean),
-        )}></textarea>`;
+      aria-describedby=${described} placeholder="one per line" value=${draft.text} onInput=${draft.write} onChange=${keepText(linesOf)}></textarea>`;
   }
-  if (/budget|size/.test(setting.key)) {
+  if (isSize) {
     return html`<input type="text" id=${id} aria-invalid=${invalid} aria-describedby=${described}
-      value=${size(Number(value))} onChange=${(/** @type {Event} */ event) => keep(text(event))} />`;
+      value=${draft.text} onInput=${draft.write} onChange=${keepText(String)} />`;
   }
   if (typeof value === "number") {
     const isWhole = Number.isInteger(value) && !/timeout|interval|idle|wait/.test(setting.key);
     return html`<input type="number" id=${id} min="0" step=${isWhole ? "1" : "any"} aria-invalid=${invalid}
-      aria-describedby=${described} value=${value} onChange=${(/** @type {Event} */ event) => keep(Number(text(event)))} />`;
+      aria-describedby=${described} value=${draft.text} onInput=${draft.write} onChange=${keepText(Number)} />`;
   }
   return html`<input type="text" id=${id} aria-invalid=${invalid} aria-describedby=${described}
-    value=${String(value ?? "")} onChange=${(/** @type {Event} */ event) => keep(text(event))} />`;
+    value=${draft.text} onInput=${draft.write} onChange=${keepText(String)} />`;
+}
+
+/** @param {string} text */
+function linesOf(text) {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+}
+
+/** @param {{label: string, value: string, placeholder: string, keep: (text: string) => Promise<boolean>}} props */
+function RuleCell({ label, value, placeholder, keep }) {
+  const draft = useDraft(value);
+  const change = async (/** @type {Event} */ event) => {
+    const written = /** @type {HTMLInputElement} */ (event.target).value;
+    if (await keep(written)) draft.kept(written);
+  };
+  return html`<td><input type="text" class="num" size="8" aria-label=${label} value=${draft.text}
+    placeholder=${placeholder} onInput=${draft.write} onChange=${change} /></td>`;
 }
 
 /** @param {{setting: Setting | undefined, changed: () => void}} props */
@@ -218,8 +239,10 @@ function Retention({ setting, changed }) {
       await api.setSetting("retention", { ...own, [kind]: Object.keys(rule).length > 0 ? rule : "forever" });
       setProblem(null);
       changed();
+      return true;
     } catch (error) {
       setProblem(/** @type {Error} */ (error));
+      return false;
     }
   };
   const cleanUp = async () => {
@@ -235,11 +258,10 @@ function Retention({ setting, changed }) {
   const going = (plan?.decisions ?? []).filter((/** @type {any} */ one) => !one.keep);
   /** @param {string} kind @param {string} field @param {string} label */
   const cell = (kind, field, label) =>
-    html`<td>
-      <input type="text" class="num" size="8" aria-label=${`${kindWords(kind)}: ${label}`}
-        value=${typeof rules[kind] === "object" ? (rules[kind][field] ?? "") : ""}
-        placeholder=${field === "age" ? "forever" : "—"}
-        onChange=${(/** @type {Event} */ event) => keep(kind, field, /** @type {HTMLInputElement} */ (event.target).value)} /></td>`;
+    html`<${RuleCell} label=${`${kindWords(kind)}: ${label}`}
+      value=${String((typeof rules[kind] === "object" && rules[kind][field]) || "")}
+      placeholder=${field === "age" ? "forever" : "—"}
+      keep=${(/** @type {string} */ text) => keep(kind, field, text)} />`;
   return html`<h2>How long checkpoints are kept</h2><div class="two">
     <div class="box flush"><table class="table"><thead><tr><th>Kind</th><th>Kept for</th><th>At most</th>
       <th>At least</th></tr></thead>

@@ -7,6 +7,7 @@
 
 import { api } from "./api.js";
 import { signal } from "./html.js";
+import { LineCounts } from "./line-counts.js";
 
 const PAGE = 200;
 const LARGE_PAGE = 1000;
@@ -27,6 +28,7 @@ export class SessionTimeline {
   /** @param {string} session */
   constructor(session) {
     this.session = session;
+    this.lines = new LineCounts(session);
     /** @type {import("./html.js").Signal<TimelineData | null>} */
     this.data = signal(null);
     /** @type {import("./html.js").Signal<unknown>} */

@@ -47,6 +47,7 @@ const LINE_LENGTH = 42;
  * @property {number} notes
  * @property {string | null} approval the words of an approval of this moment; "" for one without
  * @property {string | null} round
+ * @property {boolean} isPersons whether a person, not the agent, made the changes
  */
 
 /** @param {TimelineEvent[]} events newest first @param {{now_ms?: number, isPhone?: boolean}} [how] @returns {Row[]} */
@@ -95,7 +96,43 @@ export function timelineRows(events, how = {}) {
       round: moment?.round ?? null,
     });
   }
+  markPersonsEdits(rows, events);
   return withDays(rows);
+}
+
+/**
+ * Moments before something happens have what changed until then. If the agent did nothing since the
+ * moment before them, a person did it.
+ * @param {Row[]} rows @param {TimelineEvent[]} events newest first
+ */
+function markPersonsEdits(rows, events) {
+  /** @type {Set<string>} */
+  const persons = new Set();
+  /** @type {Outline | null} */
+  let later = null; // waits for the moment before it
+  for (const event of events) {
+    const moment = event.checkpoint;
+    if (moment) {
+      if (later && !mayHaveWorkedSince(moment)) persons.add(later.id);
+      later = isBeforeSomething(moment) && changedFiles(moment) > 0 ? moment : null;
+    } else if (isActivity(event)) later = null;
+  }
+  for (const row of rows) row.isPersons = row.type === "moment" && persons.has(row.key);
+}
+
+/** @param {Outline} moment */
+function isBeforeSomething(moment) {
+  return moment.kind === "message" || ((moment.kind === "tool" || moment.kind === "risky") && !isAfterCall(moment));
+}
+
+/** Whether a tool call began at a moment. @param {Outline} moment */
+function mayHaveWorkedSince(moment) {
+  return isBeforeSomething(moment) && moment.kind !== "message";
+}
+
+/** @param {Outline} moment */
+function isAfterCall(moment) {
+  return moment.reasoning.startsWith("After ");
 }
 
 /** @param {TimelineEvent} event @param {Row["type"]} type @param {number} height @param {(at: string) => string} day @returns {Row} */
@@ -114,6 +151,7 @@ function emptyRow(event, type, height, day) {
     notes: 0,
     approval: null,
     round: null,
+    isPersons: false,
   };
 }
 
@@ -166,6 +204,7 @@ function withDays(rows) {
         below: [],
         lane: null,
         joins: [],
+        isPersons: false,
       });
       day = row.day;
     }

@@ -4,13 +4,14 @@ import { clock, exactTime, plural, shortAgo, visible } from "./format.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./html.js";
 import { Lanes, laneX, signY } from "./lanes.js";
 import { Loading, Refused } from "./states.js";
-import { rowAt, rowTops, timelineRows, changedFiles, hasConfidence } from "./timeline-rows.js";
+import { rowAt, rowTops, timelineRows, hasConfidence } from "./timeline-rows.js";
 import { changeWords, riskOf, titleOf, titleText } from "./words.js";
 
 export const PHONE = "(max-width: 820px)";
 const MOST_OF_A_MESSAGE = 300;
 const SPARE_PX = 400;
 const ASK_BEFORE_END_PX = 2000;
+const AFTER_SCROLLING_MS = 120;
 
 /** @typedef {import("./timeline-rows.js").Row} Row */
 
@@ -67,6 +68,11 @@ export function Timeline({ timeline, chosen, marked, link, mark, head, rowsChang
 
   const first = rowAt(tops, Math.max(0, view.top - SPARE_PX));
   const last = Math.min(rows.length, rowAt(tops, view.top + view.height + SPARE_PX) + 1);
+  useEffect(() => {
+    const inSight = rows.slice(first, last).flatMap((row) => (row.event.checkpoint ? [row.event.checkpoint] : []));
+    const soon = setTimeout(() => timeline.lines.want(inSight), AFTER_SCROLLING_MS);
+    return () => clearTimeout(soon);
+  }, [rows, first, last]);
   const lanes = data?.lanes ?? 1;
   // A row that is drawn already is the same object, which the next drawing skips.
   const drawn = useMemo(() => new Map(), [rows, chosen, marked, lanes, link]);
@@ -76,7 +82,7 @@ export function Timeline({ timeline, chosen, marked, link, mark, head, rowsChang
     if (known) return known;
     const made = html`<${TimelineRow} key=${row.key} row=${row} top=${tops[place]} lanes=${lanes} bracket=${brackets[place]}
       chosen=${row.type === "moment" && row.key === chosen} marked=${row.key === marked} link=${link} mark=${mark}
-      position=${place + 1} total=${data?.next ? -1 : rows.length} />`;
+      counts=${timeline.lines} position=${place + 1} total=${data?.next ? -1 : rows.length} />`;
     drawn.set(row.key, made);
     return made;
   };
@@ -182,9 +188,9 @@ function Arcs({ arcs, tops, rows, from, to }) {
 
 /**
  * @param {{row: Row, top: number, lanes: number, bracket: {status: string | null, ends: "" | "top" | "bottom" | "both"},
- *   chosen: boolean, marked: boolean, link: (moment: string) => string, mark: (moment: string) => void, position: number, total: number}} props
+ *   chosen: boolean, marked: boolean, link: (moment: string) => string, mark: (moment: string) => void, counts: import("./line-counts.js").LineCounts, position: number, total: number}} props
  */
-function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, position, total }) {
+function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, counts, position, total }) {
   const style = { transform: `translateY(${top}px)`, height: `${row.height}px` };
   const beside = html`<${Lanes} row=${row} lanes=${lanes} bracket=${bracket.status} bracketEnds=${bracket.ends} />`;
   const place = { role: "listitem", "aria-posinset": position, "aria-setsize": total };
@@ -207,7 +213,14 @@ function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, pos
   }
   const moment = /** @type {import("./timeline-rows.js").Outline} */ (row.event.checkpoint);
   const aside = (row.lane ?? 0) > 0;
-  const classes = ["row", row.quiet && "quiet", aside && "aside", chosen && "chosen", marked && "marked"]
+  const classes = [
+    "row",
+    row.quiet && "quiet",
+    row.isPersons && "person",
+    aside && "aside",
+    chosen && "chosen",
+    marked && "marked",
+  ]
     .filter(Boolean)
     .join(" ");
   const click = (/** @type {MouseEvent} */ event) => {
@@ -224,7 +237,7 @@ function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, pos
         <span class="reason" title=${titleText(moment.reasoning)}>${rowTitle(row, moment)}</span>
         <time datetime=${row.event.at} title=${exactTime(row.event.at)}>${shortAgo(row.event.at)}</time>
       </div>
-      ${!row.quiet && html`<div class="second">${details(row, moment, aside)}</div>`}
+      ${!row.quiet && html`<div class="second">${details(row, moment, aside, counts.of(moment.id))}</div>`}
     </div>
   </a></div>`;
 }
@@ -237,26 +250,24 @@ function rowTitle(row, moment) {
   return titleOf(moment.reasoning);
 }
 
-/** @param {Row} row @param {import("./timeline-rows.js").Outline} moment @param {boolean} aside */
-function details(row, moment, aside) {
-  const { added, removed } = moment.changed;
-  const files = changedFiles(moment);
+/** @param {{lines: import("./html.js").Signal<import("./line-counts.js").Lines | null>}} props */
+function LinesChanged({ lines }) {
+  const found = lines.value;
+  if (!found) return null;
+  return html`${found.added > 0 && html` <span class="plus num">+${found.added.toLocaleString("en")}</span>`}${
+    found.removed > 0 && html` <span class="minus num">−${found.removed.toLocaleString("en")}</span>`
+  }`;
+}
+
+/**
+ * @param {Row} row @param {import("./timeline-rows.js").Outline} moment @param {boolean} aside
+ * @param {import("./html.js").Signal<import("./line-counts.js").Lines | null>} lines
+ */
+function details(row, moment, aside, lines) {
   return html`
     <span class="count">
-      ${isReturn(row) ? returnWords(row) : moment.kind === "initial" ? "Session started" : changeWords(moment.changed)}
-      ${
-        files > 0 &&
-        added > 0 &&
-        added < files &&
-        html` <span
-        class="plus num">+${added}</span>`
-      }${
-        files > 0 &&
-        removed > 0 &&
-        removed < files &&
-        html` <span
-        class="minus num">−${removed}</span>`
-      }</span>
+      ${isReturn(row) ? returnWords(row) : moment.kind === "initial" ? "Session started" : changeWords(moment.changed)}<${LinesChanged} lines=${lines} /></span>
+    ${row.isPersons && html`<span class="tag person" title="Changed outside this agent's tool calls">your edits</span>`}
     ${moment.is_head && html`<span class="tag here">you are here</span>`}
     ${row.approval !== null && html`<span class="tag approved">✓ approved</span>`}
     ${moment.kind === "risky" && html`<span class="tag risky" title=${riskOf(moment.reasoning)}>▲ risky</span>`}
