@@ -6,6 +6,7 @@ An edit of several files becomes one event per file. Content that is no longer r
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from holdfast.api.pages import checkpoint_summary
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from holdfast.domain.story import Message
 
 _RESTORES = (EventType.RESTORE, EventType.UNDO, EventType.REDO, EventType.RESET)
-_LARGEST_DIFF = 256 * 1024
-_NEXT_FILE = re.compile(r"^(?=--- [^\n]*\n\+\+\+ )", re.MULTILINE)
+_HEADER = re.compile(r"^--- (?:/dev/null|a/(.*))\n\+\+\+ (?:/dev/null|b/(.*))\n", re.MULTILINE)
 
 
 def stream_events(workspace: Workspace, event: Event) -> list[StreamEventView]:
@@ -123,7 +123,8 @@ def _file_edits(workspace: Workspace, event: Event) -> list[StreamEventView]:
     if not edits or edits[0].number != number:
         return []
     paths = edits[0].paths
-    diffs = _by_file(whole) if len(paths) != 1 else {to_text(paths[0]): whole or ""}
+    names = {to_text(path) for path in paths}
+    diffs = _by_file(whole or "", names) if len(paths) != 1 else {to_text(paths[0]): whole}
     return [
         {
             "type": "file_edit",
@@ -135,15 +136,13 @@ def _file_edits(workspace: Workspace, event: Event) -> list[StreamEventView]:
     ]
 
 
-def _by_file(diff: str | None) -> dict[str, str]:
-    """The parts of a unified diff by their path; parts that are too large are left out."""
-    parts = [part for part in _NEXT_FILE.split(diff or "") if part.startswith("--- ")]
-    found: dict[str, str] = {}
-    for part in parts:
-        if len(part) > _LARGEST_DIFF:
-            continue
-        for line in part.split("\n", 2)[:2]:
-            name = line[4:].partition("\t")[0]
-            if name.startswith(("a/", "b/")):
-                found[name[2:]] = part
-    return found
+def _by_file(diff: str, names: Collection[str]) -> dict[str, str]:
+    """The parts of a unified diff by their path. Changed lines can look like the header of a file,
+    such as `-- old` and `++ new`: those name none of the edited ones."""
+    headers = [
+        (found.start(), name)
+        for found in _HEADER.finditer(diff)
+        if (name := found[1] or found[2]) in names
+    ]
+    ends = [start for start, _ in headers[1:]] + [len(diff)]
+    return {name: diff[start:end] for (start, name), end in zip(headers, ends, strict=True)}

@@ -75,6 +75,7 @@ def test_an_unused_store_keeps_no_pages_in_memory(
     assert len(used) == 4
 
 
+@pytest.mark.requirement("AU-4")
 def test_idle_means_asleep(runtime: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(workspace, end_of_day="")
     monkeypatch.setattr(server, "_QUIET_S", 300.0)

@@ -18,6 +18,7 @@ from holdfast import SessionCheckpointer
 from holdfast.api.stores import store_directory
 from holdfast.interfaces.mcp.automation import AutomaticCheckpoints
 from holdfast.interfaces.mcp.sessions import ServedSessions
+from tests.components.git.repositories import commit, git
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import stdio_client
 
@@ -98,6 +99,28 @@ def test_the_end_of_the_day_is_saved(workspace: Path, sessions: ServedSessions) 
         session.checkpoint("the work begins")
     with automatic(sessions, lambda: now() + timedelta(days=1)):
         wait_for(workspace, "end-of-day")
+
+
+def test_a_merge_into_the_main_branch_is_saved(
+    workspace: Path, sessions: ServedSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_AUTO_FILES", "0")
+    git(workspace, "init", "-q", "-b", "main")
+    commit(workspace, "base.txt", "base\n")
+    with SessionCheckpointer(workspace, "agent") as session:
+        session.checkpoint("the work begins")
+    numbers = iter(range(1_000))
+
+    def merge_another_branch() -> None:
+        branch = f"feature-{next(numbers)}"
+        git(workspace, "checkout", "-qb", branch)
+        commit(workspace, f"{branch}.txt", "new\n")
+        git(workspace, "checkout", "-q", "main")
+        git(workspace, "merge", "-q", branch)
+
+    with automatic(sessions) as missed:
+        wait_for(workspace, "merge", merge_another_branch)
+    assert not missed
 
 
 def test_a_session_without_a_checkpoint_gets_its_first(

@@ -208,3 +208,17 @@ def test_who_goes_away_unread_holds_nothing() -> None:
         while b" 200 " not in _read(_ask(port, "/small")).splitlines()[0]:
             continue
         assert limits.has_room()
+
+
+def test_above_a_number_of_connections_new_requests_are_asked_to_come_back() -> None:
+    limits = ConnectionLimits(most_connections=2)
+    with _serving(limits) as port, ExitStack() as kept:
+        for _ in range(2):
+            kept.enter_context(_begin(port, b""))
+        _wait_until(lambda: limits.connections == 2)
+        refused = _read(_ask(port, "/small"))
+        assert b" 503 " in refused.splitlines()[0]
+        assert b"retry-after: 5" in refused
+        kept.close()
+        _wait_until(lambda: limits.connections == 0)
+        assert b" 200 " in _read(_ask(port, "/small")).splitlines()[0]

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.interfaces.mcp.connection_limits import MOST_CONNECTIONS
 from holdfast.interfaces.mcp.http import HttpPlace
 from holdfast.interfaces.mcp.http import listen as listen_for_mcp
 from holdfast.interfaces.web.access import LARGEST_BODY, SECURITY_HEADERS, Access, RateLimit
@@ -407,3 +408,15 @@ def test_without_the_extra_one_line_says_what_to_install(
         "error: the web server needs packages that are not installed",
         f"hint: install them: {installer} 'holdfast[web]'",
     ]
+
+
+@pytest.mark.requirement("WB-1")
+def test_a_server_with_too_much_to_do_says_so_as_a_problem(workspace: Path) -> None:
+    with running(workspace) as client:
+        client.server.limits.connections += MOST_CONNECTIONS
+        reply = client("GET", "/api/sessions")
+        client.server.limits.connections -= MOST_CONNECTIONS
+        assert (reply.status, reply.problem["code"]) == (503, "overloaded")
+        assert (reply.headers["retry-after"], reply.headers["connection"]) == ("5", "close")
+        assert SECURITY_HEADERS.items() <= reply.headers.items()
+        assert b'errors_total{code="overloaded"} 1.0' in client("GET", "/metrics").body

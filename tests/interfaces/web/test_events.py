@@ -185,7 +185,8 @@ def test_a_reader_that_the_ring_left_behind_is_notified_and_misses_nothing(
     every.heartbeat_s = 0.01
 
     async def read() -> bytes:
-        messages = every.read(None, None, None)
+        newest = session.opened.newest_event()
+        messages = every.read(None, streams.LastEvent(newest), newest, None)
         assert (await anext(messages)).startswith(b"retry")
         saving = asyncio.create_task(asyncio.to_thread(session.checkpoint, "taken at once"))
         while b"taken at once" not in await anext(messages):
@@ -279,6 +280,84 @@ def test_streams_end_with_the_server(workspace: Path, session: SessionCheckpoint
         answer.readline()
     answer.read()
     connection.close()
+
+
+def test_large_events_leave_the_ring_before_there_are_many(
+    workspace: Path, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_RING_BYTES", 100_000)
+    stream = streams.Stream(ServedWorkspaces(workspace), None)
+    for number in range(1, 11):
+        stream.publish([b"x" * 30_000], number)
+    assert [entry.number for entry in stream.after(7) or ()] == [8, 9, 10]
+    assert stream.after(6) is None
+    stream.publish([b"x" * 200_000], 11)
+    assert stream.after(10) is None  # it is read from the store
+    assert stream.after(11) == []
+
+
+def test_large_events_are_read_from_the_store_a_few_at_a_time(
+    workspace: Path, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_AT_ONCE_BYTES", 100_000)
+    begin = session.opened.newest_event()
+    for _ in range(10):
+        session.add_message("user", "x" * 30_000)
+    served = ServedWorkspaces(workspace)
+    stream = streams.Stream(served, None)
+    first = stream.from_store(begin)
+    assert len(first) == 4
+    rest = stream.from_store(first[-1].number or 0)
+    served.close()
+    assert len(rest) == 4
+
+
+def test_a_diff_with_lines_that_look_like_headers_is_that_of_its_file(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    fill(workspace / "query.sql", b"-- a/old\nsame\nselect 1\n")
+    session.checkpoint("a query")
+    with reading(client, "/api/dialogs/work/events") as reader:
+        with session.editing(["notes.txt", "query.sql"]):
+            fill(workspace / "notes.txt", b"two\n")
+            fill(workspace / "query.sql", b"++ b/new\nsame\nselect 2\n")
+        edits = [reader.message() for _ in range(3)][1:]
+    assert "+two" in edits[0].data["diff"]
+    for line in ("--- a/old", "+++ b/new", "-select 1", "+select 2"):
+        assert line in edits[1].data["diff"].splitlines()
+
+
+def test_an_event_that_is_gone_does_not_cost_messages_of_the_next_one(
+    session: SessionCheckpointer, workspace: Path
+) -> None:
+    with session.editing(["notes.txt", "src/app.py"]):
+        fill(workspace / "notes.txt", b"two\n")
+        fill(workspace / "src" / "app.py", b"print(3)\n")
+    *_, edit = session.opened.events()
+    stream = streams.Stream(ServedWorkspaces(workspace), None)
+    [entry] = stream.from_store(edit.number - 1)
+    assert len(entry.messages) == 2
+    for gone in (edit.number - 1, edit.number + 1):
+        assert streams.LastEvent.parse(f"{gone}.1").unseen(entry) == entry.messages
+    assert streams.LastEvent.parse(f"{edit.number}.1").unseen(entry) == entry.messages[1:]
+
+
+def test_a_reader_whose_event_has_fewer_messages_now_gets_the_last_one(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    newest = session.opened.newest_event()
+    with reading(client, **{"Last-Event-ID": f"{newest}.2"}) as reader:
+        assert reader.message().id == str(newest)
+
+
+def test_a_reader_that_names_an_event_of_a_lost_log_gets_everything(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    expected = [event.number for event in session.opened.events()]
+    with reading(client, **{"Last-Event-ID": "9" * 18}) as reader:
+        assert _numbers([reader.message() for _ in expected]) == expected
+        session.checkpoint("live")
+        assert reader.message().data["summary"]["reasoning"] == "live"
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "1.x", "9" * 30, "1.2.3"])

@@ -213,6 +213,59 @@ def test_an_answer_that_the_client_has_is_not_sent_again(
     assert changed.status == 200
 
 
+@pytest.mark.parametrize("name", ["feature/login", "50%", "a%2Fb", "a b?c#d", "../x", "über/😀"])
+def test_any_name_and_any_session_id_has_an_address(
+    client: Client, workspace: Path, name: str
+) -> None:
+    place = f"/api/sessions/{quote(name, safe='')}/checkpoints"
+    client.post(place, {"reasoning": "first", "name": name}, 201)
+    reply = client("POST", place, {"reasoning": "second"})
+    assert client.get(reply.headers["location"])["session_id"] == name
+    found = client.get(f"{place}/{quote(name, safe='')}")
+    assert (found["name"], found["session_id"]) == (name, name)
+    page = client("GET", f"{place}?limit=1")
+    link = page.headers["link"].partition(">")[0].removeprefix("<")
+    assert [one["reasoning"] for one in client.get(link)] == ["first"]
+    [own] = client.get("/api/workspaces")["workspaces"]
+    inside = place.replace("/api", f"/api/workspaces/{own['id']}")
+    assert client.get(f"{inside}/{quote(name, safe='')}") == found
+
+
+def test_a_session_id_can_be_as_long_as_elsewhere(client: Client, workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "x" * 200) as session:
+        session.checkpoint("long")
+        assert len(client.get(f"/api/sessions/{'x' * 200}/checkpoints")) == 1
+
+
+def test_head_answers_as_get_does_without_the_content(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    for path in (
+        "/api/sessions",
+        f"{CHECKPOINTS}/HEAD",
+        f"{CHECKPOINTS}/HEAD/raw?path=notes.txt",
+        "/livez",
+        "/",
+        "/openapi.json",
+        f"{CHECKPOINTS}/nothing",
+    ):
+        full, head = client("GET", path), client("HEAD", path)
+        assert (head.status, head.body) == (full.status, b"")
+        assert head.headers == full.headers
+    stream = client("HEAD", "/api/events")
+    assert (stream.status, stream.body) == (200, b"")
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    tag = client("HEAD", "/api/sessions").headers["etag"]
+    assert client("HEAD", "/api/sessions", headers={"If-None-Match": tag}).status == 304
+
+
+def test_a_wrong_method_is_answered_with_the_right_ones(client: Client) -> None:
+    reply = client("DELETE", CHECKPOINTS)
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD, POST")
+    assert reply.problem["code"] == "method"
+    assert client("POST", f"{CHECKPOINTS}/HEAD").headers["allow"] == "DELETE, GET, HEAD, PUT"
+
+
 @pytest.mark.parametrize(
     ("path", "code"),
     [

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
+import socket
+from http.client import IncompleteRead
 from pathlib import Path
 
 import pytest
@@ -173,6 +176,32 @@ def test_a_failed_restore_is_a_span_with_its_code_and_no_words(
     assert found == ["refused", "OSError"]
     assert {span.status.status_code for span in spans} == {trace.StatusCode.ERROR}
     assert SECRET not in "".join(span.to_json() for span in spans)
+
+
+def test_errors_after_the_status_are_lines_of_json_too_and_cut_the_answer_off(
+    workspace: Path, session: SessionCheckpointer, rng: random.Random
+) -> None:
+    fill(workspace / f"{SECRET}.bin", rng.randbytes(8 << 20))
+    session.checkpoint("large")
+    [pack] = session.opened.store_directory.rglob("*.pack")
+    content = bytearray(pack.read_bytes())
+    content[-2 << 20] ^= 1
+    pack.chmod(0o600)
+    pack.write_bytes(content)
+    lines: list[str] = []
+    with running(workspace, log=lines.append) as client:
+        with pytest.raises(IncompleteRead):
+            client("GET", f"{CHECKPOINTS}/HEAD/raw?path={SECRET}.bin")
+        host, _, port = client.host.partition(":")
+        with socket.create_connection((host, int(port))) as broken:
+            broken.sendall(b"\0\r\n\r\n")
+            broken.recv(1 << 16)
+    found = [json.loads(line) for line in lines]
+    request, error, warning = sorted(found, key=lambda one: one.get("level", ""))
+    assert (request["status"], request["code"]) == (200, "object_damaged")
+    assert (error["level"], warning["level"]) == ("error", "warning")
+    assert any(one.startswith("holdfast.") for one in error["traceback"])
+    assert SECRET not in "".join(lines)
 
 
 def test_each_request_is_a_line_of_json_without_names(

@@ -15,11 +15,13 @@ from schemathesis.specs.openapi import checks as openapi
 
 from holdfast import SessionCheckpointer
 from holdfast.interfaces.web.app import ROUTES
+from tests.behind_the_api import store_of
 from tests.interfaces.web.client import Client
 from tests.interfaces.web.reference_page import PAGE, reference_page
 
 pytestmark = pytest.mark.requirement("WB-1")
 
+CHECKPOINTS = "/api/sessions/work/checkpoints"
 _STREAMS = ("/events",)
 _MOST_EXAMPLES = 4
 _KNOWN = {
@@ -66,6 +68,24 @@ def test_every_operation_has_a_summary_errors_and_an_example_of_its_answer(docum
         Draft202012Validator(content["schema"] | components).validate(content["example"])
         for parameter in operation.get("parameters", []):
             assert parameter.get("description"), (path, method, parameter["name"])
+
+
+def test_answers_with_another_status_are_described(
+    client: Client, session: SessionCheckpointer, document: Any
+) -> None:
+    components = {"components": document["components"]}
+    place = document["paths"]["/api/sessions/{session_id}/checkpoints"]["post"]["responses"]
+    described = place["202"]["content"]["application/json"]["schema"]
+    with store_of(session).hold():
+        headers = {"Prefer": "respond-async"}
+        reply = client("POST", CHECKPOINTS, {"reasoning": "later"}, headers=headers)
+    assert reply.status == 202
+    Draft202012Validator(described | components).validate(reply.json)
+    ready = document["paths"]["/readyz"]["get"]["responses"]["503"]["content"]
+    assert ready.keys() == {"application/json"}
+    raw = document["paths"]["/api/sessions/{session_id}/checkpoints/{checkpoint_id}/raw"]["get"]
+    assert "image/png" in raw["responses"]["206"]["content"]
+    assert raw["responses"]["416"]["content"].keys() == {"application/problem+json"}
 
 
 def test_every_field_of_an_answer_has_a_type(document: Any) -> None:

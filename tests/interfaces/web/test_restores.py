@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.interfaces.web import operations as operations_module
 from holdfast.interfaces.web.operations import Operation, Operations
 from tests.behind_the_api import engine_of, store_of
-from tests.interfaces.web.client import Client
+from tests.interfaces.web.client import PATIENCE_S, Client
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
 
@@ -222,3 +223,23 @@ def test_checkpoints_are_committed_to_git(
 def test_nothing_to_undo_is_not_found(client: Client, session: SessionCheckpointer) -> None:
     reply = client("POST", f"{SESSION}/undo")
     assert (reply.status, reply.problem["code"]) == (404, "nothing_to_undo")
+
+
+def test_only_so_much_work_runs_at_once(
+    client: Client, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations_module, "_MOST_RUNNING", 3)
+    path, headers = "/api/sessions/work/checkpoints", {"Prefer": "respond-async"}
+    with store_of(session).hold():
+        begun = [
+            client("POST", path, {"reasoning": f"number {number}"}, headers=headers)
+            for number in range(3)
+        ]
+        refused = client("POST", path, {"reasoning": "too many"}, headers=headers)
+    assert [reply.status for reply in begun] == [202] * 3
+    assert (refused.status, refused.problem["code"]) == (503, "busy")
+    assert refused.headers["retry-after"]
+    for reply in begun:
+        assert client.server.operations.get(reply.json["id"]).finished.wait(PATIENCE_S)
+        assert client.get(reply.headers["location"])["status"] == "done"
+    client.post(path, {"reasoning": "there is room again"}, 201)

@@ -58,7 +58,7 @@ class ApprovalEventView(TypedDict):
 
 class StatusEventView(TypedDict):
     """Anything else. `what` is `annotation`, `deletion`, `settings`, `status`, `message`, `accept`,
-    `import`, `repair`, `progress` or `behind`; `about` has its details."""
+    `import`, `repair`, `progress`, `behind` or `unavailable`; `about` has its details."""
 
     type: str
     what: str

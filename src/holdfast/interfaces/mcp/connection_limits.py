@@ -5,7 +5,7 @@
     the send buffer of a connection is full         → its bytes count, and another clock runs
     it drains                                       → both stop
     a clock runs out, or too many requests are open → the connection is cut off, the oldest first
-    too many unread bytes in all                    → new requests get 503 with Retry-After
+    too many connections, or unread bytes in all    → new requests get 503 with Retry-After
 
 None of these clients needs a token. The server itself closes connections that wait between two
 requests. One event loop uses it.
@@ -16,10 +16,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS = 1_500
+REFUSAL_HEADERS = {"retry-after": "5", "connection": "close"}
 MOST_UNREAD_BYTES = 50_000_000
 UNREAD_S = 60.0
 MOST_INCOMPLETE = 500
@@ -71,12 +73,17 @@ class Clocks:
         transport.abort()  # closing would wait for the reader
 
 
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(None, 503, REFUSAL_HEADERS)(scope, receive, send)
+
+
 class ConnectionLimits:
     """Of all connections of one server: `incomplete` requests, and `unread` answers."""
 
     def __init__(
         self,
         *,
+        most_connections: int = MOST_CONNECTIONS,
         most_incomplete: int = MOST_INCOMPLETE,
         request_s: float = REQUEST_S,
         most_unread_bytes: int = MOST_UNREAD_BYTES,
@@ -85,29 +92,31 @@ class ConnectionLimits:
         self.incomplete = Clocks(request_s, most_incomplete)
         self.unread = Clocks(unread_s)
         self._most_unread_bytes = most_unread_bytes
+        self._most_connections = most_connections
+        self.connections = 0
 
     def unread_bytes(self) -> int:
         return sum(each.get_write_buffer_size() for each in list(self.unread.running))
 
     def has_room(self) -> bool:
+        if self.connections > self._most_connections:
+            return False
         return self.unread_bytes() < self._most_unread_bytes
 
-    def guarded(self, app: ASGIApp) -> ASGIApp:
-        """New requests are let in while there is room."""
+    def guarded(self, app: ASGIApp, refusal: ASGIApp | None = None) -> ASGIApp:
+        """New requests are let in while there is room. Others get the `refusal`, whose status is
+        503 and whose headers include `REFUSAL_HEADERS`."""
+        refuse = _refuse if refusal is None else refusal
 
         async def choose(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] != "http" or self.has_room():
-                await app(scope, receive, send)
-                return
-            head: list[Any] = [(b"retry-after", b"5"), (b"content-length", b"0")]
-            await send({"type": "http.response.start", "status": 503, "headers": head})
-            await send({"type": "http.response.body", "body": b""})
+            chosen = app if scope["type"] != "http" or self.has_room() else refuse
+            await chosen(scope, receive, send)
 
         return choose
 
     def protocol(self) -> type[asyncio.Protocol]:
         """The protocol of a connection, which reports here."""
-        incomplete, unread = self.incomplete, self.unread
+        incomplete, unread, limits = self.incomplete, self.unread, self
 
         class Watched(_HttpProtocol):
             _connection: asyncio.Transport
@@ -120,10 +129,12 @@ class ConnectionLimits:
             def connection_made(self, transport: asyncio.BaseTransport) -> None:
                 self._connection = cast("asyncio.Transport", transport)
                 self._connection.set_write_buffer_limits(high=_FULL_BYTES)
+                limits.connections += 1
                 incomplete.start(self._connection)
                 super().connection_made(transport)
 
             def connection_lost(self, exc: Exception | None) -> None:
+                limits.connections -= 1
                 incomplete.stop(self._connection)
                 unread.stop(self._connection)
                 super().connection_lost(exc)

@@ -35,7 +35,7 @@ from holdfast.interfaces.mcp.authorization import (
     SigningKeys,
     require_safe_url,
 )
-from holdfast.interfaces.mcp.connection_limits import MOST_CONNECTIONS, ConnectionLimits
+from holdfast.interfaces.mcp.connection_limits import ConnectionLimits
 from holdfast.interfaces.mcp.server import SCOPES
 
 PATH = "/mcp"
@@ -99,7 +99,6 @@ def serve_http(
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=_DRAIN_S,
         )
         uvicorn.Server(config).run(sockets=[listening])

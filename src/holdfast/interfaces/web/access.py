@@ -195,7 +195,7 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        protected = _with_security_headers(send)
+        protected = with_security_headers(send)
         answer = self._refusal(scope)
         if answer is None and scope["path"] not in OPEN_PATHS:
             scopes = await self._scopes(Headers(scope=scope))
@@ -350,7 +350,7 @@ def _bounded(receive: Receive) -> Receive:
     return bounded
 
 
-def _with_security_headers(send: Send) -> Send:
+def with_security_headers(send: Send) -> Send:
     async def protected(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)

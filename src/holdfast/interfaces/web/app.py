@@ -1,6 +1,8 @@
 """The application: routes behind the guard, errors as problem details, and the OpenAPI document.
 
 guard → /api/workspaces/ID/… becomes /api/… with the workspace noted → route → endpoint
+
+Parts of an address keep `%` and `/` encoded until the endpoint reads them: names have both.
 """
 
 from __future__ import annotations
@@ -8,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.domain.errors import HoldfastError
@@ -66,6 +71,14 @@ def _routed_app() -> FastAPI:
             name=f"{route.method} {route.path}",
             response_model=None,
         )
+        if route.method == "GET":
+            app.add_api_route(
+                route.path,
+                as_endpoint(route),
+                methods=["HEAD"],
+                response_model=None,
+                include_in_schema=False,
+            )
     return app
 
 
@@ -79,26 +92,31 @@ def make_app(server: Server) -> ASGIApp:
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_bug)
-    return Guard(_Workspaces(app), server.access)
+    return Guard(_Addresses(app), server.access)
 
 
-class _Workspaces:
-    """Serves every route for other workspaces too, below `/api/workspaces/ID/`."""
+class _Addresses:
+    """Splits addresses before they are decoded, and serves every route for other workspaces too,
+    below `/api/workspaces/ID/`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith(_OTHERS):
-            workspace, slash, rest = scope["path"].removeprefix(_OTHERS).partition("/")
-            if slash:
-                scope = {
-                    **scope,
-                    "path": f"/api/{rest}",
-                    "raw_path": f"/api/{rest}".encode(),
-                    WORKSPACE_KEY: workspace,
-                }
+        if scope["type"] == "http":
+            path, workspace = _split(scope["raw_path"]), None
+            if path.startswith(_OTHERS):
+                named, slash, rest = path.removeprefix(_OTHERS).partition("/")
+                if slash:
+                    path, workspace = f"/api/{rest}", unquote(named)
+            scope = {**scope, "path": path, WORKSPACE_KEY: workspace}
         await self._app(scope, receive, send)
+
+
+def _split(raw_path: bytes) -> str:
+    """Decoded, except for `%` and for `/` inside of a part."""
+    parts = (unquote(part) for part in raw_path.decode("ascii").split("/"))
+    return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
 def _document(document: bytes) -> Response:
@@ -134,9 +152,21 @@ def _on_http_error(request: Request, error: Exception) -> Response:
         return problem_response(404, "no_route", "nothing is at this address", "see /openapi.json")
     if error.status_code == 405:
         return problem_response(
-            405, "method", f"{request.method} is not used at this address", headers=error.headers
+            405,
+            "method",
+            f"{request.method} is not used at this address",
+            headers={"allow": ", ".join(_methods(request))},
         )
     return problem_response(error.status_code, "usage", str(error.detail))
+
+
+def _methods(request: Request) -> list[str]:
+    """What is used at an address: each route knows its own method alone."""
+    found = set[str]()
+    for route in request.app.router.routes:
+        if isinstance(route, StarletteRoute) and route.matches(request.scope)[0] is not Match.NONE:
+            found |= route.methods or set()
+    return sorted(found)
 
 
 def _note(request: Request, code: str) -> None:
@@ -149,7 +179,6 @@ def _note(request: Request, code: str) -> None:
 
 
 def _on_bug(request: Request, error: Exception) -> Response:
-    _note(request, "error")
-    return problem_response(
-        500, "error", f"a bug in Holdfast: {type(error).__name__}", "see the server's log"
-    )
+    # After the status was sent, an error with a code arrives here too, and keeps its code.
+    _note(request, request.scope.get(OBSERVED_KEY, {}).get("code", "error"))
+    return error_response(error)

@@ -55,11 +55,14 @@ def openapi_document(app: FastAPI, routes: Sequence[Route]) -> bytes:
         operation["operationId"] = route.endpoint.__name__
         operation["security"] = [{"token": [route.scope]}, {"cookie": []}]
         operation["responses"] = {
-            str(route.status): _success(route, schemas),
-            **{str(status): {"description": why} for status, why in route.other_answers.items()},
+            str(route.status): _answer(route.summary, route.answer, route, schemas),
             **{
                 status: {"description": why, "content": problem}
                 for status, why in _FAILURES.items()
+            },
+            **{
+                str(status): _answer(one.meaning, one.view, route, schemas)
+                for status, one in route.other_answers.items()
             },
         }
     _name_operations(found["paths"])
@@ -80,17 +83,18 @@ def openapi_document(app: FastAPI, routes: Sequence[Route]) -> bytes:
     return json.dumps(found, separators=(",", ":")).encode()
 
 
-def _success(route: Route, schemas: Schemas) -> dict[str, Any]:
-    answer: dict[str, Any] = {"description": route.summary}
-    if route.answer is None:
-        answer["content"] = {one: {"schema": {}} for one in route.media_types}
+def _answer(meaning: str, view: Any, route: Route, schemas: Schemas) -> dict[str, Any]:
+    if view is None:
+        content: dict[str, Any] = {one: {"schema": {}} for one in route.media_types}
+    elif view is Problem:
+        content = {MEDIA_TYPE: {"schema": schemas.schema(Problem)}}
     elif route.media_types != (JSON,):
-        schema = {"contentMediaType": JSON, "contentSchema": schemas.schema(route.answer)}
-        answer["content"] = {one: {"schema": schema} for one in route.media_types}
+        schema = {"contentMediaType": JSON, "contentSchema": schemas.schema(view)}
+        content = {one: {"schema": schema} for one in route.media_types}
     else:
-        schema = schemas.schema(route.answer)
-        answer["content"] = {JSON: {"schema": schema, "example": schemas.example(schema)}}
-    return answer
+        schema = schemas.schema(view)
+        content = {JSON: {"schema": schema, "example": schemas.example(schema)}}
+    return {"description": meaning, "content": content}
 
 
 def _name_operations(paths: dict[str, Any]) -> None:

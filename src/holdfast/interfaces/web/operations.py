@@ -4,6 +4,7 @@
                                                      → else 202, and progress under its address
 
 Guarantee: the work goes on when the client leaves. Results are kept for a while, the newest ones.
+Only so much runs at once; more is refused until some of it is done.
 """
 
 from __future__ import annotations
@@ -17,11 +18,19 @@ from typing import Any, TypedDict
 from starlette.requests import Request
 
 from holdfast.api.workspace import Workspace
-from holdfast.domain.errors import HoldfastError, NotFound
-from holdfast.interfaces.web.problems import Problem, problem_of
-from holdfast.interfaces.web.routing import Answer, address, served, server_of, workspace_id
+from holdfast.domain.errors import Busy, NotFound
+from holdfast.interfaces.web.problems import Problem, log_bug, problem_of
+from holdfast.interfaces.web.routing import (
+    Answer,
+    OtherAnswer,
+    address,
+    served,
+    server_of,
+    workspace_id,
+)
 
 _MOST_KEPT = 100
+_MOST_RUNNING = 32
 _PATIENCE_S = 2.0
 
 
@@ -39,6 +48,10 @@ class OperationView(TypedDict):
     bytes: int
     result: Any
     problem: Problem | None
+
+
+LATER = {202: OtherAnswer("It goes on; the address in Location shows how far it is", OperationView)}
+"""For routes that call `run_long`."""
 
 
 class Operation:
@@ -73,6 +86,7 @@ class Operation:
             self._answer = work(self)
         except BaseException as error:
             self._error = error
+            log_bug(error)
         self.finished.set()
         self._changed(self)
 
@@ -97,16 +111,8 @@ class Operation:
             "total": self._total,
             "bytes": self._bytes,
             "result": None if self._answer is None else self._answer.view,
-            "problem": self._problem(),
+            "problem": None if self._error is None else problem_of(self._error),
         }
-
-    def _problem(self) -> Problem | None:
-        if self._error is None:
-            return None
-        if isinstance(self._error, HoldfastError):
-            return problem_of(self._error)[1]
-        failed = HoldfastError(f"a bug in Holdfast: {type(self._error).__name__}")
-        return problem_of(failed)[1]
 
 
 class Operations:
@@ -126,6 +132,12 @@ class Operations:
     ) -> Operation:
         operation = Operation(self._new_id()[:20], kind, workspace, lambda one: self.listener(one))
         with self._lock:
+            running = sum(not one.finished.is_set() for one in self._known.values())
+            if running >= _MOST_RUNNING:
+                raise Busy(
+                    f"{running} operations are running already",
+                    hint="try again when some of them are done",
+                )
             self._known[operation.id] = operation
             finished = [one for one in self._known.values() if one.finished.is_set()]
             for old in finished[: max(len(self._known) - _MOST_KEPT, 0)]:
@@ -172,6 +184,6 @@ def run_long(
     prefers = request.headers.get("prefer", "")
     if operation.finished.wait(0 if "respond-async" in prefers else operations.patience_s):
         return operation.answer()
-    place = address(request, f"/operations/{operation.id}")
+    place = address(request, "operations", operation.id)
     headers = {"location": place, "retry-after": "1"}
     return Answer(operation.view(), 202, headers)

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from typing import Annotated, TypeAlias
+from urllib.parse import unquote
 
 from fastapi import Path, Query
+from pydantic import BeforeValidator
+
+from holdfast.domain.ids import SESSION_ID_MAX_LENGTH
+
+DECODED = BeforeValidator(unquote)
+"""For parts of an address: those have `%` and `/` still encoded; see `holdfast.interfaces.web.app`.
+"""
 
 SessionParameter: TypeAlias = Annotated[
-    str, Path(min_length=1, max_length=128, description="The id of a session.")
+    str,
+    Path(min_length=1, max_length=SESSION_ID_MAX_LENGTH, description="The id of a session."),
+    DECODED,
 ]
 Reference: TypeAlias = Annotated[
     str,
@@ -16,6 +26,7 @@ Reference: TypeAlias = Annotated[
         max_length=300,
         description="A checkpoint: its id or the first characters of it, a name, or HEAD.",
     ),
+    DECODED,
 ]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=1000, description="The size of a page.")]
 Cursor: TypeAlias = Annotated[

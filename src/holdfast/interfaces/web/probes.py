@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.domain.errors import HoldfastError, NothingSaved
-from holdfast.interfaces.web.routing import Answer, Route, server_of
+from holdfast.interfaces.web.routing import Answer, OtherAnswer, Route, server_of
 from holdfast.interfaces.web.telemetry import MEDIA_TYPE
 
 
@@ -42,7 +42,7 @@ def metrics(request: Request) -> Response:
     return Response(server_of(request).telemetry.text(), media_type=MEDIA_TYPE)
 
 
-_UNAVAILABLE = {503: "The workspace cannot be read"}
+_UNAVAILABLE = {503: OtherAnswer("The workspace cannot be read", ProbeView)}
 ROUTES = (
     Route("GET", "/livez", live, ProbeView, "Whether the server runs", tag="health"),
     *(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import TypedDict
 
@@ -55,11 +56,20 @@ class Problem(TypedDict):
     hint: str | None
 
 
-def problem_of(error: HoldfastError) -> tuple[int, Problem]:
+def problem_of(error: BaseException) -> Problem:
+    if not isinstance(error, HoldfastError):
+        detail = f"a bug in Holdfast: {type(error).__name__}"
+        return _problem("error", TITLES[500], 500, detail, "see the server's log")
     status, title = next(
         (status, title) for kind, status, title in _STATUS_OF if isinstance(error, kind)
     )
-    return status, _problem(error.code, title, status, error.message, error.hint)
+    return _problem(error.code, title, status, error.message, error.hint)
+
+
+def log_bug(error: BaseException) -> None:
+    """For work that no request waits for; errors that have a code are reported to its client."""
+    if not isinstance(error, HoldfastError):
+        logging.getLogger("holdfast").error("a bug in Holdfast", exc_info=error)
 
 
 def _problem(code: str, title: str, status: int, detail: str, hint: str | None) -> Problem:
@@ -73,9 +83,9 @@ def _problem(code: str, title: str, status: int, detail: str, hint: str | None) 
     }
 
 
-def error_response(error: HoldfastError) -> ProblemResponse:
-    status, problem = problem_of(error)
-    headers = {"retry-after": "1"} if status == 503 else {}
+def error_response(error: BaseException) -> ProblemResponse:
+    problem = problem_of(error)
+    headers = {"retry-after": "1"} if problem["status"] == 503 else {}
     return ProblemResponse(problem, headers)
 
 

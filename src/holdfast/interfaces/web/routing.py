@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypedDict
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -61,7 +61,15 @@ class Route:
     status: int = 200
     tag: str = "history"
     media_types: tuple[str, ...] = (JSON,)
-    other_answers: Mapping[int, str] = field(default_factory=dict)
+    other_answers: Mapping[int, OtherAnswer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherAnswer:
+    """An answer with another status: what it means, and its view. None: the same content."""
+
+    meaning: str
+    view: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +103,11 @@ def workspace_id(request: Request) -> str | None:
     return found
 
 
-def address(request: Request, path: str) -> str:
-    """The address of something in the same workspace, from its path below `/api`."""
+def address(request: Request, *parts: str) -> str:
+    """The address of something in the same workspace, from the parts of its path below `/api`."""
     workspace = workspace_id(request)
-    return quote(f"/api{'' if workspace is None else f'/workspaces/{workspace}'}{path}")
+    place = () if workspace is None else ("workspaces", workspace)
+    return "/".join(quote(part, safe="") for part in ("", "api", *place, *parts))
 
 
 def elapsed_ms(request: Request) -> float:
@@ -137,7 +146,8 @@ def link_next(request: Request, cursor: str | None) -> dict[str, str]:
     if cursor is None:
         return {}
     url = request.url.include_query_params(cursor=cursor)
-    path = address(request, request.scope["path"].removeprefix("/api"))
+    _, _, *parts = map(unquote, request.scope["path"].split("/"))
+    path = address(request, *parts)
     return {"link": f'<{path}?{url.query}>; rel="next"', "x-next-cursor": cursor}
 
 
@@ -149,7 +159,7 @@ def as_endpoint(route: Route) -> Callable[..., Any]:
         async def stream(*given: Any, **named: Any) -> Response:
             _begin(route, named["request"])
             response: Response = await route.endpoint(*given, **named)
-            return response
+            return headers_only(response) if named["request"].method == "HEAD" else response
 
         return stream
 
@@ -158,12 +168,19 @@ def as_endpoint(route: Route) -> Callable[..., Any]:
         request: Request = named["request"]
         _begin(route, request)
         found = route.endpoint(*given, **named)
-        if isinstance(found, Response):
-            return found
-        answer = found if isinstance(found, Answer) else Answer(found, route.status)
-        return json_response(request, answer)
+        if not isinstance(found, Response):
+            answer = found if isinstance(found, Answer) else Answer(found, route.status)
+            found = json_response(request, answer)
+        return headers_only(found) if request.method == "HEAD" else found
 
     return respond
+
+
+def headers_only(response: Response) -> Response:
+    """The answer to HEAD: what GET would send before the content."""
+    head = Response(None, response.status_code)
+    head.raw_headers = response.raw_headers
+    return head
 
 
 class InsufficientScope(Refused):
@@ -186,7 +203,7 @@ def _begin(route: Route, request: Request) -> None:
 def json_response(request: Request, answer: Answer) -> Response:
     """With an entity tag, so that a client which has the answer already gets 304."""
     content, headers = _encode(answer.view), dict(answer.headers)
-    if request.method == "GET":
+    if request.method in ("GET", "HEAD"):
         headers["etag"] = entity_tag(content)
         headers.setdefault("cache-control", "private, no-cache")
         if is_known(request, headers["etag"]):

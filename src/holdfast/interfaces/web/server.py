@@ -10,16 +10,25 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from holdfast.api.stores import local_token, new_token
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.interfaces.mcp.connection_limits import MOST_CONNECTIONS, ConnectionLimits
-from holdfast.interfaces.web.access import LARGEST_HEAD, METADATA_PATH, Access, IssuedTokens
+from holdfast.interfaces.mcp.connection_limits import REFUSAL_HEADERS, ConnectionLimits
+from holdfast.interfaces.web.access import (
+    LARGEST_HEAD,
+    METADATA_PATH,
+    OBSERVED_KEY,
+    Access,
+    IssuedTokens,
+    with_security_headers,
+)
 from holdfast.interfaces.web.app import make_app
 from holdfast.interfaces.web.operations import Operations
+from holdfast.interfaces.web.problems import problem_response
 from holdfast.interfaces.web.routing import Server
 from holdfast.interfaces.web.streams import Streams
-from holdfast.interfaces.web.telemetry import Telemetry
+from holdfast.interfaces.web.telemetry import Telemetry, logged_as_json
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
 
 _ANY_ADDRESS = ("0.0.0.0", "::")
@@ -109,8 +118,9 @@ class WebServer:
         *,
         log: Callable[[str], None] | None = None,
     ) -> None:
-        """`log` is given one line of JSON per request."""
+        """`log` is given one line of JSON per request, and one per warning or error."""
         place.check()
+        self._log = log
         token, token_file = local_token(home)
         self._listening = listen(place)
         port = self._listening.getsockname()[1]
@@ -147,7 +157,7 @@ class WebServer:
         self._server = _Uvicorn(
             self.streams,
             uvicorn.Config(
-                limits.guarded(telemetry.observed(app, log)),
+                telemetry.observed(limits.guarded(app, _refuse), log),
                 http=limits.protocol(),
                 log_config=None,
                 access_log=False,
@@ -155,7 +165,6 @@ class WebServer:
                 server_header=False,
                 date_header=False,
                 h11_max_incomplete_event_size=LARGEST_HEAD,
-                limit_concurrency=MOST_CONNECTIONS,
                 timeout_graceful_shutdown=_DRAIN_S,
                 ssl_certfile=place.certificate,
                 ssl_keyfile=place.key,
@@ -169,7 +178,7 @@ class WebServer:
     def run(self) -> None:
         """Serve until stopped, by a signal or by `stop`."""
         try:
-            with self._listening:
+            with self._listening, logged_as_json(self._log):
                 self._server.run(sockets=[self._listening])
         finally:
             self._workspaces.close()
@@ -177,6 +186,15 @@ class WebServer:
     def stop(self) -> None:
         """From another thread: finish the open requests, and end."""
         self._server.should_exit = True
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """The answer while there are too many connections or unread answers."""
+    answer = problem_response(
+        503, "overloaded", "the server has too much to do", "try again soon", REFUSAL_HEADERS
+    )
+    scope[OBSERVED_KEY]["code"] = answer.code
+    await answer(scope, receive, with_security_headers(send))
 
 
 def _issued_tokens(place: Place, monotonic_ns: Callable[[], int]) -> IssuedTokens | None:

@@ -6,6 +6,7 @@
 Guarantees: with `Last-Event-ID` a reader gets every later event once, in order, also after a
 restart of the server. Memory is bounded: a reader that falls behind the ring is notified and
 catches up from the store. One that reads nothing for too long is cut off, and may come back.
+While the store cannot be read, streams say so once and stay open; then they go on.
 An event that becomes several messages has the ids `N.1`, `N.2`, …, and `N` for the last.
 """
 
@@ -25,7 +26,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holdfast.api.stream_events import stream_events
 from holdfast.domain.errors import HoldfastError, UsageError
-from holdfast.interfaces.web.problems import problem_of
+from holdfast.interfaces.web.problems import log_bug, problem_of
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
@@ -34,18 +35,28 @@ if TYPE_CHECKING:
     from holdfast.interfaces.web.workspaces import ServedWorkspaces
 
 HEARTBEAT_S = 15.0
+_HEARTBEAT = b": heartbeat\n\n"
 _RING = 1_000
+_RING_BYTES = 16 << 20
 _AT_ONCE = 200
+_AT_ONCE_BYTES = 1 << 20
+_PIECE_BYTES = 64 << 10
 _LOOK_S = 2.0
 """How often the thread looks whether there are readers left."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastEvent:
-    """The last message that a reader has: an event, and how many messages of the one after it."""
+    """The last message that a reader has: an event, and how many messages of the next number."""
 
     number: int
     parts: int = 0
+
+    def unseen(self, entry: _Entry) -> Sequence[bytes]:
+        """The messages of an event that the reader does not have. The last one ends the event, and
+        is always sent: there can be fewer than when the reader got its part."""
+        seen = self.parts if entry.number == self.number + 1 else 0
+        return entry.messages[min(seen, len(entry.messages) - 1) :]
 
     @classmethod
     def parse(cls, text: str) -> LastEvent:
@@ -69,6 +80,10 @@ class _Entry:
     session_id: str | None
     messages: tuple[bytes, ...]
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(map(len, self.messages))
+
 
 def encoded(workspace: Workspace, event: Event) -> tuple[bytes, ...]:
     """The messages of an event."""
@@ -88,7 +103,8 @@ class Stream:
     def __init__(self, workspaces: ServedWorkspaces, workspace_id: str | None) -> None:
         self._workspaces, self._workspace_id = workspaces, workspace_id
         self._lock = threading.Lock()
-        self._ring: deque[_Entry] = deque(maxlen=_RING)
+        self._ring: deque[_Entry] = deque()
+        self._ring_bytes = 0
         self._serial = 0
         self._waiting: set[asyncio.Event] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -97,33 +113,32 @@ class Stream:
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Follow the workspace, unless that is going on."""
+    def start(self, loop: asyncio.AbstractEventLoop, newest: int) -> None:
+        """Follow the workspace from its newest event on, unless that is going on."""
         with self._lock:
             self._loop = loop
             if self._thread is None and not self.is_closed:
-                begun = threading.Event()
                 self._thread = threading.Thread(
-                    target=self._follow, args=(begun,), name="holdfast stream", daemon=True
+                    target=self._follow, args=(newest,), name="holdfast stream", daemon=True
                 )
                 self._thread.start()
-            else:
-                return
-        begun.wait()
 
     @property
     def is_closed(self) -> bool:
         return self._closed.is_set()
 
-    def newest(self) -> int:
-        with self._workspaces.use(self._workspace_id) as workspace:
-            return workspace.newest_event()
-
     def from_store(self, after: int) -> list[_Entry]:
         """Events after a number, as many as are read at once."""
+        found: list[_Entry] = []
+        left = _AT_ONCE_BYTES
         with self._workspaces.use(self._workspace_id) as workspace:
-            found = list(islice(workspace.events(after), _AT_ONCE))
-            return [_Entry(0, one.number, one.session_id, encoded(workspace, one)) for one in found]
+            for event in islice(workspace.events(after), _AT_ONCE):
+                entry = _Entry(0, event.number, event.session_id, encoded(workspace, event))
+                found.append(entry)
+                left -= entry.size_bytes
+                if left <= 0:
+                    break
+        return found
 
     def position(self) -> int:
         with self._lock:
@@ -132,7 +147,7 @@ class Stream:
     def after(self, serial: int) -> list[_Entry] | None:
         """What the ring has after a position; None where it has lost some of that."""
         with self._lock:
-            if self._ring and self._ring[0].serial > serial + 1:
+            if serial < self._serial - len(self._ring):
                 return None
             return [one for one in self._ring if one.serial > serial]
 
@@ -142,7 +157,11 @@ class Stream:
         """From any thread."""
         with self._lock:
             self._serial += 1
-            self._ring.append(_Entry(self._serial, number, session_id, tuple(messages)))
+            entry = _Entry(self._serial, number, session_id, tuple(messages))
+            self._ring.append(entry)
+            self._ring_bytes += entry.size_bytes
+            while len(self._ring) > _RING or self._ring_bytes > _RING_BYTES:
+                self._ring_bytes -= self._ring.popleft().size_bytes
         self._wake()
 
     def close(self) -> None:
@@ -179,33 +198,42 @@ class Stream:
         for woken in tuple(self._waiting):
             woken.set()
 
-    def _follow(self, begun: threading.Event) -> None:
-        after: int | None = None
-        try:
-            while not self.is_closed:
-                try:
-                    with self._workspaces.use(self._workspace_id) as workspace:
-                        if after is None:
-                            after = workspace.newest_event()
-                        begun.set()
-                        found = workspace.events(after, follow=True, timeout_s=_LOOK_S)
-                        for event in found:
-                            after = event.number
-                            self.publish(encoded(workspace, event), event.number, event.session_id)
-                            if self._closed.is_set():
-                                return
-                except HoldfastError as error:
-                    begun.set()
-                    problem = problem_of(error)[1]
-                    about = {"code": problem["code"], "detail": problem["detail"]}
-                    self.publish([_message(status_view("unavailable", about))])
-                    self._closed.wait(_LOOK_S)
-                with self._lock:
-                    if not self.readers:
-                        self._thread = None
-                        return
-        finally:
-            begun.set()
+    def _follow(self, after: int) -> None:
+        is_readable = True
+        while not self.is_closed:
+            try:
+                with self._workspaces.use(self._workspace_id) as workspace:
+                    for event in workspace.events(after, follow=True, timeout_s=_LOOK_S):
+                        after = event.number
+                        self.publish(encoded(workspace, event), event.number, event.session_id)
+                        if self._closed.is_set():
+                            return
+                is_readable = True
+            except Exception as error:  # without this thread, readers would wait in vain
+                if is_readable:
+                    self.publish([_unavailable(error)])
+                is_readable = False
+                self._closed.wait(_LOOK_S)
+            with self._lock:
+                if not self.readers:
+                    self._thread = None
+                    return
+
+
+def _unavailable(error: Exception) -> bytes:
+    log_bug(error)
+    problem = problem_of(error)
+    about = {"code": problem["code"], "detail": problem["detail"]}
+    return _message(status_view("unavailable", about))
+
+
+def beginning(workspace: Workspace, last: LastEvent | None) -> tuple[LastEvent, int]:
+    """What a reader has when it comes, and the newest event there is. A reader that names none
+    begins with the next one; one that names an event of a lost log gets everything."""
+    newest = workspace.newest_event()
+    if last is None:
+        return LastEvent(newest), newest
+    return (LastEvent(0) if last.number > newest else last), newest
 
 
 def status_view(what: str, about: dict[str, Any]) -> dict[str, Any]:
@@ -274,35 +302,38 @@ class Streams:
                 stream.close()
 
     async def read(
-        self, workspace_id: str | None, last: LastEvent | None, session_id: str | None
+        self, workspace_id: str | None, last: LastEvent, newest: int, session_id: str | None
     ) -> AsyncGenerator[bytes, None]:
         """Messages for one reader, until it leaves or the server ends."""
         stream = await run_in_threadpool(self.of, workspace_id)
         stream.readers += 1
         try:
-            await run_in_threadpool(stream.start, asyncio.get_running_loop())
+            stream.start(asyncio.get_running_loop(), newest)
             async for piece in self._messages(stream, last, session_id):
                 yield piece
         finally:
             stream.readers -= 1
 
     async def _messages(
-        self, stream: Stream, last: LastEvent | None, session_id: str | None
+        self, stream: Stream, last: LastEvent, session_id: str | None
     ) -> AsyncGenerator[bytes, None]:
-        if last is None:
-            last = LastEvent(await run_in_threadpool(stream.newest))
         yield b"retry: 1000\n\n"
-        number, parts, live = last.number, last.parts, False
+        number, live, is_readable = last.number, False, True
         serial = stream.position()
         while not stream.is_closed:
             entries = stream.after(serial) if live else None
             if entries is None:
                 if live:
                     yield _message(status_view("behind", {"number": number}))
-                serial = stream.position()
-                found = await run_in_threadpool(stream.from_store, number)
-                live = not found
-                entries = found
+                live, serial = False, stream.position()
+                try:
+                    entries = await run_in_threadpool(stream.from_store, number)
+                except Exception as error:  # the headers are sent: it is too late for a status
+                    yield _unavailable(error) if is_readable else _HEARTBEAT
+                    is_readable = False
+                    await stream.wait(serial, _LOOK_S)
+                    continue
+                live, is_readable = not entries, True
             elif entries:
                 serial = entries[-1].serial
             piece = b""
@@ -310,10 +341,14 @@ class Streams:
                 if entry.number is not None and entry.number <= number:
                     continue
                 if session_id is None or entry.session_id in (session_id, None):
-                    piece += b"".join(entry.messages[parts:])
+                    for message in last.unseen(entry):
+                        piece += message
+                        if len(piece) > _PIECE_BYTES:
+                            yield piece
+                            piece = b""
                 if entry.number is not None:
-                    number, parts = entry.number, 0
+                    number = entry.number
             if piece:
                 yield piece
             elif live and not await stream.wait(serial, self.heartbeat_s):
-                yield b": heartbeat\n\n"
+                yield _HEARTBEAT

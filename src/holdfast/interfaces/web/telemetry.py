@@ -8,9 +8,11 @@ which other programs write too.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 from opentelemetry import trace
@@ -186,6 +188,46 @@ def _line(method: str, route: str, status: int, elapsed_s: float, code: str | No
             "code": code,
         }
     )
+
+
+@contextmanager
+def logged_as_json(log: Callable[[str], None] | None) -> Iterator[None]:
+    """Within the block, warnings and errors of all libraries are lines of the log, too."""
+    if log is None:
+        yield
+        return
+    handler, root = _JsonLines(log), logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
+class _JsonLines(logging.Handler):
+    """Without arguments and the words of errors: those may quote a path or a name."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        traceback = None if error is None else error.__traceback__
+        self._log(
+            json.dumps(
+                {
+                    "level": record.levelname.lower(),
+                    "logger": record.name,
+                    "message": str(record.msg).partition("\n")[0],
+                    "error": None if error is None else type(error).__name__,
+                    "traceback": [
+                        f"{frame.f_globals.get('__name__')}:{line} {frame.f_code.co_name}"
+                        for frame, line in walk_tb(traceback)
+                    ],
+                }
+            )
+        )
 
 
 def watch_of(workspace: Path) -> dict[str, Any] | None:

@@ -28,7 +28,7 @@ from holdfast.api.views.snapshots import (
 from holdfast.api.workspace import Workspace
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
-from holdfast.interfaces.web.operations import run_long
+from holdfast.interfaces.web.operations import LATER, run_long
 from holdfast.interfaces.web.parameters import (
     Cursor,
     Limit,
@@ -124,7 +124,7 @@ def create_checkpoint(
         if body.annotation:
             workspace.conversation.annotate(wanted, made.id, body.annotation, _AUTHOR)
         view = checkpoint_detail(workspace, made, files=0)
-        place = address(request, f"/sessions/{wanted}/checkpoints/{made.id}")
+        place = address(request, "sessions", wanted, "checkpoints", made.id)
         return Answer(view, 201, {"location": place})
 
     return run_long(request, "checkpoint", work, create=True)
@@ -213,11 +213,19 @@ def annotate(
 
 
 _ALL = "/api/sessions/{session_id}/checkpoints"
-_LATER = {202: "It goes on; the address in Location shows how far it is"}
 _ONE = f"{_ALL}/{{checkpoint_id}}"
 ROUTES = (
     Route("GET", _ALL, list_checkpoints, list[CheckpointSummaryView], "List checkpoints"),
-    Route("POST", _ALL, create_checkpoint, CheckpointDetailView, "Make a checkpoint", "write", 201),
+    Route(
+        "POST",
+        _ALL,
+        create_checkpoint,
+        CheckpointDetailView,
+        "Make a checkpoint",
+        "write",
+        201,
+        other_answers=LATER,
+    ),
     Route("GET", _ONE, show_checkpoint, CheckpointDetailView, "Show a checkpoint"),
     Route("PUT", _ONE, change_checkpoint, CheckpointSummaryView, "Annotate, name or tag", "write"),
     Route("DELETE", _ONE, delete_checkpoint, DeletedView, "Delete a checkpoint", "admin"),

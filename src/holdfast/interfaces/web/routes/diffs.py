@@ -17,10 +17,11 @@ from holdfast.api.views.diff_pages import DiffPageView, FileView
 from holdfast.api.views.history import AgentsAtView, MemoryAtView, agents_at_view, memory_at_view
 from holdfast.api.workspace import Workspace
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import NotFound, UsageError
+from holdfast.domain.errors import HoldfastError, NotFound, UsageError
 from holdfast.domain.paths import basename, join, to_text
 from holdfast.domain.trees.changes import ChangeType
 from holdfast.domain.trees.entries import DirectoryEntry
+from holdfast.interfaces.web.access import OBSERVED_KEY
 from holdfast.interfaces.web.highlighting import colour_diff, colour_file
 from holdfast.interfaces.web.parameters import (
     Cursor,
@@ -29,8 +30,9 @@ from holdfast.interfaces.web.parameters import (
     RequiredPath,
     SessionParameter,
 )
-from holdfast.interfaces.web.problems import problem_response
+from holdfast.interfaces.web.problems import Problem, problem_response
 from holdfast.interfaces.web.routing import (
+    OtherAnswer,
     Route,
     entity_tag,
     is_known,
@@ -214,8 +216,12 @@ def raw_file(
     headers["content-length"] = str(length)
 
     def pieces() -> Iterator[bytes]:
-        with served(request) as workspace:
-            yield from range_of(workspace.contents.read(entry), offset, length)
+        try:
+            with served(request) as workspace:
+                yield from range_of(workspace.contents.read(entry), offset, length)
+        except HoldfastError as error:  # the status is sent; the connection is cut off
+            request.scope[OBSERVED_KEY]["code"] = error.code
+            raise
 
     return StreamingResponse(pieces(), status, headers, _media_type(start))
 
@@ -306,7 +312,10 @@ _ONE = f"{_ALL}/{{checkpoint_id}}"
 _RAW: dict[str, Any] = {
     "tag": "files",
     "media_types": (_BINARY, "image/png", "image/jpeg", "image/gif", "image/bmp", "image/webp"),
-    "other_answers": {206: "A part of the file", 416: "The range is not in the file"},
+    "other_answers": {
+        206: OtherAnswer("A part of the file"),
+        416: OtherAnswer("The range is not in the file", Problem),
+    },
 }
 ROUTES = (
     Route("GET", f"{_ONE}/diff", compare_with, DiffPageView, "Compare a checkpoint", tag="diffs"),

@@ -18,7 +18,7 @@ from holdfast.interfaces.web.routing import (
     server_of,
     workspace_id,
 )
-from holdfast.interfaces.web.streams import LastEvent
+from holdfast.interfaces.web.streams import LastEvent, beginning
 
 MEDIA_TYPE = "text/event-stream"
 _LastEventId = Annotated[
@@ -55,17 +55,20 @@ async def dialog_events(
 
 
 async def _events(request: Request, last: str | None, session: str | None) -> StreamingResponse:
-    begin = None if not last else LastEvent.parse(last)
-    await run_in_threadpool(_require_known, request, session)
-    messages = server_of(request).streams.read(workspace_id(request), begin, session)
+    named = None if not last else LastEvent.parse(last)
+    begin, newest = await run_in_threadpool(_beginning, request, named, session)
+    messages = server_of(request).streams.read(workspace_id(request), begin, newest, session)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(messages, 200, headers, MEDIA_TYPE)
 
 
-def _require_known(request: Request, session: str | None) -> None:
+def _beginning(
+    request: Request, last: LastEvent | None, session: str | None
+) -> tuple[LastEvent, int]:
     with served(request) as workspace:
         if session is not None:
             known_session(workspace, session)
+        return beginning(workspace, last)
 
 
 def _route(path: str, endpoint: object, summary: str) -> Route:

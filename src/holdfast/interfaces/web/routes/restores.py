@@ -28,7 +28,7 @@ from holdfast.domain.errors import Refused
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.interfaces.tools.restore_result import fingerprint
-from holdfast.interfaces.web.operations import run_long
+from holdfast.interfaces.web.operations import LATER, run_long
 from holdfast.interfaces.web.parameters import Reference, SessionParameter
 from holdfast.interfaces.web.routing import (
     Answer,
@@ -409,7 +409,6 @@ def dialog_restore(
 _SESSION = "/api/sessions/{session_id}"
 _ONE = f"{_SESSION}/checkpoints/{{checkpoint_id}}"
 _DIALOG = "/api/dialogs/{dialog_id}"
-_LATER = {202: "It goes on; the address in Location shows how far it is"}
 
 
 def _restore(path: str, endpoint: Callable[..., object], summary: str) -> Route:
@@ -421,7 +420,7 @@ def _restore(path: str, endpoint: Callable[..., object], summary: str) -> Route:
         summary,
         "restore",
         tag="restores",
-        other_answers=_LATER,
+        other_answers=LATER,
     )
 
 
@@ -463,7 +462,7 @@ ROUTES = (
         "Approve the current round",
         "write",
         tag="rounds",
-        other_answers=_LATER,
+        other_answers=LATER,
     ),
     Route(
         "GET",
@@ -482,7 +481,7 @@ ROUTES = (
         "Commit checkpoints to git",
         "write",
         tag="rounds",
-        other_answers=_LATER,
+        other_answers=LATER,
     ),
     Route(
         "GET",

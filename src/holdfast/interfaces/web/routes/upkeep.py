@@ -38,8 +38,8 @@ from holdfast.api.workspace import NoProgress, Workspace
 from holdfast.domain.repair_plan import Gravity
 from holdfast.domain.settings.schema import KEYS, unknown_setting
 from holdfast.interfaces.web.access import LINK_S
-from holdfast.interfaces.web.operations import OperationView, run_long
-from holdfast.interfaces.web.parameters import Limit, RequiredPath, SessionParameter
+from holdfast.interfaces.web.operations import LATER, OperationView, run_long
+from holdfast.interfaces.web.parameters import DECODED, Limit, RequiredPath, SessionParameter
 from holdfast.interfaces.web.routing import (
     Answer,
     LoginLinkView,
@@ -125,7 +125,7 @@ def _settings(workspace: Workspace) -> list[SettingView]:
 
 def change_setting(
     request: Request,
-    key: Annotated[str, Path(max_length=200, description="The name of a setting.")],
+    key: Annotated[str, Path(max_length=200, description="The name of a setting."), DECODED],
     body: SettingBody,
 ) -> SettingView:
     name = key.partition(".")[0]
@@ -228,7 +228,7 @@ def doctor(request: Request) -> SymptomsView:
 
 def show_operation(
     request: Request,
-    operation_id: Annotated[str, Path(max_length=64, description="From a 202 answer.")],
+    operation_id: Annotated[str, Path(max_length=64, description="From a 202 answer."), DECODED],
 ) -> OperationView:
     return server_of(request).operations.get(operation_id).view()
 
@@ -238,7 +238,6 @@ def new_login_link(request: Request) -> LoginLinkView:
 
 
 _SESSION = "/api/sessions/{session_id}"
-_LATER = {202: "It goes on; the address in Location shows how far it is"}
 ROUTES = (
     Route("GET", "/api/search", search, SearchView, "Search reasons, messages and paths"),
     Route("GET", "/api/why", why, ExplanationView, "Show which step wrote each line of a file"),
@@ -270,7 +269,7 @@ ROUTES = (
         "Delete expired checkpoints",
         "admin",
         tag="upkeep",
-        other_answers=_LATER,
+        other_answers=LATER,
     ),
     Route(
         "GET", "/api/overview", overview, WorkspaceOverviewView, "Sum up a workspace", tag="upkeep"
@@ -306,7 +305,7 @@ ROUTES = (
         CheckView,
         "Verify the store",
         tag="upkeep",
-        other_answers=_LATER,
+        other_answers=LATER,
     ),
     Route("GET", "/api/doctor", doctor, SymptomsView, "Find problems of the setup", tag="upkeep"),
     Route(
