@@ -19,7 +19,7 @@ from holdfast.domain.paths import from_text, to_text
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import Difference
-    from holdfast.api.views.diff_pages import (
+    from holdfast.api.views.pages import (
         DiffPageView,
         FileDiffView,
         FileView,

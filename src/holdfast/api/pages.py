@@ -17,7 +17,7 @@ from holdfast.domain.trees.entries import FileEntry
 
 if TYPE_CHECKING:
     from holdfast.api.views.history import ReplayMessageView
-    from holdfast.api.views.replays import MessagesView
+    from holdfast.api.views.pages import MessagesView
     from holdfast.api.views.snapshots import (
         CheckpointDetailView,
         CheckpointFilesView,

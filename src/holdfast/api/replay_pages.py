@@ -16,7 +16,7 @@ from holdfast.domain.errors import HoldfastError, NotFound
 if TYPE_CHECKING:
     from holdfast.api.history import Replay
     from holdfast.api.views.history import DamagedStepView, ReplayStepView
-    from holdfast.api.views.replays import ReplayPageView
+    from holdfast.api.views.pages import ReplayPageView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.ids import SessionId
 

@@ -10,18 +10,20 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from holdfast.api.pages import checkpoint_summary
+from holdfast.api.views.streams import (
+    approval_event_view,
+    checkpoint_event_view,
+    file_edit_view,
+    restore_event_view,
+    status_event_view,
+    user_event_view,
+)
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import Event, EventType
 from holdfast.domain.paths import to_text
-from holdfast.domain.wording import iso_from_ns
 
 if TYPE_CHECKING:
-    from holdfast.api.views.streams import (
-        CheckpointEventView,
-        RestoreEventView,
-        StatusEventView,
-        StreamEventView,
-    )
+    from holdfast.api.views.streams import StreamEventView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.story import Message
@@ -32,63 +34,21 @@ _HEADER = re.compile(r"^--- (?:/dev/null|a/(.*))\n\+\+\+ (?:/dev/null|b/(.*))\n"
 
 def stream_events(workspace: Workspace, event: Event) -> list[StreamEventView]:
     """What clients are sent of an event."""
-    at = iso_from_ns(event.at_ns)
     if event.type is EventType.MESSAGE and event.about.get("role") == "user":
         said = _message(workspace, event)
         if said is not None and event.session_id is not None:
-            return [
-                {
-                    "type": "user",
-                    "content": said.content,
-                    "checkpoint": said.checkpoint,
-                    "dialog_id": event.session_id,
-                }
-            ]
+            return [user_event_view(said, event.session_id)]
     if event.type is EventType.FILE_EDIT:
-        return _file_edits(workspace, event) or [_status(event, at)]
+        return _file_edits(workspace, event) or [status_event_view(event)]
     if event.type is EventType.CHECKPOINT:
         found = _checkpoint(workspace, event)
-        made: CheckpointEventView = {
-            "type": "checkpoint",
-            "at": at,
-            "session_id": event.session_id,
-            "checkpoint": event.checkpoint,
-            "summary": None if found is None else checkpoint_summary(workspace, found),
-        }
-        return [made]
+        summary = None if found is None else checkpoint_summary(workspace, found)
+        return [checkpoint_event_view(event, summary)]
     if event.type in _RESTORES:
-        record, safety = _checkpoint(workspace, event), event.about.get("safety")
-        restored: RestoreEventView = {
-            "type": "restore",
-            "kind": event.type.value,
-            "at": at,
-            "session_id": event.session_id,
-            "checkpoint": event.checkpoint,
-            "restored_to": None if record is None else record.restores_from,
-            "safety": None if safety is None else str(safety),
-        }
-        return [restored]
+        return [restore_event_view(event, _checkpoint(workspace, event))]
     if event.type is EventType.APPROVAL:
-        return [
-            {
-                "type": "approval",
-                "at": at,
-                "session_id": event.session_id,
-                "checkpoint": event.checkpoint,
-            }
-        ]
-    return [_status(event, at)]
-
-
-def _status(event: Event, at: str) -> StatusEventView:
-    return {
-        "type": "status",
-        "what": event.type.value,
-        "at": at,
-        "session_id": event.session_id,
-        "checkpoint": event.checkpoint,
-        "about": dict(event.about),
-    }
+        return [approval_event_view(event)]
+    return [status_event_view(event)]
 
 
 def _checkpoint(workspace: Workspace, event: Event) -> Checkpoint | None:
@@ -126,12 +86,9 @@ def _file_edits(workspace: Workspace, event: Event) -> list[StreamEventView]:
     names = {to_text(path) for path in paths}
     diffs = _by_file(whole or "", names) if len(paths) != 1 else {to_text(paths[0]): whole}
     return [
-        {
-            "type": "file_edit",
-            "file": to_text(bytes(workspace.path) + b"/" + path),
-            "diff": diffs.get(to_text(path)) or None,
-            "dialog_id": session_id,
-        }
+        file_edit_view(
+            bytes(workspace.path) + b"/" + path, diffs.get(to_text(path)) or None, session_id
+        )
         for path in paths
     ]
 

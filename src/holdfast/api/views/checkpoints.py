@@ -150,6 +150,12 @@ class AnnotationView(TypedDict):
     at: str
 
 
+class NewAnnotationView(AnnotationView):
+    """A note that was just written, with the checkpoint that it is about."""
+
+    checkpoint: str
+
+
 class MessageTextView(TypedDict):
     """A message of the conversation."""
 
@@ -356,6 +362,10 @@ def annotation_view(one: "Annotation") -> AnnotationView:
         "author": one.author,
         "at": iso_from_ns(one.at_ns),
     }
+
+
+def new_annotation_view(one: "Annotation") -> NewAnnotationView:
+    return {"checkpoint": one.checkpoint_id, **annotation_view(one)}
 
 
 def skipped_view(paths: "Iterable[Skipped]") -> list[SkippedView]:

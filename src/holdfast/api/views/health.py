@@ -24,6 +24,7 @@ from holdfast.domain.wording import iso, iso_from_ns
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
     from holdfast.api.automation import Problem as HookProblem
     from holdfast.api.automation import WatchStatus
@@ -109,6 +110,12 @@ class HookProblemsView(TypedDict):
 
     unprotected: list[HookProblemView]
     unrecorded: list[HookProblemView]
+
+
+class NothingSavedView(HookProblemsView):
+    """The status of a workspace without checkpoints."""
+
+    workspace: str
 
 
 class WatchView(TypedDict):
@@ -349,6 +356,10 @@ def hook_problems_view(problems: "Sequence[HookProblem]") -> HookProblemsView:
         "unprotected": [_hook_problem(one) for one in problems if not one.saved],
         "unrecorded": [_hook_problem(one) for one in problems if one.saved],
     }
+
+
+def nothing_saved_view(workspace: "Path", problems: "Sequence[HookProblem]") -> NothingSavedView:
+    return {"workspace": str(workspace), **hook_problems_view(problems)}
 
 
 def _hook_problem(one: "HookProblem") -> HookProblemView:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.api.restores import ChangedRows, LastChange
+    from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import Step
     from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
 
@@ -149,3 +150,7 @@ def dialog_approved_view(outcome: "ApproveOutcome") -> DialogApprovedView:
 
 def dialog_reset_view(outcome: "ResetOutcome") -> DialogResetView:
     return {"reset_to": outcome.reset_to, "new_session": outcome.new_round}
+
+
+def dialog_restored_view(outcome: "RestoreOutcome") -> DialogRestoredView:
+    return {"restored_to": outcome.restored_to, "new_checkpoint": outcome.record}

@@ -190,6 +190,10 @@ class KeptView(TypedDict):
     paths: list[str]
 
 
+class KeptListView(TypedDict):
+    kept: list[KeptView]
+
+
 class InterruptedView(KeptView):
     """An edit or attempt whose process is gone; a restore of `checkpoint` rolls it back."""
 
@@ -208,16 +212,17 @@ def attempt_view(attempt: "Activity", status: int, elapsed_ms: float) -> Attempt
     }
 
 
-def kept_view(activities: "Iterable[Activity]") -> list[KeptView]:
-    return [
-        {
-            "number": one.number,
-            "kind": one.kind.value,
-            "reason": one.reason,
-            "paths": [to_text(path) for path in one.paths],
-        }
-        for one in activities
-    ]
+def kept_view(activities: "Iterable[Activity]") -> KeptListView:
+    return {"kept": [_kept(one) for one in activities]}
+
+
+def _kept(one: "Activity") -> KeptView:
+    return {
+        "number": one.number,
+        "kind": one.kind.value,
+        "reason": one.reason,
+        "paths": [to_text(path) for path in one.paths],
+    }
 
 
 def interrupted_view(one: "Activity") -> InterruptedView:

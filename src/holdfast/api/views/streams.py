@@ -1,9 +1,19 @@
 """Events as HTTP clients follow them. `user` and `file_edit` have the fields that dialog clients
 expect, and no others."""
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from holdfast.api.views.snapshots import CheckpointSummaryView
+from holdfast.domain.paths import to_text
+from holdfast.domain.wording import iso_from_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.events import Event
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.story import Message
 
 
 class UserEventView(TypedDict):
@@ -76,3 +86,74 @@ StreamEventView = (
     | ApprovalEventView
     | StatusEventView
 )
+
+
+def user_event_view(said: "Message", session_id: "SessionId") -> UserEventView:
+    return {
+        "type": "user",
+        "content": said.content,
+        "checkpoint": said.checkpoint,
+        "dialog_id": session_id,
+    }
+
+
+def file_edit_view(path: bytes, diff: str | None, session_id: "SessionId") -> FileEditEventView:
+    return {"type": "file_edit", "file": to_text(path), "diff": diff, "dialog_id": session_id}
+
+
+def checkpoint_event_view(
+    event: "Event", summary: CheckpointSummaryView | None
+) -> CheckpointEventView:
+    return {
+        "type": "checkpoint",
+        "at": iso_from_ns(event.at_ns),
+        "session_id": event.session_id,
+        "checkpoint": event.checkpoint,
+        "summary": summary,
+    }
+
+
+def restore_event_view(event: "Event", record: "Checkpoint | None") -> RestoreEventView:
+    """`record` is the checkpoint that recorded it, where it is still there."""
+    safety = event.about.get("safety")
+    return {
+        "type": "restore",
+        "kind": event.type.value,
+        "at": iso_from_ns(event.at_ns),
+        "session_id": event.session_id,
+        "checkpoint": event.checkpoint,
+        "restored_to": None if record is None else record.restores_from,
+        "safety": None if safety is None else str(safety),
+    }
+
+
+def approval_event_view(event: "Event") -> ApprovalEventView:
+    return {
+        "type": "approval",
+        "at": iso_from_ns(event.at_ns),
+        "session_id": event.session_id,
+        "checkpoint": event.checkpoint,
+    }
+
+
+def status_event_view(event: "Event") -> StatusEventView:
+    return {
+        "type": "status",
+        "what": event.type.value,
+        "at": iso_from_ns(event.at_ns),
+        "session_id": event.session_id,
+        "checkpoint": event.checkpoint,
+        "about": dict(event.about),
+    }
+
+
+def server_status_view(what: str, about: "Mapping[str, str | int | None]") -> StatusEventView:
+    """What a server reports about itself: no event of the workspace."""
+    return {
+        "type": "status",
+        "what": what,
+        "at": None,
+        "session_id": None,
+        "checkpoint": None,
+        "about": dict(about),
+    }

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, TypedDict
 from holdfast.domain.wording import iso_from_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from holdfast.api.stores import KnownWorkspace
     from holdfast.api.workspace import Workspace
 
@@ -62,3 +65,7 @@ def workspace_overview_view(workspace: "Workspace", *, is_own: bool) -> Workspac
         "budget_bytes": workspace.upkeep.budget_bytes,
         "encrypted": workspace.is_encrypted,
     }
+
+
+def workspaces_view(known: "Iterable[KnownWorkspace]", own: "Path") -> WorkspacesView:
+    return {"workspaces": [workspace_view(one, is_own=one.path == own) for one in known]}

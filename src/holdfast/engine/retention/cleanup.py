@@ -70,7 +70,7 @@ def plan_cleanup(vault: Vault) -> CleanupPlan:
 
 def cleanup(
     vault: Vault,
-    exclusive: Callable[[], AbstractContextManager[object]],
+    locked: Callable[[], AbstractContextManager[object]],
     progress: Progress,
     *,
     asked: bool = True,
@@ -84,13 +84,13 @@ def cleanup(
     Others get their turn between the steps. Cut off anywhere, or after `most_steps`, it leaves a
     sound store, and goes on the next time.
     """
-    with exclusive():
+    with locked():
         decided = decisions(vault, None if asked else confirmed_now_ns(vault))
         going = sum(not decision.keep for decision in decided)
         saved = save_first() if going else SavedFirst()
         drop(vault, decided)
         debris = vault.space.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
-    freed_bytes, trouble = _collect_in_steps(vault, exclusive, progress, most_steps)
+    freed_bytes, trouble = _collect_in_steps(vault, locked, progress, most_steps)
     now_ns = vault.clock.now_ns()
     vault.space.note_upkeep(cleaned_ns=now_ns, dropped=going, freed_bytes=freed_bytes)
     warnings = (*saved.warnings, *trouble)
@@ -99,7 +99,7 @@ def cleanup(
 
 def _collect_in_steps(
     vault: Vault,
-    exclusive: Callable[[], AbstractContextManager[object]],
+    locked: Callable[[], AbstractContextManager[object]],
     progress: Progress,
     most_steps: int | None,
 ) -> tuple[int, tuple[str, ...]]:
@@ -113,7 +113,7 @@ def _collect_in_steps(
     generation = ""
     try:
         while True:
-            with exclusive():
+            with locked():
                 if vault.objects.generation() != generation:
                     known.clear()  # others have collected: what was reachable may be gone since
                 mark(vault, vault.catalog.roots(), known)

@@ -90,6 +90,16 @@ def ask(
     return answer
 
 
+def ask_about_watch(workspace: str, answer_s: float) -> dict[str, Any] | None:
+    """The daemon's watch over a workspace; None without daemon or watch."""
+    try:
+        answer = ask("status", {"workspace": workspace}, answer_s=answer_s)
+    except (NoDaemon, DaemonError):
+        return None
+    found = answer.get("workspaces")
+    return dict(found[0]["watch"]) if found else None
+
+
 def _exchange(
     message: bytes, environment: Mapping[str, str], answer_s: float, start_s: float | None
 ) -> tuple[bytes, bytes]:

@@ -12,7 +12,7 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
-from holdfast.api.views.diff_pages import DiffPageView, FileView, PagedHunkView
+from holdfast.api.views.pages import DiffPageView, FileView, PagedHunkView
 
 Colours = list[list[list[str | int]]]
 _MOST_CHARACTERS = 200_000

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.api.stream_events import stream_events
+from holdfast.api.views.streams import server_status_view
 from holdfast.domain.errors import HoldfastError, UsageError
 from holdfast.interfaces.web.problems import log_bug, problem_of
 
@@ -224,7 +225,7 @@ def _unavailable(error: Exception) -> bytes:
     log_bug(error)
     problem = problem_of(error)
     about = {"code": problem["code"], "detail": problem["detail"]}
-    return _message(status_view("unavailable", about))
+    return _message(server_status_view("unavailable", about))
 
 
 def beginning(workspace: Workspace, last: LastEvent | None) -> tuple[LastEvent, int]:
@@ -234,17 +235,6 @@ def beginning(workspace: Workspace, last: LastEvent | None) -> tuple[LastEvent, 
     if last is None:
         return LastEvent(newest), newest
     return (LastEvent(0) if last.number > newest else last), newest
-
-
-def status_view(what: str, about: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "status",
-        "what": what,
-        "at": None,
-        "session_id": None,
-        "checkpoint": None,
-        "about": about,
-    }
 
 
 class Streams:
@@ -289,7 +279,7 @@ class Streams:
             "total": view["total"],
             "bytes": view["bytes"],
         }
-        stream.publish([_message(status_view("progress", about))])
+        stream.publish([_message(server_status_view("progress", about))])
 
     def readers(self) -> int:
         """How many there are now."""
@@ -324,7 +314,7 @@ class Streams:
             entries = stream.after(serial) if live else None
             if entries is None:
                 if live:
-                    yield _message(status_view("behind", {"number": number}))
+                    yield _message(server_status_view("behind", {"number": number}))
                 live, serial = False, stream.position()
                 try:
                     entries = await run_in_threadpool(stream.from_store, number)

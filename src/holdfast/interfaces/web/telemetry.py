@@ -11,7 +11,6 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from traceback import walk_tb
 from typing import Any
 
@@ -22,7 +21,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask
+from holdfast.interfaces.daemon.client import ask_about_watch
 from holdfast.interfaces.mcp.connection_limits import ConnectionLimits
 from holdfast.interfaces.web.access import OBSERVED_KEY
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
@@ -30,8 +29,9 @@ from holdfast.interfaces.web.workspaces import ServedWorkspaces
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.8, 1, 2, 5, 10, 30, 120)
 _MILLISECONDS = (5, 10, 25, 50, 100, 250, 500, 1000, 1500, 2000, 5000, 10_000, 60_000)
+DAEMON_S = 0.5
+"""How long to wait for what the daemon knows about a workspace."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
-_DAEMON_S = 0.5
 
 
 class Telemetry:
@@ -230,16 +230,6 @@ class _JsonLines(logging.Handler):
         )
 
 
-def watch_of(workspace: Path) -> dict[str, Any] | None:
-    """The daemon's watch over a workspace; None without daemon or watch."""
-    try:
-        answer = ask("status", {"workspace": str(workspace)}, answer_s=_DAEMON_S)
-    except (NoDaemon, DaemonError):
-        return None
-    found = answer.get("workspaces")
-    return dict(found[0]["watch"]) if found else None
-
-
 class _LimitsCollector:
     """What slow clients cost, and how many were cut off."""
 
@@ -303,7 +293,7 @@ class _StoreCollector:
         watched = GaugeMetricFamily("watcher_active", "1 while the daemon watches the workspace.")
         directories = GaugeMetricFamily("watcher_directories", "Directories that it watches.")
         overflows = GaugeMetricFamily("watcher_overflows", "How often it lost events.")
-        found = watch_of(self._workspaces.own)
+        found = ask_about_watch(str(self._workspaces.own), DAEMON_S)
         watched.add_metric([], 0 if found is None else int(bool(found["watched"])))
         if found is not None:
             directories.add_metric([], found["directories"])

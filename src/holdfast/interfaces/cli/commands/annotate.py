@@ -28,7 +28,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.api.views.checkpoints import annotation_view
+    from holdfast.api.views.checkpoints import new_annotation_view
 
     words = invocation.at_most(2, "a checkpoint", "a text")
     if len(words) < 2:
@@ -44,7 +44,7 @@ def run(invocation: Invocation) -> int:
             found.session_id, found.id, text, options.author, number=options.edit
         )
     if invocation.json:
-        invocation.emit({"checkpoint": found.id, **annotation_view(noted)})
+        invocation.emit(new_annotation_view(noted))
         return 0
     terminal = invocation.terminal
     did = "Annotated" if noted.revision == 1 else f"Edited annotation {noted.number} of"

@@ -141,7 +141,7 @@ def _keep(invocation: Invocation) -> int:
     if invocation.json:
         from holdfast.api.views.sessions import kept_view
 
-        invocation.emit({"kept": kept_view(kept)})
+        invocation.emit(kept_view(kept))
         return 0
     for one in kept:
         invocation.terminal.line(f"kept {one.kind.value} {one.number}: {visible(one.reason)}")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError, NothingSaved
 from holdfast.interfaces.cli.arguments import Parser
@@ -55,6 +55,7 @@ def run(invocation: Invocation) -> int:
 def _run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.path_arguments import not_saved_here
     from holdfast.interfaces.cli.status_view import Status
+    from holdfast.interfaces.daemon.client import ask_about_watch
 
     with invocation.open() as opened:
         listed = [one.id for one in opened.sessions.listed()]
@@ -68,7 +69,7 @@ def _run(invocation: Invocation) -> int:
         found = opened.health.status(session, scanned)
         status = Status(
             found,
-            watch=_watch(opened.path),
+            watch=ask_about_watch(str(opened.path), _DAEMON_S),
             problems=_problems(invocation, opened.path),
             agents=_agents(invocation, opened),
             chosen=invocation.chosen_session,
@@ -146,26 +147,14 @@ def _show_hook_problems(invocation: Invocation) -> bool:
     if not problems:
         return False
     if invocation.json:
-        from holdfast.api.views.health import hook_problems_view
+        from holdfast.api.views.health import nothing_saved_view
 
-        invocation.emit({"workspace": str(workspace), **hook_problems_view(problems)})
+        invocation.emit(nothing_saved_view(workspace, problems))
     else:
         invocation.terminal.line(f"workspace {visible(str(workspace))}")
         show_problems(invocation.terminal, problems)
     invocation.terminal.flush()
     return True
-
-
-def _watch(workspace: Path) -> dict[str, Any] | None:
-    """What a daemon says about its watch over this workspace; None without daemon or watch."""
-    from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask
-
-    try:
-        answer = ask("status", {"workspace": str(workspace)}, answer_s=_DAEMON_S)
-    except (NoDaemon, DaemonError):
-        return None
-    found = answer.get("workspaces")
-    return dict(found[0]["watch"]) if found else None
 
 
 def _problems(invocation: Invocation, workspace: Path) -> tuple[Problem, ...]:

@@ -13,8 +13,8 @@ from starlette.responses import Response, StreamingResponse
 from holdfast.api.diff_pages import diff_page, file_piece, range_of
 from holdfast.api.pages import file_in
 from holdfast.api.views.checkpoints import DatabaseView, EntryView, database_view, entry_view
-from holdfast.api.views.diff_pages import DiffPageView, FileView
 from holdfast.api.views.history import AgentsAtView, MemoryAtView, agents_at_view, memory_at_view
+from holdfast.api.views.pages import DiffPageView, FileView
 from holdfast.api.workspace import Workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError, NotFound, UsageError

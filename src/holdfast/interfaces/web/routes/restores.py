@@ -19,6 +19,7 @@ from holdfast.api.views.rollbacks import (
     RollbackView,
     dialog_approved_view,
     dialog_reset_view,
+    dialog_restored_view,
     dialog_session_view,
     rollback_view,
 )
@@ -403,7 +404,7 @@ def dialog_restore(
         with server_of(request).telemetry.restore("restore", session) as span:
             outcome = workspace.restores.restore(wanted)
             span.update(checkpoint=outcome.restored_to, files=outcome.files_changed)
-        return {"restored_to": outcome.restored_to, "new_checkpoint": outcome.record}
+        return dialog_restored_view(outcome)
 
 
 _SESSION = "/api/sessions/{session_id}"

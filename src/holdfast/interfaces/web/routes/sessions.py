@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from holdfast.api.pages import message_page, timeline_page
 from holdfast.api.stores import known_workspaces
-from holdfast.api.views.replays import MessagesView
+from holdfast.api.views.pages import MessagesView
 from holdfast.api.views.sessions import (
     ChangedSessionView,
     DeletedSessionView,
@@ -22,7 +22,7 @@ from holdfast.api.views.sessions import (
     session_view,
 )
 from holdfast.api.views.timeline import TimelineView
-from holdfast.api.views.workspaces import WorkspacesView, workspace_view
+from holdfast.api.views.workspaces import WorkspacesView, workspaces_view
 from holdfast.domain.errors import NotFound, NothingSaved
 from holdfast.interfaces.web.parameters import Cursor, Limit, SessionParameter
 from holdfast.interfaces.web.routing import (
@@ -45,10 +45,7 @@ class SessionChange(BaseModel):
 
 
 def list_workspaces(request: Request) -> WorkspacesView:
-    own = server_of(request).workspaces.own
-    return {
-        "workspaces": [workspace_view(one, is_own=one.path == own) for one in known_workspaces()]
-    }
+    return workspaces_view(known_workspaces(), server_of(request).workspaces.own)
 
 
 def list_sessions(request: Request) -> list[SessionView]:

@@ -30,13 +30,14 @@ from holdfast.api.views.history import (
     explanation_view,
     search_view,
 )
-from holdfast.api.views.replays import ReplayPageView
+from holdfast.api.views.pages import ReplayPageView
 from holdfast.api.views.settings import SettingView, setting_view, settings_view, with_rules
 from holdfast.api.views.upkeep import CleanupView, cleanup_view
 from holdfast.api.views.workspaces import WorkspaceOverviewView, workspace_overview_view
 from holdfast.api.workspace import NoProgress, Workspace
 from holdfast.domain.repair_plan import Gravity
 from holdfast.domain.settings.schema import KEYS, unknown_setting
+from holdfast.interfaces.daemon.client import ask_about_watch
 from holdfast.interfaces.web.access import LINK_S
 from holdfast.interfaces.web.operations import LATER, OperationView, run_long
 from holdfast.interfaces.web.parameters import DECODED, Limit, RequiredPath, SessionParameter
@@ -50,7 +51,7 @@ from holdfast.interfaces.web.routing import (
     served,
     server_of,
 )
-from holdfast.interfaces.web.telemetry import watch_of
+from holdfast.interfaces.web.telemetry import DAEMON_S
 
 _SessionFilter = Annotated[str | None, Query(max_length=128, description="Only this session.")]
 
@@ -188,7 +189,8 @@ def state(
             wanted = known_session(workspace, session)
         scope = None if session is None else wanted
         found = workspace.health.status(wanted, workspace.health.scan(scope))
-    return workspace_state_view(found, watch=watch_of(found.workspace), most=limit)
+    watch = ask_about_watch(str(found.workspace), DAEMON_S)
+    return workspace_state_view(found, watch=watch, most=limit)
 
 
 def statistics(request: Request, session_id: SessionParameter) -> StatisticsView:

@@ -1,8 +1,9 @@
-"""Pages of a difference as data: some files, and of each file some lines."""
+"""Differences, files, replays and conversations in pages."""
 
 from typing import NotRequired, TypedDict
 
 from holdfast.api.views.changes import ChangeView, NumberedHunkView
+from holdfast.api.views.history import DamagedStepView, ReplayMessageView, ReplayStepView
 
 
 class PagedHunkView(NumberedHunkView):
@@ -58,3 +59,23 @@ class FileView(TypedDict):
     content: str
     next: int | None
     colours: list[list[list[str | int]]] | None
+
+
+class ReplayPageView(TypedDict):
+    """Steps of a session from `first` on, oldest first. A step that cannot be read has `damage`.
+    `position` is the last step; `next` is the first step of the next page."""
+
+    session_id: str
+    total: int
+    position: int
+    first: int
+    steps: list[ReplayStepView | DamagedStepView]
+    next: int | None
+
+
+class MessagesView(TypedDict):
+    """Messages of a session, by index; `next` is the index of the first one of the next page."""
+
+    session_id: str
+    messages: list[ReplayMessageView]
+    next: int | None
