@@ -44,6 +44,29 @@ def test_a_session_is_replayed_step_by_step(client: Client, session: SessionChec
         assert client.get(f"{SESSION}/checkpoints/HEAD/{path}")["checkpoint"]
 
 
+def test_no_setting_that_is_accepted_stops_saves(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    """A setting that the next save cannot use would end the protection."""
+    odd = (
+        "\ud800",
+        ["\ud800"],
+        ["\udc80"],
+        ["["],
+        ["\\"],
+        ["\u2028"],
+        {"\ud800": 1},
+        10**30,
+        1e308,
+    )
+    for key in [one["key"] for one in client.get("/api/settings")]:
+        for value in odd:
+            if client("PUT", f"/api/settings/{key}", {"value": value}).status == 200:
+                client.post(f"{SESSION}/checkpoints", {"reasoning": key}, 201)
+                client.get("/api/status")
+                client.put(f"/api/settings/{key}", {"value": None})
+
+
 def test_settings_are_read_changed_and_reset(client: Client, session: SessionCheckpointer) -> None:
     changed = client.put("/api/settings/auto_files", {"value": 9})
     assert (changed["value"], changed["origin"]) == (9, "store")
@@ -51,7 +74,7 @@ def test_settings_are_read_changed_and_reset(client: Client, session: SessionChe
     assert listed["auto_files"]["value"] == 9
     assert all(one["help"] for one in listed.values())
     assert client.put("/api/settings/auto_files", {"value": None})["origin"] == "default"
-    for key, value in (("auto_files", "many"), ("nothing", 1)):
+    for key, value in (("auto_files", "many"), ("nothing", 1), ("ignore", ["\ud800"])):
         reply = client("PUT", f"/api/settings/{key}", {"value": value})
         assert (reply.status, reply.problem["code"]) == (400, "invalid_setting")
         assert reply.problem["hint"]

@@ -49,6 +49,10 @@ def _patterns(value: Any) -> tuple[str, ...]:
     for pattern in value:
         if not isinstance(pattern, str) or not pattern.strip() or set(pattern) & {"\0", "\n"}:
             raise ValueError(f"{pattern!r} is not a pattern")
+        try:
+            pattern.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise ValueError(f"{pattern!r} is not a pattern") from None
     return tuple(value)
 
 
