@@ -315,14 +315,14 @@ class Engine:
         return tuple(working_warnings(self.vault, load, scan, affected)) if affected else ()
 
     def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
-        """What was asked for, if it is still meant; or what is found when it is our turn."""
+        """What was asked for, or what is found when it is our turn, if that still holds then."""
         from holdfast.engine.restore.restore import restore, revalidate
 
         begun = False
         try:
             with self.recovered(required=True):
                 begun = True
-                meant = request() if callable(request) else revalidate(self.vault, request)
+                meant = revalidate(self.vault, request() if callable(request) else request)
                 outcome = restore(self.vault, self._scanner, meant)
         except KeyboardInterrupt as error:
             if not begun:

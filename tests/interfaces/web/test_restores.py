@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.api.restores import Restores
 from holdfast.interfaces.web import operations as operations_module
 from holdfast.interfaces.web.operations import Operation, Operations
 from tests.behind_the_api import engine_of, store_of
+from tests.interfaces.cli.command_line import run
 from tests.interfaces.web.client import PATIENCE_S, Client
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
@@ -94,6 +98,72 @@ def test_a_preview_that_no_longer_holds_is_refused(
     assert reply.status == 409
     assert "changed since the preview" in reply.problem["detail"]
     assert (workspace / "new.txt").exists()
+
+
+def _meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Something happens after a restore was looked up, and before it has the store's lock."""
+    look = Restores.working_agents
+
+    def working_agents(self: Restores, request: Any) -> tuple[str, ...]:
+        found = look(self, request)
+        monkeypatch.setattr(Restores, "working_agents", look)
+        act()
+        return found
+
+    monkeypatch.setattr(Restores, "working_agents", working_agents)
+
+
+@pytest.mark.requirement("RB-8")
+def test_a_change_while_a_restore_waits_for_its_turn_is_noticed(
+    client: Client,
+    session: SessionCheckpointer,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = client.get(f"{CHECKPOINTS}/start/rollback/preview")["plan"]
+    _meanwhile(monkeypatch, lambda: fill(workspace / "notes.txt", b"changed\n"))
+    reply = client("POST", f"{CHECKPOINTS}/start/rollback", {"plan": plan})
+    assert reply.status == 409
+    assert "changed since the preview" in reply.problem["detail"]
+    assert (workspace / "new.txt").exists()
+
+
+def test_a_checkpoint_that_is_deleted_while_its_restore_waits_is_not_restored(
+    client: Client,
+    session: SessionCheckpointer,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = describe(workspace)
+    _meanwhile(monkeypatch, lambda: client("DELETE", f"{CHECKPOINTS}/start"))
+    reply = client("POST", f"{CHECKPOINTS}/start/rollback")
+    assert reply.status == 404
+    assert "deleted in the meantime" in reply.problem["detail"]
+    assert describe(workspace) == before
+
+
+@pytest.mark.parametrize("other", ["browser", "command line"])
+def test_two_who_undo_the_last_change_at_once_undo_it_once(
+    client: Client,
+    session: SessionCheckpointer,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    other: str,
+) -> None:
+    client.post(f"{CHECKPOINTS}/start/rollback")
+
+    def undo() -> None:
+        if other == "browser":
+            client.post("/api/undo")
+        else:
+            assert run("-C", str(workspace), "undo", "--yes", "--json").status == 0
+
+    _meanwhile(monkeypatch, undo)
+    reply = client("POST", "/api/undo")
+    assert reply.status == 409
+    assert "changed in the meantime" in reply.problem["detail"]
+    assert (workspace / "new.txt").read_bytes() == b"new\n"
+    assert client.post("/api/redo")["dry_run"] is False
 
 
 def test_two_browsers_that_restore_at_once_leave_one_of_the_states(

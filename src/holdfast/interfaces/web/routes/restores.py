@@ -270,15 +270,21 @@ def _carry_out(
 ) -> RollbackView:
     restores = workspace.restores
     wanted = find()
-    if expected is not None and fingerprint(restores.plan(wanted)).hex() != expected:
-        raise Refused(
-            "the workspace has changed since the preview, so nothing was restored",
-            hint="look at the preview again",
-        )
+
+    def agreed() -> RestoreRequest:
+        """Called with the store's lock held: no other restore comes in between."""
+        found = find()
+        if expected is not None and fingerprint(restores.plan(found)).hex() != expected:
+            raise Refused(
+                "the workspace has changed since the preview, so nothing was restored",
+                hint="look at the preview again",
+            )
+        return found
+
     working = restores.working_agents(wanted)
     telemetry = server_of(request).telemetry
     with telemetry.restore(wanted.kind.value, wanted.session_id) as span:
-        outcome = restores.restore(wanted if expected is not None else find)
+        outcome = restores.restore(agreed)
         span.update(checkpoint=outcome.restored_to, files=outcome.files_changed)
     reset = None
     if wanted.kind is OperationKind.RESET:
@@ -433,6 +439,7 @@ ROUTES = (
         RollbackView,
         "Preview a restore",
         tag="restores",
+        looks=True,
     ),
     Route(
         "POST",
@@ -454,6 +461,7 @@ ROUTES = (
         ApprovalView,
         "Show the current round",
         tag="rounds",
+        looks=True,
     ),
     Route(
         "POST",
@@ -472,6 +480,7 @@ ROUTES = (
         RollbackView,
         "Preview a reset",
         tag="rounds",
+        looks=True,
     ),
     _restore(f"{_SESSION}/reset", reset, "Discard everything since the last approval"),
     Route(
@@ -491,6 +500,7 @@ ROUTES = (
         DialogSessionView,
         "Show the round of a dialog",
         tag="dialogs",
+        looks=True,
     ),
     Route(
         "POST",
