@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
+from tests.behind_the_api import store_of
 from tests.interfaces.web.client import Client
 from tests.support.hostile_trees import fill
 
@@ -65,6 +67,45 @@ def test_a_store_that_is_gone(
     assert statuses[CHECKPOINTS] == 500
     assert statuses["/api/doctor"] == 500
     assert (workspace / "notes.txt").read_bytes() == b"one\n"
+
+
+def test_a_store_that_another_process_keeps_busy_does_not_stop_the_server(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    changes: list[int] = []
+
+    def change() -> None:
+        changes.append(client("PUT", f"{CHECKPOINTS}/start", {"add_tags": ["later"]}).status)
+
+    def look() -> None:
+        changes.append(client("GET", f"{CHECKPOINTS}/start/diff").status)
+
+    threads = [threading.Thread(target=one) for one in (change, look) * 40]
+    with store_of(session).hold():
+        for thread in threads:
+            thread.start()
+        waiting = client.server.waiting.statistics
+        while waiting().borrowed_tokens + waiting().tasks_waiting < len(threads):
+            assert client("GET", "/livez", token=False).status == 200
+        for path in ("/", "/readyz", "/api/sessions", CHECKPOINTS, f"{CHECKPOINTS}/start"):
+            assert client("GET", path).status == 200
+        assert changes == []
+    for thread in threads:
+        thread.join()
+    assert changes == [200] * len(threads)
+
+
+def test_a_catalog_that_is_damaged_in_place(client: Client, session: SessionCheckpointer) -> None:
+    """What the server has read before may still be there: a probe must not be fooled by that."""
+    assert set(_replies(client).values()) == {200}
+    for file in session.opened.store_directory.glob("catalog.db*"):
+        if not file.name.endswith("-shm"):
+            file.write_bytes(bytes(file.stat().st_size))
+    assert client("GET", "/livez", token=False).status == 200
+    assert client("GET", "/readyz", token=False).status == 503
+    reply = client("POST", CHECKPOINTS, {"reasoning": "nowhere"})
+    assert (reply.status, reply.problem["code"]) == (500, "store_damaged")
+    assert client("GET", "/metrics").status == 200
 
 
 def test_a_checkpoint_that_is_purged_while_it_is_looked_at(

@@ -10,6 +10,7 @@ from typing import TypedDict
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.api.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError, NothingSaved
 from holdfast.interfaces.web.routing import Answer, OtherAnswer, Route, server_of
 from holdfast.interfaces.web.telemetry import MEDIA_TYPE
@@ -21,16 +22,17 @@ class ProbeView(TypedDict):
     status: str
 
 
-def live(request: Request) -> ProbeView:
+async def live(request: Request) -> ProbeView:
     return {"status": "ok"}
 
 
 def ready(request: Request) -> Answer:
-    """Whether the workspace can be read now."""
-    workspaces = server_of(request).workspaces
+    """Whether the workspace can be read now. It is opened for that: what is kept open may remember
+    what the disk no longer has."""
+    own = server_of(request).workspaces.own
     try:
-        with workspaces.use(None) as workspace:
-            workspace.sessions.current()
+        with open_workspace(own, create=False, passive=True) as workspace:
+            workspace.head()
     except NothingSaved:
         return Answer({"status": "ok"})
     except (HoldfastError, OSError):

@@ -2,6 +2,9 @@
 
 An endpoint is a plain function that returns a view of `holdfast.api.views`. It runs in a thread,
 and its answer is written as it is: our own types are not validated again.
+
+Guarantee: requests that wait for the store, which another process can keep busy for long, take no
+threads from those that only read what is saved.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import parse_qsl, quote, unquote
 
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 JSON = "application/json"
 WORKSPACE_KEY = "holdfast.workspace"
 """Of the scope: the id of the workspace that the address names."""
+_MOST_WAITING = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,14 @@ class Server:
     streams: Streams
     telemetry: Telemetry
     monotonic_ns: Callable[[], int]
+    waiting: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_MOST_WAITING))
+    """Threads for routes that may wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`answer` is the type of the view; `scope` is what a token must allow."""
+    """`answer` is the type of the view; `scope` is what a token must allow. `looks` is set where
+    reading needs the store's lock, as looking at the workspace does."""
 
     method: str
     path: str
@@ -62,6 +70,12 @@ class Route:
     tag: str = "history"
     media_types: tuple[str, ...] = (JSON,)
     other_answers: Mapping[int, OtherAnswer] = field(default_factory=dict)
+    looks: bool = False
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a busy store makes it wait."""
+        return self.looks or self.method != "GET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,24 +170,33 @@ def as_endpoint(route: Route) -> Callable[..., Any]:
     if iscoroutinefunction(route.endpoint):
 
         @functools.wraps(route.endpoint)
-        async def stream(*given: Any, **named: Any) -> Response:
+        async def respond_at_once(*given: Any, **named: Any) -> Response:
             _begin(route, named["request"])
-            response: Response = await route.endpoint(*given, **named)
-            return headers_only(response) if named["request"].method == "HEAD" else response
+            return _response(route, named["request"], await route.endpoint(*given, **named))
 
-        return stream
+        return respond_at_once
 
     @functools.wraps(route.endpoint)
     def respond(*given: Any, **named: Any) -> Response:
-        request: Request = named["request"]
-        _begin(route, request)
-        found = route.endpoint(*given, **named)
-        if not isinstance(found, Response):
-            answer = found if isinstance(found, Answer) else Answer(found, route.status)
-            found = json_response(request, answer)
-        return headers_only(found) if request.method == "HEAD" else found
+        _begin(route, named["request"])
+        return _response(route, named["request"], route.endpoint(*given, **named))
 
-    return respond
+    if not route.may_wait:
+        return respond
+
+    @functools.wraps(route.endpoint)
+    async def respond_in_turn(*given: Any, **named: Any) -> Response:
+        work = functools.partial(respond, *given, **named)
+        return await to_thread.run_sync(work, limiter=server_of(named["request"]).waiting)
+
+    return respond_in_turn
+
+
+def _response(route: Route, request: Request, found: Any) -> Response:
+    if not isinstance(found, Response):
+        answer = found if isinstance(found, Answer) else Answer(found, route.status)
+        found = json_response(request, answer)
+    return headers_only(found) if request.method == "HEAD" else found
 
 
 def headers_only(response: Response) -> Response:

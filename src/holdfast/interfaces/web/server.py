@@ -144,16 +144,10 @@ class WebServer:
         self.telemetry = telemetry = Telemetry(
             self._workspaces, clocks.monotonic_ns, self.streams.readers, limits
         )
-        app = make_app(
-            Server(
-                self._workspaces,
-                access,
-                operations,
-                self.streams,
-                telemetry,
-                clocks.monotonic_ns,
-            )
+        server = Server(
+            self._workspaces, access, operations, self.streams, telemetry, clocks.monotonic_ns
         )
+        self.waiting, app = server.waiting, make_app(server)
         self._server = _Uvicorn(
             self.streams,
             uvicorn.Config(

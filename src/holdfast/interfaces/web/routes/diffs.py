@@ -318,7 +318,15 @@ _RAW: dict[str, Any] = {
     },
 }
 ROUTES = (
-    Route("GET", f"{_ONE}/diff", compare_with, DiffPageView, "Compare a checkpoint", tag="diffs"),
+    Route(
+        "GET",
+        f"{_ONE}/diff",
+        compare_with,
+        DiffPageView,
+        "Compare a checkpoint",
+        tag="diffs",
+        looks=True,
+    ),
     Route(
         "GET",
         f"{_ONE}/diff/{{other_id}}",
@@ -341,7 +349,15 @@ ROUTES = (
     Route("GET", f"{_ONE}/tree", list_directory, list[EntryView], "List a directory", tag="files"),
     Route("GET", f"{_ONE}/file", show_file, FileView, "Show a file as it was", tag="files"),
     Route("GET", f"{_ONE}/raw", raw_file, None, "Download a file as it was", **_RAW),
-    Route("GET", f"{_ONE}/raw/now", raw_present_file, None, "Download a file as it is", **_RAW),
+    Route(
+        "GET",
+        f"{_ONE}/raw/now",
+        raw_present_file,
+        None,
+        "Download a file as it is",
+        looks=True,
+        **_RAW,
+    ),
     Route("GET", f"{_ONE}/agents", agent_states, AgentsAtView, "Show agents' states", tag="files"),
     Route(
         "GET",

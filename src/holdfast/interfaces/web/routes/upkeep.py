@@ -262,6 +262,7 @@ ROUTES = (
         CleanupView,
         "Show what a cleanup would delete",
         tag="upkeep",
+        looks=True,
     ),
     Route(
         "POST",
@@ -283,6 +284,7 @@ ROUTES = (
         WorkspaceStateView,
         "Compare the workspace with its last checkpoint",
         tag="upkeep",
+        looks=True,
     ),
     Route(
         "GET",
