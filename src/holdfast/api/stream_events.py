@@ -23,6 +23,7 @@ from holdfast.domain.events import Event, EventType
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
+    from holdfast.api.views.snapshots import CheckpointSummaryView
     from holdfast.api.views.streams import StreamEventView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
@@ -42,7 +43,7 @@ def stream_events(workspace: Workspace, event: Event) -> list[StreamEventView]:
         return _file_edits(workspace, event) or [status_event_view(event)]
     if event.type is EventType.CHECKPOINT:
         found = _checkpoint(workspace, event)
-        summary = None if found is None else checkpoint_summary(workspace, found)
+        summary = None if found is None else _summary(workspace, found)
         return [checkpoint_event_view(event, summary)]
     if event.type in _RESTORES:
         return [restore_event_view(event, _checkpoint(workspace, event))]
@@ -56,6 +57,13 @@ def _checkpoint(workspace: Workspace, event: Event) -> Checkpoint | None:
         return None
     try:
         return workspace.resolve(event.session_id, event.checkpoint)
+    except HoldfastError:
+        return None
+
+
+def _summary(workspace: Workspace, found: Checkpoint) -> CheckpointSummaryView | None:
+    try:
+        return checkpoint_summary(workspace, found)
     except HoldfastError:
         return None
 

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.api.workspace import Workspace
+from holdfast.domain.events import Event
 from holdfast.interfaces.web import streams
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
 from tests.behind_the_api import store_of
@@ -270,6 +272,46 @@ def test_a_quiet_stream_has_heartbeats(client: Client, session: SessionCheckpoin
     with reading(client) as reader:
         reader.heartbeat()
         reader.heartbeat()
+
+
+def test_a_session_that_is_quiet_has_heartbeats_while_others_work(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    """Events of other sessions come more often than heartbeats are due."""
+    client.server.streams.heartbeat_s = 1.0
+    ended = threading.Event()
+
+    def work() -> None:
+        stream = client.server.streams.of(None)
+        while not ended.wait(0.02):
+            stream.publish([b"event: status\ndata: {}\n\n"], None, "another")
+
+    worker = threading.Thread(target=work)
+    with reading(client, "/api/sessions/work/events") as reader:
+        worker.start()
+        try:
+            reader.heartbeat()
+        finally:
+            ended.set()
+            worker.join()
+
+
+def test_an_event_that_cannot_be_passed_on_at_once_is_passed_on_later(
+    client: Client, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded, failed = streams.encoded, threading.Event()
+
+    def encode(workspace: Workspace, event: Event) -> tuple[bytes, ...]:
+        if not failed.is_set():
+            failed.set()
+            raise OSError("the disk does not answer")
+        return encoded(workspace, event)
+
+    with reading(client) as reader:
+        monkeypatch.setattr(streams, "encoded", encode)
+        session.checkpoint("late")
+        assert reader.message().data["what"] == "unavailable"
+        assert reader.message().data["summary"]["reasoning"] == "late"
 
 
 def test_streams_end_with_the_server(workspace: Path, session: SessionCheckpointer) -> None:

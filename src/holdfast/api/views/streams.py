@@ -35,7 +35,7 @@ class FileEditEventView(TypedDict):
 
 
 class CheckpointEventView(TypedDict):
-    """A new checkpoint; `summary` is null if it was deleted meanwhile."""
+    """A new checkpoint; `summary` is null if it was deleted meanwhile or cannot be read."""
 
     type: str
     at: str

@@ -205,8 +205,8 @@ class Stream:
             try:
                 with self._workspaces.use(self._workspace_id) as workspace:
                     for event in workspace.events(after, follow=True, timeout_s=_LOOK_S):
-                        after = event.number
                         self.publish(encoded(workspace, event), event.number, event.session_id)
+                        after = event.number
                         if self._closed.is_set():
                             return
                 is_readable = True
@@ -307,7 +307,9 @@ class Streams:
     async def _messages(
         self, stream: Stream, last: LastEvent, session_id: str | None
     ) -> AsyncGenerator[bytes, None]:
+        now_s = asyncio.get_running_loop().time
         yield b"retry: 1000\n\n"
+        sent_s = now_s()
         number, live, is_readable = last.number, False, True
         serial = stream.position()
         while not stream.is_closed:
@@ -335,10 +337,13 @@ class Streams:
                         piece += message
                         if len(piece) > _PIECE_BYTES:
                             yield piece
-                            piece = b""
+                            piece, sent_s = b"", now_s()
                 if entry.number is not None:
                     number = entry.number
+            # Events of other sessions wake this reader too, and are no sign of life for it.
+            left_s = self.heartbeat_s - (now_s() - sent_s)
+            if not piece and live and (left_s <= 0 or not await stream.wait(serial, left_s)):
+                piece = _HEARTBEAT
             if piece:
                 yield piece
-            elif live and not await stream.wait(serial, self.heartbeat_s):
-                yield _HEARTBEAT
+                sent_s = now_s()
