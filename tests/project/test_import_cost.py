@@ -30,6 +30,12 @@ NOT_FOR_A_SAVE = frozenset(
     "tomllib traceback urllib.request uuid".split()
 )
 
+# Those that apply in few workspaces; the tools and variables of the process are recorded in each.
+COMPONENTS = frozenset(
+    f"holdfast.components.{name}.component"
+    for name in "agents external git postgres worktrees".split()
+)
+
 HELP = """
 import sys
 sys.argv = ["holdfast", *{arguments}]
@@ -84,7 +90,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 
 
 # `compile` is how `typing` takes in an annotation that is a text (see holdfast.values.classes).
-CHECKPOINT = """
+COMMAND = """
 import builtins, sys
 compiled, real = [], builtins.compile
 def noted(source, filename, *others, **named):
@@ -93,7 +99,7 @@ def noted(source, filename, *others, **named):
     return real(source, filename, *others, **named)
 builtins.compile = noted
 from holdfast.interfaces.cli.main import main
-assert main(["checkpoint", "why", "-C", {workspace!r}]) == 0
+assert main([*{arguments}, "-C", {workspace!r}]) == 0
 assert not compiled, compiled
 """
 
@@ -108,8 +114,34 @@ def test_a_checkpoint_loads_and_compiles_nothing_that_plain_files_do_without(
     loaded: set[str] = set()
     for text in ("the store is made", "one file is known", "another is new"):
         (workspace / text).write_text(text)
-        loaded = _loaded(CHECKPOINT.format(workspace=str(workspace)))
-    assert loaded & NOT_FOR_A_SAVE == set()
+        loaded = _loaded(COMMAND.format(arguments=["checkpoint", "why"], workspace=str(workspace)))
+    assert loaded & (NOT_FOR_A_SAVE | COMPONENTS) == set()
+
+
+# A restore, an edit and an installation bring them; to be looked at, none of these is needed.
+NOT_FOR_A_STATUS = frozenset(
+    f"holdfast.{name}"
+    for name in "domain.diff.hunks domain.tool_calls engine.components.restore engine.edits.guard "
+    "engine.restore.conflicts engine.restore.journal engine.restore.plan engine.restore.preview "
+    "interfaces.agent_setup.install_plan interfaces.agent_setup.json_text".split()
+)
+
+
+@pytest.mark.requirement("PF-7")
+def test_a_status_loads_and_compiles_nothing_that_plain_files_do_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    for text in ("first", "second"):
+        (workspace / "file").write_text(text)
+        _loaded(COMMAND.format(arguments=["checkpoint", text], workspace=str(workspace)))
+    (workspace / "file").write_text("third")
+    loaded = _loaded(COMMAND.format(arguments=["status"], workspace=str(workspace)))
+    unwanted = NOT_FOR_A_SAVE - {"hashlib"} | COMPONENTS | NOT_FOR_A_STATUS
+    assert loaded & unwanted == set()
 
 
 # `importlib.resources` brings `tempfile`, `shutil` and `zipfile` with it.

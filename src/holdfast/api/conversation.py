@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from holdfast.bootstrap.components import stored_agent_states
 from holdfast.domain.errors import UsageError
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError, NothingToUndo, StoreDamaged
-from holdfast.values.classes import dataclass, field
+from holdfast.values.classes import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace

@@ -8,12 +8,13 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError, NotFound, UsageError
 from holdfast.domain.ids import short
 from holdfast.domain.paths import from_text, require_safe_path, to_text
 from holdfast.domain.trees.entries import FileEntry
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.api.views.history import ReplayMessageView

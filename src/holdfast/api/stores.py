@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.bootstrap.keys import key_file_secret, passphrase_file_secret, passphrase_secret
 from holdfast.bootstrap.locations import holdfast_home, require_project, why_no_project
@@ -26,6 +26,7 @@ from holdfast.bootstrap.workspace_choice import (
     workspace_around,
     workspace_for,
 )
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.system import SystemClock
 from holdfast.bootstrap.locations import holdfast_home
-from holdfast.domain.agent_events import AgentEvent
 from holdfast.domain.errors import WorkspaceMissing
 
 if TYPE_CHECKING:
     from holdfast.app.automation.host import Fallback
     from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.agent_events import AgentEvent
     from holdfast.ports.system import Processes
     from holdfast.ports.watcher import Watcher
 

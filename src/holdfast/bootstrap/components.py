@@ -130,8 +130,7 @@ def components_of(
             postgres,
             lambda _: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
         ),
-        # Where git takes part, it applies wherever this does.
-        "worktrees": BuiltIn(worktrees, lambda _: "git" not in settings.components),
+        "worktrees": BuiltIn(worktrees, has_git),
         "external": BuiltIn(external, lambda _: store.notes.exists(EXTERNAL_PATHS)),
         "environment": BuiltIn(of_process, lambda _: True, recorded_only=True),
     }

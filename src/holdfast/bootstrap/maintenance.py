@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
@@ -25,7 +25,7 @@ from holdfast.domain.repair_plan import Gravity, Symptom
 from holdfast.domain.settings.schema import Settings, make_settings
 from holdfast.domain.wording import count_words
 from holdfast.engine.vault import Vault
-from holdfast.values.classes import dataclass, replace
+from holdfast.values.classes import NamedTuple, dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.catalog.sqlite import SqliteCatalog

@@ -7,7 +7,7 @@ in every save nor cost the time of looking through all packages.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.values.classes import NamedTuple
@@ -43,7 +43,7 @@ class InstalledComponents:
         self._within_time = within_time
         self._names = names
         self._built_in = built_in
-        self._loaded: list[Component] | None = None
+        self._loaded: dict[str, Component | None] = {}
         self._missing: list[str] = []
 
     def any_for(self, workspace: Path, *, recorded: bool) -> bool:
@@ -55,14 +55,30 @@ class InstalledComponents:
         )
 
     def all(self) -> Sequence[Component]:
-        if self._loaded is None:
-            loaded = [found for name in self._names if (found := self._load(name)) is not None]
-            self._loaded = sorted(loaded, key=lambda component: (component.order, component.name))
-        return self._loaded
+        return self._ordered(self._names)
+
+    def applying(self, workspace: Path) -> Sequence[Component]:
+        return self._ordered(
+            name
+            for name in self._names
+            if name not in self._built_in or self._built_in[name].may_apply(workspace)
+        )
+
+    def named(self, names: Container[str]) -> Sequence[Component]:
+        return self._ordered(name for name in self._names if name in names)
 
     def missing(self) -> Sequence[str]:
-        self.all()
+        self._ordered(name for name in self._names if name not in self._built_in)
         return self._missing
+
+    def _ordered(self, names: Iterable[str]) -> list[Component]:
+        found = []
+        for name in names:
+            if name not in self._loaded:
+                self._loaded[name] = self._load(name)
+            if (component := self._loaded[name]) is not None:
+                found.append(component)
+        return sorted(found, key=lambda component: (component.order, component.name))
 
     def _load(self, name: str) -> Component | None:
         if name in self._built_in:

@@ -6,7 +6,9 @@ Named tuples instead of dataclasses, which take longer to import than all the re
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId

@@ -19,6 +19,7 @@ from typing import Any
 
 from holdfast.domain.intent import BEFORE_MESSAGE, ToolCall
 from holdfast.domain.paths import to_text
+from holdfast.domain.wording import one_line
 
 MASK = "***"
 _MOST_READ = 8_000
@@ -111,18 +112,7 @@ def _plain(value: Any) -> str:
 
 DESCRIPTION_MAX_LENGTH = 200
 MESSAGE_PREVIEW = 50
-_SPACE = re.compile(r"\s+")
 _MOST_LOOKED_AT = 4_000
-
-
-def one_line(text: str, most: int) -> str:
-    """Printable, on one line, at most so long; `…` tells that there was more."""
-    shown = _SPACE.sub(" ", text[:_MOST_LOOKED_AT]).strip()
-    if not shown.isprintable():
-        shown = "".join(c if c.isprintable() else "\ufffd" for c in shown)
-    if len(shown) <= most and len(text) <= _MOST_LOOKED_AT:
-        return shown
-    return shown[: most - 1].rstrip() + "…"
 
 
 def tool_description(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
+_MOST_LOOKED_AT = 4_000
 _UNITS = ("kB", "MB", "GB", "TB", "PB")
 
 
@@ -32,6 +33,16 @@ def count_words(number: int, noun: str, plural: str | None = None) -> str:
 def printable(text: str) -> str:
     """The text on one line: a question mark for each character that cannot be shown."""
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def one_line(text: str, most: int) -> str:
+    """Printable, on one line, at most so long; `…` tells that there was more."""
+    shown = " ".join(text[:_MOST_LOOKED_AT].split())
+    if not shown.isprintable():
+        shown = "".join(c if c.isprintable() else "\ufffd" for c in shown)
+    if len(shown) <= most and len(text) <= _MOST_LOOKED_AT:
+        return shown
+    return shown[: most - 1].rstrip() + "…"
 
 
 class Remark(str):

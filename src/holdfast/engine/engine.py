@@ -304,8 +304,8 @@ class Engine:
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """What is to be said about agents in the middle of a tool call before a restore begins."""
-        from holdfast.engine.restore.plan import loader_for
         from holdfast.engine.restore.preview import working_warnings
+        from holdfast.engine.stored_objects import loader_for
 
         if not working_tools(self.vault):
             return ()
@@ -345,7 +345,7 @@ class Engine:
     ) -> list[Change]:
         """What a scan of the workspace found to differ from a checkpoint."""
         from holdfast.engine.compare.tree_diff import tree_difference
-        from holdfast.engine.restore.plan import loader_for
+        from holdfast.engine.stored_objects import loader_for
 
         return tree_difference(loader_for(self.vault, scan), since, scan.tree, renames=renames)
 

@@ -27,11 +27,13 @@ from holdfast.domain.paths import join, to_text
 from holdfast.domain.trees.changes import TreeLoader
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectReader, ObjectStore, ObjectWriter
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import NewCheckpoint
+    from holdfast.engine.scan.scanner import Scan
 
 
 def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
@@ -55,6 +57,16 @@ def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
         raise ObjectDamaged(f"the chunks of {to_text(entry.name)} do not match its content")
     if last is not None:
         yield last
+
+
+def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
+    """Loads trees of the store, and those that a scan found and that are not stored."""
+
+    def load(digest: Digest) -> Tree:
+        encoded = scan.encoded.get(digest)
+        return vault.load_tree(digest) if encoded is None else decode_tree(encoded)
+
+    return load
 
 
 def unrestorable(path: bytes, error: ObjectMissing | ObjectDamaged) -> StoreDamaged:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +50,12 @@ class NoComponents:
         return False
 
     def all(self) -> Sequence[Component]:
+        return ()
+
+    def applying(self, workspace: Path) -> Sequence[Component]:
+        return ()
+
+    def named(self, names: Container[str]) -> Sequence[Component]:
         return ()
 
     def missing(self) -> Sequence[str]:

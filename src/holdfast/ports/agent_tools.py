@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from holdfast.values.classes import NamedTuple
 
 LONGEST_CALL_NS = 600 * 1_000_000_000
 """A call without a reported end counts as running for ten minutes."""

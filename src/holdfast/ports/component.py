@@ -11,7 +11,7 @@ argument to make one; the setting `components` has to name it. Every component h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -317,6 +317,13 @@ class Components(Protocol):
 
     def all(self) -> Sequence[Component]:
         """In their order, those that could be loaded."""
+
+    def applying(self, workspace: Path) -> Sequence[Component]:
+        """Those of `all` that may have something to say here, as `any_for` finds out. No other is
+        loaded."""
+
+    def named(self, names: Container[str]) -> Sequence[Component]:
+        """Those of `all` with such names. No other is loaded."""
 
     def missing(self) -> Sequence[str]:
         """Names that the settings ask for and that cannot be loaded, each with the reason."""

@@ -307,7 +307,17 @@ class ComponentSetContract:
         assert said.startswith("not-installed: ")
         assert [one.name for one in components.all()] == [self.loadable[0]]
 
+    def test_those_that_may_apply_are_some_of_all_in_their_order(self, tmp_path: Path) -> None:
+        components = self.make_set(*self.loadable, "not-installed")
+        applying = components.applying(tmp_path)
+        assert list(applying) == [one for one in components.all() if one in applying]
+        assert [one.name for one in components.named((self.loadable[1],))] == [self.loadable[1]]
+        assert {c.name for c in components.all() if c.applies(tmp_path)} <= {
+            c.name for c in applying
+        }
+
     def test_an_empty_set_has_nothing_to_say(self, tmp_path: Path) -> None:
         components = self.make_set()
         assert not components.any_for(tmp_path, recorded=True)
         assert (list(components.all()), list(components.missing())) == ([], [])
+        assert list(components.applying(tmp_path)) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -88,6 +88,12 @@ class Only:
 
     def all(self) -> Sequence[Component]:
         return (self._component,)
+
+    def applying(self, workspace: Path) -> Sequence[Component]:
+        return self.all()
+
+    def named(self, names: Container[str]) -> Sequence[Component]:
+        return [one for one in self.all() if one.name in names]
 
     def missing(self) -> Sequence[str]:
         return ()

@@ -308,7 +308,7 @@ def test_other_surroundings_are_not_served(
 )
 def test_nonsense_ends_its_connection_and_nothing_else(runtime: Path, garbage: bytes) -> None:
     with daemon_here():
-        with connect(os.environ) or pytest.fail("no daemon") as connection:
+        with contextlib.closing(connect(os.environ) or pytest.fail("no daemon")) as connection:
             connection.sendall(garbage)
             connection.shutdown(socket.SHUT_WR)
             try:

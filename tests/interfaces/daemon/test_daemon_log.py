@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_a_daemon_that_was_started_by_a_hook_restarts_a_full_log(runtime: Path) 
     log.write_bytes(b"old trouble\n" * 100_000)
     connection = connect(os.environ)
     assert connection is not None
-    with connection:
+    with closing(connection):
         connection.sendall(b"\xff\xff\xff\xff")  # more than is taken: that is logged
         assert connection.recv(1) == b""
     wait_for(ask("stop")["pid"])

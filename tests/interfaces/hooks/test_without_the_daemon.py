@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +250,7 @@ def test_a_message_that_makes_no_sense_harms_no_other_client(message: bytes) -> 
     with daemon_here() as daemon:
         connection = connect(os.environ)
         assert connection is not None
-        with connection:
+        with closing(connection):
             connection.sendall(len(message).to_bytes(4, "big") + message)
             connection.settimeout(30)
             answer = b""

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.agent_events import AgentEvent
@@ -23,6 +23,7 @@ from holdfast.domain.ids import SESSION_ID_MAX_LENGTH, SessionId
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.app.automation.event_dedupe import EventDedupe
@@ -178,7 +179,8 @@ class ConversationCapture:
 
 
 def _note_title_and_process(opened: OpenWorkspace, event: AgentEvent, session: Session) -> None:
-    from holdfast.domain.tool_calls import masked, one_line
+    from holdfast.domain.tool_calls import masked
+    from holdfast.domain.wording import one_line
     from holdfast.engine.sessions.active_agents import AGENT_PROCESS
 
     vault = opened.engine.vault

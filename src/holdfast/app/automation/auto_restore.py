@@ -16,12 +16,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from holdfast.app.automation.agent_sessions import find_session
 from holdfast.app.automation.event_dedupe import EventDedupe
 from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.domain.tool_calls import masked
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     import subprocess

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.app.automation.agent_sessions import (
     ConversationCapture,
@@ -49,6 +49,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_calls import message_description
 from holdfast.engine.save.save import was_last_at
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.app.automation.agent_sessions import AgentProcesses

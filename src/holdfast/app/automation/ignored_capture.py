@@ -23,7 +23,7 @@ import stat
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.agent_events import AgentEvent
@@ -35,6 +35,7 @@ from holdfast.domain.ignore.defaults import (
 from holdfast.domain.ignore.includes import IncludePatterns, include_command
 from holdfast.domain.ignore.rules import precedence_of
 from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY, is_within, join, parent
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

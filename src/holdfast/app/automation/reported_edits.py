@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.errors import HoldfastError, UsageError
 from holdfast.domain.paths import to_text
 from holdfast.domain.story import ActivityKind, NewActivity
-from holdfast.domain.tool_calls import one_line
+from holdfast.domain.wording import one_line
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.edits.diff import edit_diff, unpacked_diff
 from holdfast.engine.edits.edited_files import edited_paths

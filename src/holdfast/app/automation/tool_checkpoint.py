@@ -16,7 +16,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from holdfast.app.automation.external_capture import ExternalCapture
 from holdfast.app.automation.ignored_capture import IgnoredCapture
@@ -27,6 +27,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.intent import make_intent
 from holdfast.domain.tool_calls import masked, tool_description
 from holdfast.ports.agent_tools import RunningTools, session_digest
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.app.automation.host import Host

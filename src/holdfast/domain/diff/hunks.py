@@ -12,10 +12,10 @@ bounded part.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from holdfast.domain.errors import Refused
-from holdfast.values.classes import dataclass
+from holdfast.values.classes import NamedTuple, dataclass
 
 LineKind = Literal[" ", "+", "-"]
 

@@ -25,7 +25,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+
+from holdfast.values.classes import NamedTuple
 
 LONGEST_WORD = 64
 """Longer runs are data, not words: their beginning represents them."""

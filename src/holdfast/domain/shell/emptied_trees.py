@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
 from holdfast.domain.shell.changed_paths import moved_paths, only_reads, operands, searched
 from holdfast.domain.shell.expansion import UNKNOWN, program
 from holdfast.domain.shell.inline_code import deletes_files, is_code, literal_paths
+from holdfast.values.classes import NamedTuple
 
 TOP_OF_REPOSITORY = ":/"
 """As git spells it."""

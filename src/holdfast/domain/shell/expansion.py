@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+
+from holdfast.values.classes import NamedTuple
 
 _MOST_PUSHED = 50
 

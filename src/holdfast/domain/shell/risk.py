@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.domain.shell.commands import SUBSTITUTION, ShellCommand, ShellScript
 from holdfast.domain.shell.expansion import (
@@ -25,6 +25,7 @@ from holdfast.domain.shell.expansion import (
     join,
     program,
 )
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.domain.shell.emptied_trees import EmptiedTree

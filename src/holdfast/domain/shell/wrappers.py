@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from holdfast.domain.shell.commands import SUBSTITUTION
 from holdfast.domain.shell.expansion import program
+from holdfast.values.classes import NamedTuple
 
 _MOST_WORDS = 4_000
 _MOST_CALLED = 20

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import UsageError
@@ -25,7 +25,7 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.restore.selections import Selection
 from holdfast.domain.sessions import Round
 from holdfast.domain.story import Activity, Annotation, Message
-from holdfast.values.classes import dataclass, field, replace
+from holdfast.values.classes import NamedTuple, dataclass, field, replace
 
 _LAST = 1 << 62
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from blake3 import blake3
 
 from holdfast.domain.errors import BundleRefused
 from holdfast.ports.filesystem import Filesystem, write_all
+from holdfast.values.classes import NamedTuple
 
 MAGIC = b"HFBUNDLE"
 VERSION = 1

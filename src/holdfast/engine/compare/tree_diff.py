@@ -22,9 +22,8 @@ from holdfast.domain.trees.changes import (
     visible_changes,
     with_renames,
 )
-from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.scan.scanner import Scan
-from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.stored_objects import entry_at, loader_for
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 

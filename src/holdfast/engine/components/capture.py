@@ -66,7 +66,8 @@ def capture(
     """Called with the store's lock held; `before` is the checkpoint at HEAD before."""
     # What a restore is about to bring about has to be captured even where nothing is there now.
     due = intended or {}
-    wanted = [c for c in vault.components.all() if recorded or not is_recorded_only(c)]
+    found = vault.components.all() if due else vault.components.applying(vault.workspace)
+    wanted = [c for c in found if recorded or not is_recorded_only(c)]
     applying = _applicable(vault, [c for c in wanted if c.name not in due])
     chosen = [c for c in wanted if c.name in due or c.name in applying]
     missing = vault.components.missing()

@@ -52,9 +52,9 @@ def git_drift(
     except StoreDamaged:
         return None
     after = _contents(vault, steps)
-    for component in vault.components.all():
-        state = states.get(component.name)
-        if state is None or state.failure is not None:
+    for component in vault.components.named(states):
+        state = states[component.name]
+        if state.failure is not None:
             continue
         if modes.get(component.name, _LEAVES_HEAD) != _LEAVES_HEAD:
             continue
@@ -74,7 +74,8 @@ def present_git(
     """Where git is now; None without a repository, and where it does not tell in time. What a scan
     of the same moment has seen need not be looked at again. Nor need files that were not restored,
     directly after a restore: what was saved before it says how they are."""
-    component = next((c for c in vault.components.all() if isinstance(c, VersionedComponent)), None)
+    found = vault.components.applying(vault.workspace)
+    component = next((one for one in found if isinstance(one, VersionedComponent)), None)
     if component is None:
         return None
     seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen

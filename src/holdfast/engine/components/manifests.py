@@ -64,9 +64,10 @@ def named_objects(read: Callable[[Digest], bytes], manifest: Digest) -> Iterator
 
 def describe_components(vault: Vault, checkpoint: Checkpoint) -> list[tuple[str, str]]:
     """Name and line, several of a name; also of components that are no longer installed."""
-    components = {component.name: component for component in vault.components.all()}
+    states = read_states(vault.objects, checkpoint)
+    components = {one.name: one for one in vault.components.named({s.name for s in states})}
     lines: list[tuple[str, str]] = []
-    for state in read_states(vault.objects, checkpoint):
+    for state in states:
         if state.failure is not None:
             lines.append((state.name, f"not captured: {state.failure}"))
             continue

@@ -3,7 +3,7 @@ restore says about them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import ComponentState, encode_manifest
@@ -40,10 +40,10 @@ def recorded_changes(
     except StoreDamaged:
         return []
     found = []
-    for component in vault.components.all() if before else ():
-        state = before.get(component.name)
-        if state is None or not isinstance(component, RecordedComponent):
+    for component in vault.components.named(before):
+        if not isinstance(component, RecordedComponent):
             continue
+        state = before[component.name]
         now = present_state(vault, component, None) if after is None else after.get(component.name)
         if now is not None and now.failure is None:
             said = _differences(vault, component, state, now, for_restore)
@@ -64,22 +64,24 @@ def without_recorded(
 ) -> Digest | None:
     """The manifest that a checkpoint would have without recorded components that were not captured
     now; None where nothing is left, its own where it cannot be read."""
-    names = recorded_names(vault) - {state.name for state in captured}
     try:
-        left = tuple(s for s in read_states(vault.objects, checkpoint) if s.name not in names)
+        states = read_states(vault.objects, checkpoint)
     except StoreDamaged:
         return checkpoint.components
+    names = recorded_names(vault, {s.name for s in states}) - {state.name for state in captured}
+    left = tuple(state for state in states if state.name not in names)
     return digest_of(encode_manifest(left)) if left else None
 
 
 def _recorded(vault: Vault, checkpoint: Checkpoint) -> dict[str, ComponentState]:
-    names = recorded_names(vault)
     states = read_states(vault.objects, checkpoint)
+    names = recorded_names(vault, {state.name for state in states})
     return {s.name: s for s in states if s.name in names and s.failure is None}
 
 
-def recorded_names(vault: Vault) -> set[str]:
-    return {component.name for component in vault.components.all() if is_recorded_only(component)}
+def recorded_names(vault: Vault, names: Container[str]) -> set[str]:
+    """Those of the names whose components are recorded only."""
+    return {one.name for one in vault.components.named(names) if is_recorded_only(one)}
 
 
 def _differences(

@@ -68,7 +68,7 @@ def plan_components(
     if not chosen:
         return ()
     intended = intended_of(vault, target, chosen)
-    components = {component.name: component for component in vault.components.all()}
+    components = {one.name: one for one in vault.components.named(dict(chosen))}
     known = {state.name: state for state in present or ()}
     steps = []
     for name, mode in chosen:
@@ -167,7 +167,7 @@ class ComponentRestore:
         self._present = present or safety
         self._best_effort = best_effort
         modes = dict(chosen)
-        self._chosen = [(c, modes[c.name]) for c in vault.components.all() if c.name in modes]
+        self._chosen = [(c, modes[c.name]) for c in vault.components.named(modes)]
         self._begun: list[tuple[Component, str]] = []
         self.outcomes: list[ComponentOutcome] = []
 
@@ -250,9 +250,7 @@ def unrestored_warnings(
     states = {s.name: s for s in read_states(vault.objects, target) if s.name not in dict(chosen)}
     lost = [text.partition(": ") for text in vault.components.missing()] if states else []
     warnings = [f"{name}: left as it is; {why}" for name, _, why in lost if name in states]
-    for component in vault.components.all() if states else ():
-        if component.name not in states:
-            continue
+    for component in vault.components.named(states):
         failure = states[component.name].failure
         if failure is not None and component.restored_by_default:
             warnings.append(
@@ -320,7 +318,7 @@ def file_warnings(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
     """What components say about files that are about to change; a preview goes on without."""
     said: list[str] = []
     timeout_s = vault.settings.component_timeout
-    for component in vault.components.all() if paths else ():
+    for component in vault.components.applying(vault.workspace) if paths else ():
         try:
             said += guarded(partial(_file_warnings, vault, component, paths), timeout_s=timeout_s)
         except Refusal as error:  # whatever a plug-in does, a preview is only a preview

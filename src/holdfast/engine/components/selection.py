@@ -56,7 +56,11 @@ def choose_components(
     modes, include, exclude = _parts(choice)
     if target.components is None and not (modes or include or exclude):
         return ()  # nothing has to be loaded to know that
-    components = {component.name: component for component in vault.components.all()}
+    states = () if paths or target.components is None else read_states(vault.objects, target)
+    asked = bool(modes or include or exclude)
+    names = {state.name for state in states}
+    found = vault.components.all() if asked else vault.components.named(names)
+    components = {component.name: component for component in found}
     for name in (*include, *exclude, *modes):
         if name not in components:
             raise UsageError(
@@ -68,15 +72,12 @@ def choose_components(
                 f"{name} is recorded, not restored",
                 hint="compare it with now: holdfast diff REF",
             )
-    chosen: dict[str, str] = {}
-    if not paths and target.components is not None:
-        usual = {name for name, c in components.items() if c.restored_by_default}
-        states = read_states(vault.objects, target) if usual else ()
-        chosen = {
-            state.name: default_mode(components[state.name])
-            for state in states
-            if state.name in usual and state.failure is None
-        }
+    usual = {name for name, c in components.items() if c.restored_by_default}
+    chosen = {
+        state.name: default_mode(components[state.name])
+        for state in states
+        if state.name in usual and state.failure is None
+    }
     chosen |= dict.fromkeys(include, EXACT)
     for name, mode in modes.items():
         allowed = (LEAVE, *components[name].modes)
@@ -101,9 +102,10 @@ def changed_components(
     if before.components == after.components:
         return ()
     later = {state.name: state for state in read_states(vault.objects, after)}
-    components = {component.name: component for component in vault.components.all()}
+    states = read_states(vault.objects, before)
+    components = {one.name: one for one in vault.components.named({s.name for s in states})}
     changed = []
-    for state in read_states(vault.objects, before):
+    for state in states:
         now, component = later.get(state.name), components.get(state.name)
         if component is not None and is_recorded_only(component):
             continue
@@ -115,7 +117,7 @@ def changed_components(
 
 def changed_parts(vault: Vault, name: str, before: Checkpoint, after: Checkpoint) -> bool:
     """Whether parts that both checkpoints have of a component differ between them."""
-    component = next((one for one in vault.components.all() if one.name == name), None)
+    component = next(iter(vault.components.named((name,))), None)
     states = [state_of(vault.objects, one, name) for one in (before, after)]
     old, new = states
     if old is None or new is None or old.failure is not None or new.failure is not None:

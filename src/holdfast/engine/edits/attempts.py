@@ -19,10 +19,8 @@ from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.paths import is_within
 from holdfast.domain.restore.selections import Selection, selection_of
 from holdfast.domain.story import Activity, ActivityKind, ActivityStatus, NewActivity
-from holdfast.engine.edits.guard import checkpoint_of, open_activity
 from holdfast.engine.edits.running import is_running
-from holdfast.engine.restore.plan import loader_for
-from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.stored_objects import entry_at, loader_for
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
@@ -68,6 +66,8 @@ def keep_attempt(vault: Vault, number: int) -> Activity | None:
 
 def put_back(engine: Engine, number: int, reason: str) -> Activity | None:
     """Restore the workspace to before the attempt, and record why."""
+    from holdfast.engine.edits.guard import open_activity
+
     vault = engine.vault
     attempt = open_activity(vault, number)
     reason = storable(reason)[:_LONGEST_REASON] or "no reason given"
@@ -100,6 +100,8 @@ def keep_interrupted(vault: Vault, session_id: SessionId) -> Sequence[Activity]:
 def paths_to_revert(vault: Vault, scan: Scan, activity: Activity) -> tuple[bytes, ...]:
     """The paths of an edit that a restore of its checkpoint can be of: what it named and never made
     is in neither place."""
+    from holdfast.engine.edits.guard import checkpoint_of
+
     load = loader_for(vault, scan)
     try:
         before = checkpoint_of(vault, activity).tree
@@ -144,6 +146,8 @@ def _covers(
         return True
     if operation.safety is None:
         return False
+    from holdfast.engine.edits.guard import checkpoint_of
+
     try:
         trees = [checkpoint_of(vault, activity).tree]
         safety = vault.catalog.checkpoint(activity.session_id, operation.safety)

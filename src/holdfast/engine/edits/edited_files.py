@@ -33,9 +33,9 @@ from holdfast.domain.trees.entries import (
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import EMPTY_TREE, encode_tree
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
-from holdfast.engine.restore.plan import loader_for, require_paths
+from holdfast.engine.restore.plan import require_paths
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
-from holdfast.engine.stored_objects import entry_at, list_files, object_batch
+from holdfast.engine.stored_objects import entry_at, list_files, loader_for, object_batch
 from holdfast.engine.vault import Vault
 
 if TYPE_CHECKING:

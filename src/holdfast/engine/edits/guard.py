@@ -38,11 +38,10 @@ from holdfast.engine.edits.edited_files import (
     remove_emptied,
 )
 from holdfast.engine.restore.conflicts import amended_tree
-from holdfast.engine.restore.plan import loader_for
 from holdfast.engine.save.save import NOWHERE, conversation_position
 from holdfast.engine.scan.ignore_check import name_ignored_paths
 from holdfast.engine.sessions.lifecycle import require_open_session
-from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.stored_objects import entry_at, loader_for
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import replace

@@ -157,7 +157,7 @@ class ComponentFiles:
         """The components that keep something, and cannot say of which paths. Those that are only
         recorded keep no bytes of files."""
         unnamed = {held.state.name for held in self._of(manifest) if held.component is None}
-        return unnamed - recorded_names(self._vault)
+        return unnamed - recorded_names(self._vault, unnamed)
 
     def without(self, manifest: Digest, paths: Collection[bytes]) -> dict[Digest, bytes]:
         """New objects for a manifest that has nothing at these paths, itself the last of them."""

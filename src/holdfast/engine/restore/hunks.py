@@ -38,12 +38,12 @@ from holdfast.domain.trees.entries import (
 from holdfast.engine.compare.changed_content import StoredContent, WorkspaceContent
 from holdfast.engine.compare.content_diff import Content, ContentDiff, compare_content
 from holdfast.engine.compare.tree_diff import IgnoredContent
-from holdfast.engine.restore.plan import loader_for, make_plan
+from holdfast.engine.restore.plan import make_plan
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.file_capture import in_blocks, store_content
 from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan
-from holdfast.engine.stored_objects import entry_at, object_batch
+from holdfast.engine.stored_objects import entry_at, loader_for, object_batch
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectWriter
 from holdfast.values.classes import replace

@@ -84,7 +84,7 @@ def others_remarks(vault: Vault, plan: RestorePlan, target: Checkpoint) -> Itera
 
 
 def _names(paths: list[bytes]) -> str:
-    from holdfast.domain.tool_calls import one_line
+    from holdfast.domain.wording import one_line
 
     shown = ", ".join(one_line(to_text(path), 80) for path in paths[:_SHOWN])
     return f"{shown} and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else shown

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
-from holdfast.domain.ids import Digest
 from holdfast.domain.ignore.defaults import is_made_by_tools
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import (
@@ -29,8 +28,7 @@ from holdfast.domain.restore.plan import (
     plan_restore,
     topmost,
 )
-from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
-from holdfast.domain.trees.tree import Tree, decode_tree
+from holdfast.domain.trees.changes import tree_changes, visible_changes
 from holdfast.domain.wording import Remark, count_words
 from holdfast.engine.restore.database_files import (
     owner_of,
@@ -41,7 +39,7 @@ from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHan
 from holdfast.engine.save.workspace_tree import capture_policy
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.scan.target_rules import TargetRules
-from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.stored_objects import entry_at, loader_for
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
@@ -186,16 +184,6 @@ def _unread(scan: Scan, plan: RestorePlan, paths: tuple[bytes, ...]) -> Iterable
             continue
         if _is_asked(skip.path, paths):
             yield Kept(skip.path, skip.describe())
-
-
-def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
-    """Loads trees of the store, and those that a scan found and that are not stored."""
-
-    def load(digest: Digest) -> Tree:
-        encoded = scan.encoded.get(digest)
-        return vault.load_tree(digest) if encoded is None else decode_tree(encoded)
-
-    return load
 
 
 def read_report(vault: Vault, checkpoint: Checkpoint) -> list[Skipped]:

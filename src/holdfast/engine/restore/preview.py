@@ -3,29 +3,20 @@
 It warns about agents in the middle of a tool call. The output of such a call is in no checkpoint
 yet; the restore saves it first, and the preview says whose call it is and which of its files would
 go.
-
-It also brings back paths that the target left out, as the first checkpoint after it has them:
-
-    a turn begins, `.env` is ignored → a tool names it: captured → the tool changes it → undo --turn
-
-The target does not have such a file, but it was there, and its content is saved. A directory that
-was left out as a whole may hold new files, too: one that a tool call named before any checkpoint
-had it was made by that call, and is not brought back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.paths import basename, from_text, parent, to_text
+from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.sessions import Session
-from holdfast.domain.tool_calls import one_line
-from holdfast.domain.trees.changes import TreeLoader, replace_entries, tree_changes, visible_changes
-from holdfast.domain.trees.entries import DirectoryEntry, Entry
+from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
+from holdfast.domain.wording import one_line
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.recorded import recorded_remarks
 from holdfast.engine.components.restore import (
@@ -35,9 +26,11 @@ from holdfast.engine.components.restore import (
     with_component_steps,
 )
 from holdfast.engine.edits.running import working_tools
-from holdfast.engine.restore.plan import loader_for, make_plan, read_report, unsaved_remarks
+from holdfast.engine.restore.first_captured import with_goal
+from holdfast.engine.restore.plan import make_plan, unsaved_remarks
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.stored_objects import loader_for
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import session_digest
 from holdfast.values.classes import replace
@@ -150,56 +143,3 @@ def _taken(
         return [change.path for change in changed if change.path in affected]
     except StoreDamaged:
         return []
-
-
-def first_captured(
-    vault: Vault, target: Checkpoint, since: Iterable[Checkpoint]
-) -> tuple[tuple[bytes, Entry], ...]:
-    """What `target` left out, by path, as the first of the checkpoints `since` that has it."""
-    found: dict[bytes, Entry] = {}
-    left_out: set[bytes] | None = None
-    named: set[bytes] = set()
-    report, tree = target.report, target.tree
-    for checkpoint in since:
-        if checkpoint.report == report or checkpoint.tree == tree:
-            named |= _names_in_calls(checkpoint)
-            continue
-        report, tree = checkpoint.report, checkpoint.tree
-        if left_out is None:
-            skips = read_report(vault, target)
-            left_out = {skip.path for skip in skips if not skip.reason.content_is_captured}
-        for change in tree_changes(vault.load_tree, target.tree, tree) if left_out else ():
-            entry = change.new
-            if change.old is not None or entry is None or isinstance(entry, DirectoryEntry):
-                continue
-            if change.path in left_out or (
-                basename(change.path) not in named and _is_below(change.path, left_out)
-            ):
-                found.setdefault(change.path, entry)
-        named |= _names_in_calls(checkpoint)
-    return tuple(sorted(found.items()))
-
-
-def _names_in_calls(checkpoint: Checkpoint) -> set[bytes]:
-    """The last part of each path that the tool call named, before which it was made."""
-    return {
-        basename(from_text(str(path)).rstrip(b"/"))
-        for call in checkpoint.intent.tool_calls
-        if isinstance(call, Mapping) and isinstance(call.get("paths"), (list, tuple))
-        for path in call["paths"]
-    }
-
-
-def _is_below(path: bytes, directories: Container[bytes]) -> bool:
-    while path := parent(path):
-        if path in directories:
-            return True
-    return False
-
-
-def with_goal(vault: Vault, scan: Scan, request: RestoreRequest) -> tuple[Scan, RestoreRequest]:
-    """The request with the tree to reach, for a plan; nothing is stored."""
-    if not request.added:
-        return scan, request
-    tree, encoded = replace_entries(vault.load_tree, request.target.tree, dict(request.added))
-    return replace(scan, encoded=scan.encoded | encoded), replace(request, tree=tree)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, NewCheckpoint
-from holdfast.domain.diff.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -14,8 +14,6 @@ from holdfast.domain.paths import is_within
 from holdfast.domain.restore.selections import restore_intent
 from holdfast.domain.trees.entries import Entry
 from holdfast.engine.components.captured import CapturedComponents, capture_components
-from holdfast.engine.restore.conflicts import amended_tree, find_unknown
-from holdfast.engine.restore.journal import Journal
 from holdfast.engine.save.save import NOWHERE, conversation_position, new_checkpoint
 from holdfast.engine.save.workspace_tree import SavedTree, save_tree
 from holdfast.engine.scan.scanner import RulesOf, Scanner
@@ -23,6 +21,10 @@ from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import dataclass, replace
+
+if TYPE_CHECKING:
+    from holdfast.domain.diff.hunk_choice import HunkChoice
+    from holdfast.engine.restore.journal import Journal
 
 _CERTAIN = 1.0
 
@@ -250,6 +252,8 @@ def _resulting_tree(
     a restore of some paths, what was saved first with those paths as in the target."""
     target, digest = request.target, request.tree
     if request.paths:
+        from holdfast.engine.restore.conflicts import amended_tree
+
         load = cached_loader(vault.load_tree)
         chosen = {path: entry_at(load, request.goal.tree, path) for path in request.paths}
         for path in untouched:
@@ -265,6 +269,8 @@ def _resulting_tree(
 def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
     """Staging may hold the only copy of a file that was changed while the restore ran; then a
     safety checkpoint that has it, else the one there is."""
+    from holdfast.engine.restore.conflicts import amended_tree, find_unknown
+
     target = vault.catalog.checkpoint(journal.session_id, journal.target)
     known = [safety.tree]
     if target is not None:

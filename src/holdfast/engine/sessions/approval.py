@@ -11,13 +11,13 @@ one `undo`, or one `restore` of the abandoned round, away.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from holdfast.domain.checkpoints import Checkpoint, Kind, NewCheckpoint
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.sessions import (
     ENDED_BY,
     Round,
@@ -33,17 +33,20 @@ from holdfast.engine.components.captured import (
     capture_components,
     same_components,
 )
-from holdfast.engine.components.selection import choose_components
 from holdfast.engine.history.history import head_checkpoint
-from holdfast.engine.restore.plan import loader_for
-from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save.save import NOWHERE, add_to_history, conversation_position, new_checkpoint
 from holdfast.engine.save.workspace_tree import SavedTree, save_tree
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.sessions.lifecycle import require_open_session
+from holdfast.engine.stored_objects import loader_for
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import dataclass, replace
+
+if TYPE_CHECKING:  # only a reset needs them
+    from holdfast.domain.outcomes import RestoreOutcome
+    from holdfast.domain.restore.plan import RestorePlan
+    from holdfast.engine.restore.records import RestoreRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,9 @@ def _lock_in(
 
 def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     """The restore that resets the work to the last approval, or to the start of the session."""
+    from holdfast.engine.components.selection import choose_components
+    from holdfast.engine.restore.records import RestoreRequest
+
     session = require_open_session(vault, session_id) or _required(vault, session_id)
     base = _base(vault, session)
     if base is None:

@@ -33,8 +33,7 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import Missing
 from holdfast.domain.restore.selections import selected_words, selection_of
 from holdfast.domain.timeline.undo_history import State
-from holdfast.domain.tool_calls import one_line
-from holdfast.engine.restore.plan import missing_now
+from holdfast.domain.wording import one_line
 from holdfast.engine.undo.outside_files import keys_outside
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LoggedCall
@@ -169,6 +168,8 @@ def loss_since(vault: Vault, state: State) -> Loss | None:
         cause = call_begun_at(vault, one)
         if cause is None:
             continue
+        from holdfast.engine.restore.plan import missing_now  # late: few need it
+
         found = Loss(cause, tuple(missing_now(vault, one)))
         if not found.is_caches:
             kept = tuple(gone for gone in found.missing if not gone.is_cache)

@@ -10,17 +10,16 @@ Others outside stay as they are, whatever became of them: they are no part of wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.external_paths import key_of
 from holdfast.domain.paths import from_text
 from holdfast.engine.components.manifests import state_of
-from holdfast.engine.components.restore import plan_components
 from holdfast.engine.components.selection import changed_parts
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, name_digest
+from holdfast.values.classes import NamedTuple
 
 EXTERNAL = "external"
 
@@ -116,6 +115,8 @@ def outside_step(vault: Vault, target: Checkpoint, since: Iterable[Checkpoint]) 
     state = state_of(vault.objects, target, EXTERNAL)
     if state is None or state.failure is not None:
         return OutsideStep()
+    from holdfast.engine.components.restore import plan_components
+
     (step,) = plan_components(vault, target, ((EXTERNAL, f"{BELOW}:{','.join(sorted(keys))}"),))
     chosen = ",".join(key for key, _ in step.choices)
     return OutsideStep(f"{SOME}:{chosen}" if chosen else None, step.blocked)

@@ -33,11 +33,11 @@ from holdfast.domain.timeline.undo_history import (
 from holdfast.domain.trees.changes import tree_changes
 from holdfast.engine.components.selection import changed_components, choose_components
 from holdfast.engine.history.history import MOVING_KINDS
-from holdfast.engine.restore.plan import loader_for, make_plan
-from holdfast.engine.restore.preview import first_captured, with_goal
+from holdfast.engine.restore.first_captured import first_captured, with_goal
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.retention.protection import states_before_messages
 from holdfast.engine.scan.scanner import RulesOf, Scan
+from holdfast.engine.stored_objects import loader_for
 from holdfast.engine.undo.causes import Cause, Loss, loss_since, tool_calls_after
 from holdfast.engine.undo.outside_files import (
     EXTERNAL,
@@ -136,6 +136,8 @@ def _last_step(
             target = state.newest_checkpoint
             added = first_captured(vault, target, history.checkpoints_since(state))
             request = RestoreRequest(target.session_id, target, added=added)
+            from holdfast.engine.restore.plan import make_plan
+
             plan = make_plan(vault, *with_goal(vault, rescan((old,), request.rules_of), request))
             return bool(plan.steps or plan.blocked)
         except StoreDamaged:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from holdfast.domain.agent_events import EDIT_TOOLS
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
@@ -33,6 +32,7 @@ from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, name_digest
+from holdfast.values.classes import NamedTuple
 
 _MOST_MESSAGES = 500
 _EARLIER_MESSAGES = 200

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -86,6 +85,8 @@ def _search_path() -> list[str]:
 
 def _own_scripts() -> Iterator[Path]:
     """The console script of this very installation."""
+    import sysconfig  # late: `status` does without
+
     for scheme in (None, f"{os.name}_user"):
         place = sysconfig.get_path("scripts", scheme) if scheme else sysconfig.get_path("scripts")
         if place and _is_program(Path(place) / NAME):

@@ -3,14 +3,14 @@ that has any.
 
     in its settings? → as this version writes them? → the program there? → does the agent run them?
 
-Reads settings only: cheap enough for every `status`. The checkpoints of its sessions show when an
+Reads settings only: cheap enough for every `status`. What reads and edits them is imported where
+there are some. The checkpoints of its sessions show when an
 agent was last seen, so no event must write anything for it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -19,14 +19,6 @@ from pathlib import Path
 from holdfast.api.stores import holdfast_home
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.agent_setup.holdfast_command import NAME, not_found
-from holdfast.interfaces.agent_setup.install_plan import (
-    has_server,
-    installed_program,
-    is_installed,
-    plan_install,
-    server_program,
-)
-from holdfast.interfaces.agent_setup.settings_file import read_settings
 from holdfast.interfaces.agents import AGENTS, agent_named, every_agent
 from holdfast.interfaces.agents.agent import SCOPES, Agent, Locations, SettingsFile
 from holdfast.values.classes import dataclass, replace
@@ -114,6 +106,10 @@ def _installed(agent: Agent, at: Locations) -> Iterator[Protection]:
 
 def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
     places = agent.hook_files(scope, at, NAME)
+    if all(_is_absent(place.path) for place in places):
+        return None
+    from holdfast.interfaces.agent_setup.install_plan import installed_program, plan_install
+
     name, path = agent.name, places[0].path
     again = f"holdfast install {name} --{scope}"
     try:
@@ -141,6 +137,8 @@ def _without_command(
     agent: Agent, scope: str, places: Sequence[SettingsFile], again: str
 ) -> Protection | None:
     """There is something of Holdfast, and nothing that calls it."""
+    from holdfast.interfaces.agent_setup.install_plan import is_installed
+
     there = [place.path for place in places if is_installed(agent, place)]
     if not there:
         return None
@@ -152,15 +150,36 @@ def _without_command(
 def _plugin_of(agent: Agent, at: Locations) -> Path | None:
     """Where an agent says that it has our plug-in, if it does."""
     path = agent.plugin_record(at)
+    if path is None or _is_absent(path):
+        return None
+    from holdfast.interfaces.agent_setup.settings_file import read_settings
+
     try:
-        text = None if path is None else read_settings(path)[0]
+        text = read_settings(path)[0]
     except HoldfastError:
         return None
     return path if text is not None and '"holdfast@' in text else None
 
 
+def _is_absent(path: Path) -> bool:
+    """Whether nothing is there, not even a dangling link."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def examine_servers(workspace: Path) -> Iterator[Protection]:
     """Every agent that has our MCP server in its settings, and whether it is as we write it."""
+    from holdfast.interfaces.agent_setup.install_plan import (
+        has_server,
+        plan_install,
+        server_program,
+    )
+
     at = locations(workspace)
     for agent, scope in ((agent, scope) for agent in every_agent() for scope in SCOPES):
         for place in server_files(agent, scope, at, NAME):
@@ -218,6 +237,8 @@ def was_removed(agent: str, workspace: Path) -> bool:
 
 
 def _removal_note(agent: str, scope: str, workspace: Path) -> Path:
+    import hashlib  # late: few agents are missed
+
     whose = os.fsencode(workspace.resolve()) if scope == "project" else b""
     digest = hashlib.sha256(b"\0".join((agent.encode(), scope.encode(), whose))).hexdigest()
     return holdfast_home(os.environ) / _REMOVED / digest[:32]

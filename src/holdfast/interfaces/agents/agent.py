@@ -15,10 +15,11 @@ import json
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from importlib import import_module
-from typing import NamedTuple
 
 from holdfast.interfaces.cli.arguments import make_parser
 from holdfast.interfaces.cli.verbs import VERBS
+from holdfast.values.classes import NamedTuple
 
 _WIDTH = 100
 _MARGIN = "\n" + " " * len("usage: ")

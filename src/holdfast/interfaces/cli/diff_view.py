@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.diff.hunks import Hunk
@@ -25,6 +25,7 @@ from holdfast.interfaces.cli.terminal import (
     visible_line,
 )
 from holdfast.interfaces.cli.wording import size
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import CellChange, ContentDiff, Difference

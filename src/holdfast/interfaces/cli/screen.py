@@ -16,11 +16,12 @@ import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.diff_view import COLOURS, reading_lines
 from holdfast.interfaces.cli.terminal import Terminal, visible_line
 from holdfast.interfaces.cli.text_layout import cut
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import Difference

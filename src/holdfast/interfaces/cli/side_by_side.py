@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.syntax import Syntax
@@ -28,6 +28,7 @@ from holdfast.interfaces.cli.diff_view import (
     with_labels,
 )
 from holdfast.interfaces.cli.terminal import Terminal, visible, visible_bytes, visible_line
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import ContentDiff, Difference

@@ -16,11 +16,10 @@ import contextlib
 import fcntl
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
 from holdfast.interfaces.daemon import hook_client
@@ -30,6 +29,9 @@ from holdfast.interfaces.daemon.address import (
     require_private,
     socket_name,
 )
+
+if TYPE_CHECKING:
+    from _socket import socket
 
 ANSWER_S = 120.0
 START_S = 10.0
@@ -120,17 +122,12 @@ def _exchange(
     return word, data
 
 
-def connect(environment: Mapping[str, str]) -> socket.socket | None:
+def connect(environment: Mapping[str, str]) -> socket | None:
     """A connection to the daemon of this user, or None."""
-    found = hook_client.connect(environment, _CONNECT_S)
-    if found is None:
-        return None
-    connection = socket.socket(fileno=found.detach())
-    connection.settimeout(_CONNECT_S)
-    return connection
+    return hook_client.connect(environment, _CONNECT_S)
 
 
-def start_daemon(environment: Mapping[str, str], wait_s: float) -> socket.socket:
+def start_daemon(environment: Mapping[str, str], wait_s: float) -> socket:
     """A connection to one that is started, or about to be; `NoDaemon` when none is ready in
     time."""
     _start_directory(environment)  # or why there is none

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from holdfast.api.automation import is_checked, needs_hook_process
 from holdfast.domain.agent_events import AgentEvent, Reply
@@ -22,6 +22,7 @@ from holdfast.domain.errors import Busy, HoldfastError, NoSpace
 from holdfast.interfaces.daemon.hook_client import seen_from_here
 from holdfast.interfaces.hooks.payloads import Unreadable, parse_payload
 from holdfast.interfaces.hooks.translation import UnknownAgent, event_of, read_call
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

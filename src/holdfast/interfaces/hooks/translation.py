@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
@@ -25,6 +25,7 @@ from holdfast.interfaces.hooks.payloads import (
     texts_of,
     tool_kind,
 )
+from holdfast.values.classes import NamedTuple
 
 _WITH_VALUE = ("-C", "--session")
 _SEPARATORS = re.compile(r"[\W_]+")

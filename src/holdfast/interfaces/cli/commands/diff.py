@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.domain.trees.changes import Change
@@ -15,6 +15,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.path_arguments import is_known_path
 from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal, visible
 from holdfast.interfaces.cli.wording import count
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.api.diffs import Difference
