@@ -100,7 +100,7 @@ def hunks(name: str, value: Any) -> tuple[int | str, ...]:
     return tuple(found)
 
 
-def whole(name: str, value: Any) -> int:
+def whole_number(name: str, value: Any) -> int:
     """Clamped to the numbers that every database can count."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise _wrong(name, value, "a whole number")
@@ -108,7 +108,7 @@ def whole(name: str, value: Any) -> int:
 
 
 def limit(name: str, value: Any) -> int:
-    if (found := whole(name, value)) < 0:
+    if (found := whole_number(name, value)) < 0:
         raise _wrong(name, value, "a number, 0 or more")
     return found
 

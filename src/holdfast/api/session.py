@@ -415,11 +415,13 @@ class SessionCheckpointer:
 
     def finalize_edit(self, number: int | None = None) -> Activity:
         """Keep the changes of the edit, and record its diff; without a number, of the newest."""
-        return self._topics.edits.finalize(self._id, optional(arguments.whole, "number", number))
+        return self._topics.edits.finalize(
+            self._id, optional(arguments.whole_number, "number", number)
+        )
 
     def abort_edit(self, number: int | None = None, *, why: str | None = None) -> Activity:
         """Restore the files of the edit, and no other; without a number, of the newest."""
-        number = optional(arguments.whole, "number", number)
+        number = optional(arguments.whole_number, "number", number)
         return self._topics.edits.abort(self._id, number, _prose("why", why))
 
     def editing(self, paths: Iterable[str | Path], reason: str | None = None) -> Editing:
@@ -438,14 +440,14 @@ class SessionCheckpointer:
 
     def activities(self, *, after: int = 0, limit: int | None = None) -> list[Activity]:
         """Every edit, attempt and guarded call of the session, in order, with how it ended."""
-        after = arguments.whole("after", after)
+        after = arguments.whole_number("after", after)
         limit = optional(arguments.limit, "limit", limit)
         return self._topics.edits.activities(self._id, after=after, limit=limit)
 
     def edit_diff(self, number: int) -> str | None:
         """The changes of a finished edit as a unified diff; None for one that is open or was rolled
         back, and for attempts."""
-        return self._topics.edits.diff(self._id, arguments.whole("number", number))
+        return self._topics.edits.diff(self._id, arguments.whole_number("number", number))
 
     def attempt(self, reasoning: str) -> Attempt:
         """`with session.attempt("why") as a:` saves first; a block that fails, or calls

@@ -59,7 +59,7 @@ class Situation:
     """When the main branch was last looked at, and whether a merge into it had not ended."""
 
 
-def due(rules: TriggerRules, now: Situation) -> Kind | None:
+def due_trigger(rules: TriggerRules, now: Situation) -> Kind | None:
     """The trigger that calls for a look at this moment."""
     if rules.end_of_day is not None and _day_is_over(rules.end_of_day, now):
         return Kind.END_OF_DAY

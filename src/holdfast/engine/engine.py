@@ -170,10 +170,10 @@ class Engine:
                 unsettled=unsettled,
             )
             if trouble is not None:
-                outcome = self._despite(trouble, outcome)
+                outcome = self._with_recovery_warning(trouble, outcome)
         if self.cleans_up:
             self._clean_up_if_due()
-        return self._mirrored(outcome)
+        return self._with_mirror_warnings(outcome)
 
     def is_cleanup_due(self) -> bool:
         """Whether the last one was a day ago; before the first, whether a checkpoint is so old."""
@@ -194,7 +194,7 @@ class Engine:
                 locked = partial(self.recovered, required=True)
                 cleanup(self.vault, locked, NoProgress(), asked=False, most_steps=1)
 
-    def _despite(self, trouble: str, outcome: SaveOutcome) -> SaveOutcome:
+    def _with_recovery_warning(self, trouble: str, outcome: SaveOutcome) -> SaveOutcome:
         """A save that was made although a restore is unfinished."""
         from holdfast.engine.restore.recovery import note_saved_since
 
@@ -281,7 +281,7 @@ class Engine:
 
         with self.recovered(required=True):
             outcome = approve(self.vault, self._scanner, session_id, message)
-        return self._mirrored(outcome)
+        return self._with_mirror_warnings(outcome)
 
     def reset_request(self, session_id: SessionId) -> RestoreRequest:
         """The restore to what was approved last, or to how the session began."""
@@ -328,7 +328,7 @@ class Engine:
             if not begun:
                 error.add_note("the restore had not begun")
             raise
-        return self._mirrored(outcome)
+        return self._with_mirror_warnings(outcome)
 
     def changes(
         self, old: Checkpoint | None, new: Checkpoint | None, *, renames: bool = True
@@ -410,7 +410,7 @@ class Engine:
 
         with self.recovered(required=True):
             outcome = purge(self.vault, request)
-        return self._mirrored(outcome, "afresh")
+        return self._with_mirror_warnings(outcome, "afresh")
 
     def plan_text_purge(self, text: str) -> TextPurgePlan:
         """Where a text is that `purge_text` would replace; nothing is changed."""
@@ -427,7 +427,7 @@ class Engine:
 
         with self.recovered(required=True):
             outcome = purge_text(self.vault, TextReplacement(text))
-        return self._mirrored(outcome, "afresh")
+        return self._with_mirror_warnings(outcome, "afresh")
 
     def finish_purge(self) -> PurgeOutcome | None:
         """Finish a removal that was interrupted, if there is one."""
@@ -435,7 +435,7 @@ class Engine:
 
         with self.recovered(required=True):
             outcome = finish_purge(self.vault)
-        return outcome and self._mirrored(outcome, "afresh")
+        return outcome and self._with_mirror_warnings(outcome, "afresh")
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now; nothing is changed."""
@@ -475,7 +475,7 @@ class Engine:
         locked = partial(self.recovered, required=True)
         save_first = partial(self._save_first, "Cleaned up") if asked else SavedFirst
         outcome = cleanup(self.vault, locked, progress, asked=asked, save_first=save_first)
-        return self._mirrored(outcome, "everything")
+        return self._with_mirror_warnings(outcome, "everything")
 
     def search(
         self,
@@ -568,7 +568,7 @@ class Engine:
 
         return save_unsaved_work(self.vault, self._scanner, what, outside=outside)
 
-    def _mirrored(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
+    def _with_mirror_warnings(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
         """What was done, with what there is to say about the mirror of it, if there is one."""
         if not self.vault.settings.mirror and how != "afresh":
             return outcome

@@ -254,12 +254,12 @@ def lock(around: Surroundings) -> Iterator[Symptom]:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         yield Symptom("lock", Gravity.FINE, "no process holds the store's lock")
     except BlockingIOError:
-        yield _held(os.pread(fd, 256, 0), around.now_ns)
+        yield _lock_symptom(os.pread(fd, 256, 0), around.now_ns)
     finally:
         os.close(fd)
 
 
-def _held(description: bytes, now_ns: int) -> Symptom:
+def _lock_symptom(description: bytes, now_ns: int) -> Symptom:
     try:
         holder = json.loads(description)
         pid, since_ns = int(holder["pid"]), now_ns - int(holder["since_ns"])

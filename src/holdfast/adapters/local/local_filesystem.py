@@ -218,12 +218,12 @@ def exchange(one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> N
 
 def _move_directory(source: bytes, target: bytes, src_dir_fd: int, dst_dir_fd: int) -> None:
     if _exists(target, dst_dir_fd):
-        raise _taken(target)
+        raise _name_exists_error(target)
     try:
         os.rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST):
-            raise _taken(target) from None
+            raise _name_exists_error(target) from None
         raise
 
 
@@ -246,5 +246,5 @@ def _are_one(one: bytes, one_fd: int, other: bytes, other_fd: int) -> bool:
         return False
 
 
-def _taken(name: bytes) -> FileExistsError:
+def _name_exists_error(name: bytes) -> FileExistsError:
     return FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)

@@ -116,7 +116,7 @@ class AgentProcesses:
         self._lock = threading.Lock()
         self._known: dict[tuple[Path, SessionId], tuple[str, bool]] = {}
 
-    def seen(self, workspace: Path, session: SessionId, hook: int) -> None:
+    def note_process(self, workspace: Path, session: SessionId, hook: int) -> None:
         """An event came from the process `hook`."""
         agent = self._processes.agent_above(hook) if hook else None
         if agent is None:
@@ -125,7 +125,7 @@ class AgentProcesses:
             before = self._known.get((workspace, session))
             self._known[workspace, session] = (agent, before is not None and before[0] == agent)
 
-    def gone(self, workspace: Path) -> list[SessionId]:
+    def ended_sessions(self, workspace: Path) -> list[SessionId]:
         """The sessions whose agent is gone."""
         with self._lock:
             known = [(key, *entry) for key, entry in self._known.items() if key[0] == workspace]

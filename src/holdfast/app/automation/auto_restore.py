@@ -123,7 +123,7 @@ def check_after_tool(
         return reply._replace(context=(*reply.context, f"{error}."))
     if result.status == 0:
         return reply
-    failed = f"the check {shown(command)} failed after {event.tool} ({result.failure})"
+    failed = f"the check {quoted_command(command)} failed after {event.tool} ({result.failure})"
     text = f"{failed[0].upper()}{failed[1:]}."
     if settings.restore_on_failure == "on":
         with opened.engine.vault.lock.hold():
@@ -150,7 +150,7 @@ def remember_checks(home: Path) -> None:
             os.close(os.open(flag, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
 
 
-def shown(command: Sequence[str]) -> str:
+def quoted_command(command: Sequence[str]) -> str:
     text = masked(" ".join(command))
     return "".join(c if c.isprintable() else "?" for c in text)[:_MOST_SHOWN]
 
@@ -180,7 +180,7 @@ def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> Chec
                 if status is None:
                     _end(process, alive, held)
         if status is None:
-            text = f"the check {shown(command)} {why}; nothing was rolled back"
+            text = f"the check {quoted_command(command)} {why}; nothing was rolled back"
             raise CheckNotRun(text)
         return CheckResult(status, _tail(output))
 

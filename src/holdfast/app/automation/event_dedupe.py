@@ -39,7 +39,7 @@ class EventDedupe:
         """The notes as they are now."""
         return cls(opened.engine.vault.files.directory, opened.engine.vault.clock.now_ns())
 
-    def seen(self, event: AgentEvent) -> str | None:
+    def earlier_checkpoint(self, event: AgentEvent) -> str | None:
         """The checkpoint that the same event led to a moment ago; empty if it led to none."""
         note = self._notes["events"].get(_key(event) or "")
         if note is None or not 0 <= self._now_ns - note[1] < _HOLDS_NS:
@@ -50,7 +50,7 @@ class EventDedupe:
         """The checkpoint that was taken, or found to hold everything, before this tool call."""
         return self._notes["uses"].get(_calls(event)[0])
 
-    def not_saved_before(self, event: AgentEvent) -> None:
+    def forget_checkpoint(self, event: AgentEvent) -> None:
         """A tool call begins without a checkpoint: that of an earlier one is not its own."""
         known = [self._notes["uses"].pop(call, None) for call in _calls(event)]
         if any(known):
@@ -66,7 +66,7 @@ class EventDedupe:
     def is_repeated_message(self, event: AgentEvent) -> bool:
         """Whether this very message was noted already. One without an id is the same as another
         with the same words if a person could not have typed them twice."""
-        note = self._notes["said"].get(_said(event))
+        note = self._notes["said"].get(_prompt_digest(event))
         if note is None:
             return False
         turn, at_ns = note
@@ -75,8 +75,8 @@ class EventDedupe:
         return bool(abs(event.received_ns - at_ns) < _TYPED_AGAIN_NS)
 
     def note_message(self, event: AgentEvent) -> None:
-        self._notes["said"].pop(_said(event), None)
-        self._notes["said"][_said(event)] = [event.turn_id or "", event.received_ns]
+        self._notes["said"].pop(_prompt_digest(event), None)
+        self._notes["said"][_prompt_digest(event)] = [event.turn_id or "", event.received_ns]
         self._keep()
 
     def ended(self, event: AgentEvent) -> None:
@@ -138,7 +138,7 @@ def _calls(event: AgentEvent) -> tuple[str, ...]:
     return tuple(_digest(event.agent, event.session, each) for each in (*ids, ""))
 
 
-def _said(event: AgentEvent) -> str:
+def _prompt_digest(event: AgentEvent) -> str:
     return _digest(event.agent, event.session, event.prompt)
 
 

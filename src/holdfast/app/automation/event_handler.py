@@ -171,7 +171,10 @@ class EventHandler:
         # An event that saves waits for edits now, before others have to wait for the lock.
         opened = opened.with_engine(engine.after_waiting() if event.begins else engine)
         with engine.vault.lock.hold():
-            first = is_checked(opened, event) and EventDedupe.of(opened).seen(event) is None
+            first = (
+                is_checked(opened, event)
+                and EventDedupe.of(opened).earlier_checkpoint(event) is None
+            )
             action = self._act(opened, event)
             reply = self._with_restores(opened, event, action.reply)
             saved = reply.checkpoint is not None
@@ -208,7 +211,7 @@ class EventHandler:
         if event.kind is EventKind.SESSION_END:
             return _Action(self._at_session_end(opened, event, dedupe))
         dedupe.ended(event)
-        seen = dedupe.seen(event)
+        seen = dedupe.earlier_checkpoint(event)
         if seen is not None:
             return _Action(Reply(seen or None, deduplicated=True))
         if event.kind in (EventKind.AFTER_TOOL, EventKind.COMPACT, EventKind.TURN_END):
@@ -216,7 +219,7 @@ class EventHandler:
         if not is_trigger_on(opened, event):
             if event.kind is not EventKind.BEFORE_TOOL:
                 return _Action(Reply())
-            dedupe.not_saved_before(event)
+            dedupe.forget_checkpoint(event)
             trigger = "shell" if event.tool_kind is ToolKind.SHELL else "edit"
             return _Action(Reply(notices=(trigger_off_notice(trigger),)))
         return self._before(opened, event, dedupe)
@@ -232,7 +235,7 @@ class EventHandler:
         try:
             saved = self._save(opened, event, session)
         except BaseException:
-            dedupe.not_saved_before(event)
+            dedupe.forget_checkpoint(event)
             raise
         outcome = saved.outcome
         # Only now: the clock must not be older than the save.

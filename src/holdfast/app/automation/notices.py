@@ -230,8 +230,8 @@ def too_large_notices(
         "left out."
     )
     way = (
-        f"To raise the limit: holdfast config set max_file_size {_twice(size)} (later files "
-        "like this are not reported here; holdfast status --skipped lists them)"
+        f"To raise the limit: holdfast config set max_file_size {_suggested_limit(size)} (later "
+        "files like this are not reported here; holdfast status --skipped lists them)"
     )
     return (
         Notice(
@@ -256,7 +256,7 @@ def _too_large_at_first(vault: Vault, session: Session) -> frozenset[bytes]:
     return frozenset(skip.path for skip in report if skip.reason is SkipReason.TOO_LARGE)
 
 
-def _twice(size_bytes: int) -> str:
+def _suggested_limit(size_bytes: int) -> str:
     """Room for the file to grow, in whole megabytes as the setting takes them."""
     return f"{max(1, -(-2 * size_bytes // 1_000_000))}MB"
 

@@ -33,7 +33,7 @@ from holdfast.domain.triggers import (
     TriggerRules,
     day_of,
     describe,
-    due,
+    due_trigger,
     enough,
     wait_ns,
 )
@@ -180,13 +180,13 @@ class WatchedWorkspace:
             now = self._situation(local)
             if self.session is None or now.now_ns < self._tool_until_ns:
                 return None
-            kind = due(self.rules, now)
+            kind = due_trigger(self.rules, now)
             if kind is Kind.MERGE:
                 kept = self.keep_merge(self.session)
                 if kept is not None:
                     return kept
                 now = self._situation(local)
-                kind = due(replace(self.rules, merges=False), now)
+                kind = due_trigger(replace(self.rules, merges=False), now)
             if kind is None:
                 return None
             self._looked_ns, self._looked_at = now.now_ns, now.touched

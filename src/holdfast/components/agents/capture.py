@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from blake3 import blake3
 
-from holdfast.components.agents.pattern_walk import Entry, Roots, Walk, shown, walk
+from holdfast.components.agents.pattern_walk import Entry, Roots, Walk, display_path, walk
 from holdfast.components.agents.states import (
     GIVEN,
     INDEX,
@@ -101,7 +101,7 @@ def _take(entry: Entry, roots: Roots, sink: ContentSink, problems: list[str]) ->
     except FileNotFoundError:
         return None
     except OSError as error:
-        problems.append(f"{shown(*entry.place)}: {error.strerror or 'cannot be read'}")
+        problems.append(f"{display_path(*entry.place)}: {error.strerror or 'cannot be read'}")
         return None
 
 
@@ -125,7 +125,8 @@ def _take_file(
         os.close(fd)
     if not settled:
         problems.append(
-            f"{shown(*entry.place)} was being written; the last version that was read is saved"
+            f"{display_path(*entry.place)} was being written; "
+            "the last version that was read is saved"
         )
     return size
 

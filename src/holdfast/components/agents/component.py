@@ -102,17 +102,17 @@ class AgentsComponent:
         return [*(lines or ["no agent state"]), *facts["left_out"]]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        from holdfast.components.agents.pattern_walk import shown
+        from holdfast.components.agents.pattern_walk import display_path
 
         steps = self._files_restore(request, everything_known=True).steps()
-        actions = [f"write {shown(*kept.place)}" for kept, _ in steps.write]
-        actions += [f"create {shown(*kept.place)}/" for kept in steps.make]
-        actions += [f"remove {shown(*entry.place)}" for entry in steps.remove]
-        actions += [f"change the mode of {shown(*kept.place)}" for kept in steps.change_mode]
+        actions = [f"write {display_path(*kept.place)}" for kept, _ in steps.write]
+        actions += [f"create {display_path(*kept.place)}/" for kept in steps.make]
+        actions += [f"remove {display_path(*entry.place)}" for entry in steps.remove]
+        actions += [f"change the mode of {display_path(*kept.place)}" for kept in steps.change_mode]
         actions += self._given_actions(request)
         warnings = []
         if steps.beyond:
-            some = ", ".join(shown(*place) for place in steps.beyond[:_SHOWN])
+            some = ", ".join(display_path(*place) for place in steps.beyond[:_SHOWN])
             warnings.append(
                 f"{count_words(len(steps.beyond), 'path')} not restored (no longer listed in "
                 f"agent_state): {some}"

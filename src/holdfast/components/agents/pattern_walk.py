@@ -131,7 +131,7 @@ def _make_directory(dir_fd: int, name: bytes) -> None:
         os.fsync(dir_fd)
 
 
-def shown(root: Root, path: Path) -> str:
+def display_path(root: Root, path: Path) -> str:
     """A place for people, on one line."""
     text = to_text(b"/".join(path))
     start = {Root.WORKSPACE: "", Root.HOME: "~/", Root.SYSTEM: "/"}[root]
@@ -151,7 +151,7 @@ def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
                 _Walker(found, root, roots.forbidden).enter(fd, (), start)
         except OSError as error:
             found.problems.append(
-                f"{shown(root, ()) or 'the workspace'}: {error.strerror or error}"
+                f"{display_path(root, ()) or 'the workspace'}: {error.strerror or error}"
             )
     first = {roots.absolute(entry.place): entry for entry in reversed(found.entries)}
     found.entries = sorted(first.values(), key=lambda entry: entry.place)
@@ -197,10 +197,10 @@ class _Walker:
         return True
 
     def _problem(self, path: Path, text: str) -> None:
-        self._found.problems.append(shown(self._root, path) + text)
+        self._found.problems.append(display_path(self._root, path) + text)
 
     def _leave_out(self, path: Path, text: str) -> None:
-        self._found.left_out.append(shown(self._root, path) + text)
+        self._found.left_out.append(display_path(self._root, path) + text)
 
     def _look(self, dir_fd: int, path: Path, open_patterns: _OpenPatterns) -> None:
         status = os.stat(path[-1], dir_fd=dir_fd, follow_symlinks=False)

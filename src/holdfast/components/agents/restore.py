@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from blake3 import blake3
 
-from holdfast.components.agents.pattern_walk import Entry, Place, Roots, shown, walk
+from holdfast.components.agents.pattern_walk import Entry, Place, Roots, display_path, walk
 from holdfast.components.agents.states import (
     Kept,
     Kind,
@@ -145,7 +145,7 @@ class AgentFilesRestore:
         content = self._request.target.content(kept.content)
         if content is None:
             raise ComponentProblem(
-                f"the content of {shown(*kept.place)} is missing from the checkpoint"
+                f"the content of {display_path(*kept.place)} is missing from the checkpoint"
             )
         return content.digest
 
@@ -216,7 +216,9 @@ class AgentFilesRestore:
         for piece in self._request.contents.read(kept.content):
             target += piece
             if len(target) > _LONGEST_TARGET:
-                raise ComponentProblem(f"the target of the link {shown(*kept.place)} is too long")
+                raise ComponentProblem(
+                    f"the target of the link {display_path(*kept.place)} is too long"
+                )
         return target
 
     def _write_file(self, kept: Kept, dir_fd: int, temporary: bytes) -> None:
@@ -234,19 +236,19 @@ class AgentFilesRestore:
         """What is not as it was, after `run`."""
         steps = self.steps()
         for kept, _ in steps.write:
-            yield f"{shown(*kept.place)} differs from the checkpoint"
+            yield f"{display_path(*kept.place)} differs from the checkpoint"
         for kept in (*steps.make, *steps.change_mode):
-            yield f"{shown(*kept.place)} differs from the checkpoint"
+            yield f"{display_path(*kept.place)} differs from the checkpoint"
         for place in steps.conflicts:
-            yield f"another program is changing {shown(*place)}"
+            yield f"another program is changing {display_path(*place)}"
         for entry in steps.remove:
             if not entry.is_directory:
-                yield f"{shown(*entry.place)} is still there"
+                yield f"{display_path(*entry.place)} is still there"
 
 
 def changed_meanwhile(places: Sequence[Place]) -> ComponentProblem:
     more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-    named = ", ".join(shown(*place) for place in places[:3])
+    named = ", ".join(display_path(*place) for place in places[:3])
     return ComponentProblem(
         f"{named}{more} changed in the meantime and was kept: an agent is running; let it "
         "finish, then restore again"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.components.agents.pattern_walk import Entry, Place, Roots, shown
+from holdfast.components.agents.pattern_walk import Entry, Place, Roots, display_path
 from holdfast.domain.agent_patterns import Root
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_safe_name, is_within, to_text
@@ -177,7 +177,7 @@ def without(
     )
     facts["left_out"] = [
         *facts["left_out"],
-        *(f"{shown(*place)}: purged" for place in marks if _reached(place, gone)),
+        *(f"{display_path(*place)}: purged" for place in marks if _reached(place, gone)),
     ]
     named = set(files(state, contents, roots).values())
     twice = {k.content: b"" for k in gone if k.kind in _WITH_BYTES and k.content not in named}

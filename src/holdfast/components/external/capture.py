@@ -21,8 +21,8 @@ from holdfast.components.external.named_paths import (
     Entry,
     LeftOut,
     WalkResult,
+    display_path,
     opened_directory,
-    shown,
 )
 from holdfast.components.external.states import INDEX, MOST_LISTED, content_name, encode_index
 from holdfast.components.files import READ_FLAGS, blocks_of, change_stamp
@@ -58,9 +58,9 @@ def capture(request: CaptureRequest, sink: ContentSink, look: WalkResult) -> Cap
         taken.append(entry)
     if taken:
         sink.add(INDEX, [encode_index(taken, look)])
-    left_out = [f"{shown(path)}: {reason}" for path, reason in look.left_out.items()]
+    left_out = [f"{display_path(path)}: {reason}" for path, reason in look.left_out.items()]
     facts: dict[str, Any] = {
-        "paths": [shown(entry.path) for entry in taken[:MOST_LISTED]],
+        "paths": [display_path(entry.path) for entry in taken[:MOST_LISTED]],
         "more": max(0, len(taken) - MOST_LISTED),
         "bytes": total_bytes,
         "left_out": left_out[:MOST_LISTED],
@@ -72,7 +72,7 @@ def _problems(look: WalkResult, previous: ComponentState | None) -> Iterator[str
     """What a restore cannot restore, reported by the first checkpoint without it."""
     known = () if previous is None else previous.facts.get("left_out", ())
     lost = [
-        f"{shown(path)}: {reason}"
+        f"{display_path(path)}: {reason}"
         for path, reason in look.left_out.items()
         if not reason.startswith(BUILT_IN)
     ]

@@ -64,14 +64,14 @@ class ExternalComponent:
         return [*lines, *(f"not captured: {text}" for text in left_out)]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        from holdfast.components.external.named_paths import shown
+        from holdfast.components.external.named_paths import display_path
         from holdfast.domain.external_paths import key_of
 
-        steps = self._restoring(request, everything_known=True).steps()
+        steps = self._restorer(request, everything_known=True).steps()
         lines = list(steps.lines())
         return ComponentPreview(
             actions=tuple(line for _, line in lines),
-            blocked=tuple(f"{shown(path)}: {reason}" for path, reason in steps.refused),
+            blocked=tuple(f"{display_path(path)}: {reason}" for path, reason in steps.refused),
             choices=tuple((key_of(path), line) for path, line in lines),
         )
 
@@ -82,7 +82,7 @@ class ExternalComponent:
 
     def restore(self, request: RestoreOf) -> None:
         try:
-            self._restoring(request).run()
+            self._restorer(request).run()
         except OSError as error:
             named = "" if error.filename is None else f" ({error.filename!r:.200})"
             raise ComponentProblem(
@@ -90,7 +90,7 @@ class ExternalComponent:
             ) from error
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
-        return list(self._restoring(request).differences())
+        return list(self._restorer(request).differences())
 
     def differing(
         self,
@@ -125,7 +125,7 @@ class ExternalComponent:
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         """Nothing is kept outside of the store."""
 
-    def _restoring(self, request: RestoreOf, *, everything_known: bool = False) -> ExternalRestore:
+    def _restorer(self, request: RestoreOf, *, everything_known: bool = False) -> ExternalRestore:
         from holdfast.components.external.restore import ExternalRestore
 
         walk = self._path_walk(request.workspace)

@@ -71,7 +71,7 @@ class LeftOut(Exception):
     """A named path that is not kept, for the reason given."""
 
 
-def shown(path: bytes) -> str:
+def display_path(path: bytes) -> str:
     """A path for people, on one line."""
     return printable(to_text(path))
 
@@ -147,14 +147,14 @@ class PathWalk:
         """Everything in a directory, whose own entry is the caller's to note."""
         assert directory.status is not None
         if (directory.status.st_dev, directory.status.st_ino) in self._forbidden:
-            raise LeftOut(f"{shown(directory.path)} is already saved, or is Holdfast's own")
+            raise LeftOut(f"{display_path(directory.path)} is already saved, or is Holdfast's own")
         try:
             with opened_directory(directory.path) as fd:
                 owner = os.fstat(fd).st_uid
                 names = sorted(os.fsencode(one) for one in os.listdir(fd))
                 found = [self._entry(fd, directory.path + b"/" + one, owner, look) for one in names]
         except OSError as error:
-            raise LeftOut(f"{shown(directory.path)}: {error.strerror}") from None
+            raise LeftOut(f"{display_path(directory.path)}: {error.strerror}") from None
         for entry in found:
             if entry is None or entry.path in look.entries:
                 continue

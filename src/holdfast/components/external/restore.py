@@ -22,9 +22,9 @@ from holdfast.components.external.named_paths import (
     LeftOut,
     PathWalk,
     above_of,
+    display_path,
     look_at,
     opened_directory,
-    shown,
 )
 from holdfast.components.external.states import (
     Kept,
@@ -56,14 +56,14 @@ class Steps:
     def lines(self) -> Iterator[tuple[bytes, str]]:
         """Each path with what would be done to it."""
         for entry in self.remove:
-            yield entry.path, f"remove {shown(entry.path)}"
+            yield entry.path, f"remove {display_path(entry.path)}"
         for kept in self.make:
-            yield kept.path, f"create {shown(kept.path)}/"
+            yield kept.path, f"create {display_path(kept.path)}/"
         for kept, entry in self.write:
             word = "create" if entry.status is None else "write"
-            yield kept.path, f"{word} {shown(kept.path)}"
+            yield kept.path, f"{word} {display_path(kept.path)}"
         for kept, _ in self.change_mode:
-            yield kept.path, f"change the mode of {shown(kept.path)} to {kept.mode:04o}"
+            yield kept.path, f"change the mode of {display_path(kept.path)} to {kept.mode:04o}"
 
 
 class ExternalRestore:
@@ -230,7 +230,7 @@ class ExternalRestore:
         content = self._target.get(kept.content)
         if content is None:
             raise ComponentProblem(
-                f"the content of {shown(kept.path)} is missing from the checkpoint"
+                f"the content of {display_path(kept.path)} is missing from the checkpoint"
             )
         return content.digest
 
@@ -238,7 +238,7 @@ class ExternalRestore:
         steps = self.steps()
         if steps.refused:
             path, reason = steps.refused[0]
-            raise ComponentProblem(f"{shown(path)}: {reason}")
+            raise ComponentProblem(f"{display_path(path)}: {reason}")
         for entry in steps.remove:
             _remove(entry)
         for kept in steps.make:
@@ -267,9 +267,9 @@ class ExternalRestore:
         """What is not as it was, after `run`."""
         steps = self.steps()
         for path, _ in steps.lines():
-            yield f"{shown(path)} differs from the checkpoint"
+            yield f"{display_path(path)} differs from the checkpoint"
         for path, reason in steps.refused:
-            yield f"{shown(path)}: {reason}"
+            yield f"{display_path(path)}: {reason}"
 
 
 def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes]) -> bool:
@@ -312,8 +312,8 @@ def _give(fd: int, kept: Kept) -> None:
             os.fchown(fd, user, kept.group)
         except PermissionError:
             raise ComponentProblem(
-                f"{shown(kept.path)} belonged to the group {kept.group}, which you are not in; "
-                "restore it as a member of that group"
+                f"{display_path(kept.path)} belonged to the group {kept.group}, which you are not "
+                "in; restore it as a member of that group"
             ) from None
 
 
@@ -333,7 +333,9 @@ def _make(kept: Kept) -> None:
     try:
         with opened_directory(directory) as dir_fd:
             if kept.directory_owner is not None and os.fstat(dir_fd).st_uid != kept.directory_owner:
-                raise ComponentProblem(f"the directory of {shown(kept.path)} now has another owner")
+                raise ComponentProblem(
+                    f"the directory of {display_path(kept.path)} now has another owner"
+                )
             os.mkdir(name, 0o700, dir_fd=dir_fd)
     except FileExistsError:
         return
@@ -366,5 +368,5 @@ def _require_unchanged(dir_fd: int, entry: Entry) -> None:
 def _require_same(entry: Entry, status: os.stat_result | None) -> None:
     if Entry(entry.path, status, None).identity != entry.identity:
         raise ComponentProblem(
-            f"{shown(entry.path)} changed in the meantime and was kept; restore again"
+            f"{display_path(entry.path)} changed in the meantime and was kept; restore again"
         )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.components.external.named_paths import Entry, WalkResult, shown
+from holdfast.components.external.named_paths import Entry, WalkResult, display_path
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.external_paths import key_of, require_kept
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_within, to_text
@@ -176,10 +176,10 @@ def without(state: ComponentState, contents: ContentSource, paths: Sequence[byte
     rest = [k for k in kept.values() if not any(is_within(k.path, path) for path in paths)]
     facts = dict(state.facts)
     sizes = {content.name: content.size for content in state.contents}
-    listed = [shown(k.path) for k in rest if not k.kind.is_unknown]
+    listed = [display_path(k.path) for k in rest if not k.kind.is_unknown]
     facts["paths"], facts["more"] = listed[:MOST_LISTED], max(0, len(listed) - MOST_LISTED)
     facts["bytes"] = sum(sizes.get(k.content, 0) for k in rest)
-    facts["left_out"] = [*facts["left_out"], *(f"{shown(p)}: purged" for p in paths)]
+    facts["left_out"] = [*facts["left_out"], *(f"{display_path(p)}: purged" for p in paths)]
     marks = [Kept(path, Kind.REMOVED, 0, 0, 0, 0, None) for path in paths]
     rows = sorted([*rest, *marks], key=lambda k: k.path)
     return Remainder(facts, {INDEX: _encoded(rows)})

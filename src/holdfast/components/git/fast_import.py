@@ -111,7 +111,7 @@ class ImportStream:
         """The commits of these marks; `GitFailed` when the branch could not be moved."""
         asked = sorted(set(marks))
         self._write(b"".join(b"get-mark :%d\n" % mark for mark in asked) + b"done\n")
-        with self._speaking():
+        with self._translate_errors():
             self._in.close()
             answered = self._out.read().split()
             status = self._process.wait(_END_S)
@@ -120,11 +120,11 @@ class ImportStream:
         return dict(zip(asked, answered, strict=True))
 
     def _write(self, data: bytes) -> None:
-        with self._speaking():
+        with self._translate_errors():
             self._in.write(data)
 
     @contextlib.contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except BrokenPipeError:

@@ -117,7 +117,7 @@ class RowMeter:
         self._rows = 0
         self._tell()
 
-    def passing(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    def count_rows(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """The same blocks: each row ends with the only line feed that is not escaped."""
         for block in blocks:
             self._rows += block.count(b"\n")
@@ -261,7 +261,7 @@ def _take_rows(
     talk: PsqlConnection, table: Table, parts: Parts, sink: ContentSink, meter: RowMeter
 ) -> int:
     before = meter.rows
-    sink.add(parts.rows(table), meter.passing(table_rows(talk, table)))
+    sink.add(parts.rows(table), meter.count_rows(table_rows(talk, table)))
     return meter.rows - before
 
 

@@ -139,7 +139,7 @@ class DatabaseRestore:
         meter = self._meter("comparing", estimated_rows(talk))
         for table in tables:
             digest = blake3()
-            for block in meter.passing(table_rows(talk, table)):
+            for block in meter.count_rows(table_rows(talk, table)):
                 digest.update(block)
             there[self._parts.rows(table)] = digest.hexdigest()
         return there | self._own_sequences(talk)
@@ -162,7 +162,7 @@ class DatabaseRestore:
         meter = self._meter("loading", sum(rows for _, rows in tables))
         for table, _ in tables:
             doing = f"loading {table.qualified}"
-            talk.copy_in(doing, table.target, meter.passing(self._stored_rows(table)))
+            talk.copy_in(doing, table.target, meter.count_rows(self._stored_rows(table)))
         self._meter("indexing", None)
         talk.execute_script("creating indexes and constraints", after)
         for start in range(0, len(sequences), _MANY):

@@ -74,7 +74,7 @@ class WorktreesComponent:
         return lines or ["no other worktree"]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        restore = self._restoring(request)
+        restore = self._restorer(request)
         steps = restore.steps()
         bare = _not_captured(request.target) if steps.make or steps.link else []
         left = [
@@ -96,12 +96,12 @@ class WorktreesComponent:
         from holdfast.components.git.references import BrokenReference
 
         try:
-            self._restoring(request).run()
+            self._restorer(request).run()
         except (BrokenReference, OSError) as error:
             raise ComponentProblem(f"cannot change worktrees: {error}") from error
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
-        return list(self._restoring(request).differences())
+        return list(self._restorer(request).differences())
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         from holdfast.components.git import keep_alive as keeping
@@ -118,7 +118,7 @@ class WorktreesComponent:
         if gone:
             keeping.drop(Git(repository, self._environment, 30.0), gone)
 
-    def _restoring(self, request: RestoreOf) -> WorktreesRestore:
+    def _restorer(self, request: RestoreOf) -> WorktreesRestore:
         from holdfast.components.worktrees.restore import WorktreesRestore
 
         return WorktreesRestore(require_repository(request.workspace), request, self._environment)

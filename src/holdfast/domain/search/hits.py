@@ -60,7 +60,7 @@ def excerpt(text: str, terms: Sequence[Term]) -> Excerpt | None:
     return Excerpt(lead + text[begin:end].translate(_GAPS) + tail, inside)
 
 
-def beginning(text: str) -> Excerpt:
+def lead_excerpt(text: str) -> Excerpt:
     """What a text begins with, when nothing in it was looked for."""
     tail = "…" if len(text) > _WIDTH else ""
     return Excerpt(text[:_WIDTH].translate(_GAPS) + tail, ())

@@ -179,7 +179,7 @@ def _find(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
         yield notable("find runs a command on what it finds")
 
 
-def _truncating(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+def _truncate_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
     target = names[-1] if names else ""
     reason = f"{name} destroys the content of {target or 'a file'}"
@@ -221,7 +221,7 @@ def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
             yield Finding(RiskGrade.RISKY, f"overwrites {target}", target)
 
 
-def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+def _move_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
     if names and names[-1] == "/dev/null":
         yield risky(f"moves {names[0]} to nowhere", names[0])
@@ -235,7 +235,7 @@ def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
         yield Finding(RiskGrade.NOTABLE, reason, target, shown=names[-1])
 
 
-def _unpacking(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+def _unpack_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if name == "tar" and "--remove-files" in arguments:
         yield risky("tar deletes the files that it packs")
     if name != "tar" or unpacks((name, *arguments)):
@@ -291,7 +291,7 @@ def _framework(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
         yield risky(f"{name} may drop tables")
 
 
-def _sending(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+def _transfer_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if _SENDS.search(" ".join(arguments)[:20_000]):
         yield notable(f"{name} changes something elsewhere, which cannot be undone here")
 
@@ -324,15 +324,15 @@ def _git(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("rm", "unlink", "rmdir", "srm"), _rm),
-    **dict.fromkeys(("truncate", "shred"), _truncating),
+    **dict.fromkeys(("truncate", "shred"), _truncate_findings),
     **dict.fromkeys(("chmod", "chown", "chgrp", "chattr", "setfacl"), _permissions),
     **dict.fromkeys(("rimraf", "del-cli", "trash", "trash-put", "trash-cli"), _whole),
     **dict.fromkeys(("ssh", "mosh", "autossh"), _remote),
-    **dict.fromkeys(("curl", "wget", "http", "https", "xh"), _sending),
+    **dict.fromkeys(("curl", "wget", "http", "https", "xh"), _transfer_findings),
     **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _in_place),
     **dict.fromkeys(("tee", "sponge"), _tee),
-    **dict.fromkeys(("mv", "cp", "rsync", "install", "ln"), _moving),
-    **dict.fromkeys(("tar", "unzip", "7z", "patch"), _unpacking),
+    **dict.fromkeys(("mv", "cp", "rsync", "install", "ln"), _move_findings),
+    **dict.fromkeys(("tar", "unzip", "7z", "patch"), _unpack_findings),
     **dict.fromkeys(("pip", "pip3"), _pip),
     **dict.fromkeys(("make", "gmake", "just", "task"), _make),
     **dict.fromkeys(("docker", "podman", "docker-compose"), _docker),

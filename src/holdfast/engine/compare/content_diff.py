@@ -277,7 +277,7 @@ def _equal_start(old: Content, new: Content, keep: int) -> tuple[int, int, Seque
     size_bytes = lines = 0
     line_starts = deque([0], keep + 1)
     tail = b""
-    for left, right in _in_step(_from(old, 0), _from(new, 0)):
+    for left, right in _equal_pieces(_from(old, 0), _from(new, 0)):
         equal = left[: _equal_prefix(left, right)]
         found: list[int] = []
         newline = len(equal)
@@ -300,7 +300,7 @@ def _equal_end(old: Content, new: Content, changed: int, keep: int) -> list[int]
     growth = new.size_bytes - old.size_bytes
     position = max(changed, changed - growth) - 1
     starts: list[int] = []
-    for left, right in _in_step(_from(old, position), _from(new, position + growth)):
+    for left, right in _equal_pieces(_from(old, position), _from(new, position + growth)):
         begin = 0
         if left != right:
             starts.clear()
@@ -326,7 +326,7 @@ def _equal_prefix(left: bytes, right: bytes) -> int:
     return low
 
 
-def _in_step(old: Iterator[bytes], new: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _equal_pieces(old: Iterator[bytes], new: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Both streams in pieces of one length, until one of them ends."""
     left = right = b""
     while (left := left or next(old, b"")) and (right := right or next(new, b"")):

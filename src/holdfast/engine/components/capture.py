@@ -27,10 +27,10 @@ from holdfast.engine.components.captured import NOTHING, CapturedComponents
 from holdfast.engine.components.contents import NoSink, StoreSink, changed_since, seen_directories
 from holdfast.engine.components.guard import ComponentProgress, Refusal, component_progress, guarded
 from holdfast.engine.components.manifests import (
-    at_rest,
     failed,
     is_guarded,
     is_recorded_only,
+    paused_state,
     read_states,
 )
 from holdfast.engine.save.space_limit import SpaceLimit
@@ -193,7 +193,7 @@ class _Run:
         previous, breaks = self._known.get(name), is_guarded(component)
         # The state that a restore saves first is needed to undo it.
         if breaks and not self._beyond_budget and not self._intended:
-            resting = at_rest(previous, vault.clock.now_ns())
+            resting = paused_state(previous, vault.clock.now_ns())
             if resting is not None:
                 return resting
         request = CaptureRequest(

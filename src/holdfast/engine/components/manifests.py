@@ -77,12 +77,12 @@ def describe_components(vault: Vault, checkpoint: Checkpoint) -> list[tuple[str,
         if component is None:
             said: Sequence[str] = ("captured, but the component is not installed or turned off",)
         else:
-            said = _said(vault, component, state)
+            said = _describe(vault, component, state)
         lines += [(state.name, line) for line in (*said, *state.problems)]
     return lines
 
 
-def _said(vault: Vault, component: Component, state: ComponentState) -> Sequence[str]:
+def _describe(vault: Vault, component: Component, state: ComponentState) -> Sequence[str]:
     try:
         return guarded(
             lambda: [str(line) for line in component.describe(state)],
@@ -147,7 +147,7 @@ def is_recorded_only(component: Component) -> bool:
     return bool(getattr(component, "recorded_only", False))
 
 
-def at_rest(known: ComponentState | None, now_ns: int) -> ComponentState | None:
+def paused_state(known: ComponentState | None, now_ns: int) -> ComponentState | None:
     """What a save takes instead of trying, if the component is to be left alone now."""
     if known is None or known.failure is None:
         return None

@@ -116,7 +116,9 @@ def working_warnings(
         names = ", ".join(dict.fromkeys(tool.tool for tool in tools if tool.session == digest))
         session = sessions.get(digest)
         said = f"{_who(session)} is in the middle of a tool call ({names})"
-        taken = [] if session is None else _taken(vault, load, scan, session, set(affected))
+        taken = (
+            [] if session is None else _changed_by_call(vault, load, scan, session, set(affected))
+        )
         if taken:
             shown = ", ".join(one_line(to_text(path), 80) for path in taken[:_MOST_FILES])
             more = f" and {len(taken) - _MOST_FILES} more" if len(taken) > _MOST_FILES else ""
@@ -131,7 +133,7 @@ def _who(session: Session | None) -> str:
     return f"{one_line(session.agent or 'an agent', 40)} (session {session.id}{title})"
 
 
-def _taken(
+def _changed_by_call(
     vault: Vault, load: TreeLoader, scan: Scan, session: Session, affected: set[bytes]
 ) -> list[bytes]:
     """Files that differ from the checkpoint before the call, and that the restore changes."""

@@ -154,12 +154,12 @@ def certainly_fits(fs: Filesystem, root_fd: int, policy: CapturePolicy, room_byt
     """Whether there is room for everything in the workspace, as far as a quick look tells: it asks
     no ignore file, and so finds more than a save would. Unreadable paths make it uncertain."""
     try:
-        return _taken(fs, root_fd, b"", policy, room_bytes, 0) is not None
+        return _directory_bytes(fs, root_fd, b"", policy, room_bytes, 0) is not None
     except OSError:
         return False
 
 
-def _taken(
+def _directory_bytes(
     fs: Filesystem, fd: int, path: bytes, policy: CapturePolicy, room_bytes: int, depth: int
 ) -> int | None:
     """What everything in a directory may add; None when that is more than there is room for."""
@@ -177,7 +177,9 @@ def _taken(
                 continue
             child_fd = fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
             try:
-                inside = _taken(fs, child_fd, below, policy, room_bytes - taken, depth + 1)
+                inside = _directory_bytes(
+                    fs, child_fd, below, policy, room_bytes - taken, depth + 1
+                )
             finally:
                 fs.close(child_fd)
             if inside is None:

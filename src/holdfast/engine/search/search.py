@@ -16,7 +16,15 @@ from holdfast.domain.errors import StoreDamaged, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.paths import to_text
-from holdfast.domain.search.hits import Excerpt, Field, Hit, Match, SearchResult, beginning, excerpt
+from holdfast.domain.search.hits import (
+    Excerpt,
+    Field,
+    Hit,
+    Match,
+    SearchResult,
+    excerpt,
+    lead_excerpt,
+)
 from holdfast.domain.search.query import SearchQuery, Term, free_words, parse_query
 from holdfast.domain.search.words import words
 from holdfast.domain.story import Annotation, Message
@@ -148,13 +156,13 @@ def _in_call(call: ToolCall, terms: Sequence[Term]) -> Excerpt | None:
     """As people read it; names of arguments are found in what the index has."""
     words = call_words(call)
     if not terms:
-        return beginning(words)
+        return lead_excerpt(words)
     return excerpt(words, terms) or excerpt(call_text(call), terms)
 
 
 def _in_message(message: Message, query: SearchQuery) -> Iterator[Match]:
     terms = query.terms
-    said = excerpt(message.content, terms) if terms else beginning(message.content)
+    said = excerpt(message.content, terms) if terms else lead_excerpt(message.content)
     found_in = [(Field.MESSAGE, said)]
     found_in += [(Field.TOOL, _in_call(call, terms)) for call in message.tool_calls]
     for field, found in found_in:

@@ -167,7 +167,7 @@ def approve(
     identifier = CheckpointId(vault.ids.new_id())
     head = vault.catalog.checkpoint(session.id, session.head)
     components = capture_components(vault, identifier, head, scan=saved.scan)
-    present = _holding(vault, session, saved, components)
+    present = _checkpoint_of_state(vault, session, saved, components)
     count = _locked_in(vault, session, present)
     base = _base(vault, session)
     first = base is not None and (base.kind, base.round) == (Kind.INITIAL, session.round)
@@ -293,7 +293,7 @@ def _base(vault: Vault, session: Session) -> Checkpoint | None:
     return vault.catalog.first_checkpoint(session.id)
 
 
-def _holding(
+def _checkpoint_of_state(
     vault: Vault, session: Session, saved: SavedTree, components: CapturedComponents
 ) -> Checkpoint | None:
     """The checkpoint that already is what the workspace holds, files and all else; a record only

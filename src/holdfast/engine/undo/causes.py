@@ -190,7 +190,7 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
     if step.causes:
         return " or ".join(_tool_calls(vault, one) for one in step.causes)
     if step.saved is not None and step.saved.kind in _BEFORE_SOMETHING:
-        return one_line(f"your edits before {_what_followed(step.saved)}", 2 * _LONGEST)
+        return one_line(f"your edits before {_cause_of_save(step.saved)}", 2 * _LONGEST)
     if step.saved is not None and not step.saved.kind.is_record:
         return f"the changes up to {_quoted(step.saved)}"
     # What a restore, an undo or a redo saved first were unsaved changes too.
@@ -200,7 +200,7 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
     return f"the {which} since {_quoted(since)}"
 
 
-def _what_followed(saved: Checkpoint) -> str:
+def _cause_of_save(saved: Checkpoint) -> str:
     """`the message "tidy up"` or `the Bash call "make"`: what the checkpoint was made for."""
     head, _, subject = saved.intent.reasoning.partition(": ")
     quoted = f' "{subject}"' if subject else ""

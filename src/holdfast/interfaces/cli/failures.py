@@ -61,7 +61,7 @@ class Bug(HoldfastError):
     exit_status = 1
 
 
-def as_known(error: BaseException) -> HoldfastError:
+def to_holdfast_error(error: BaseException) -> HoldfastError:
     """The error as one of the family."""
     if isinstance(error, HoldfastError):
         return error
@@ -79,10 +79,12 @@ def as_known(error: BaseException) -> HoldfastError:
     if isinstance(error, OutputFailed):
         return _lost_answer(error)
     if isinstance(error, OSError) and error.errno in _FULL:
-        return NoSpace(f"no space left on the disk{_about(error)}", hint="free some disk space")
+        return NoSpace(
+            f"no space left on the disk{_file_name_suffix(error)}", hint="free some disk space"
+        )
     if isinstance(error, OSError) and error.errno in _FORBIDDEN:
         return Refused(
-            f"permission denied{_about(error)}: {os.strerror(error.errno)}",
+            f"permission denied{_file_name_suffix(error)}: {os.strerror(error.errno)}",
             hint="check the owner and permissions of the workspace and the store",
         )
     return Bug(
@@ -122,7 +124,7 @@ def wants_traceback(error: HoldfastError, environment: Mapping[str, str]) -> boo
     return isinstance(error, Bug) and bool(environment.get("HOLDFAST_DEBUG"))
 
 
-def _about(error: OSError) -> str:
+def _file_name_suffix(error: OSError) -> str:
     if error.filename is None:
         return ""
     return f" ({os.fsdecode(error.filename)})" if isinstance(error.filename, (str, bytes)) else ""

@@ -242,9 +242,9 @@ class Invocation:
 
             yield NoProgress()
             return
-        from holdfast.interfaces.cli.progress_bar import shown
+        from holdfast.interfaces.cli.progress_bar import show_progress
 
-        with shown(self.terminal, title) as bar:
+        with show_progress(self.terminal, title) as bar:
             if opened is None:
                 yield bar
                 return

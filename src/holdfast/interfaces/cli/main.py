@@ -21,7 +21,7 @@ from holdfast import __version__
 from holdfast.interfaces.cli.failures import (
     BROKEN_PIPE,
     EndRequest,
-    as_known,
+    to_holdfast_error,
     wants_traceback,
 )
 from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
@@ -177,7 +177,7 @@ def _run(command: Callable[[Invocation], int], invocation: Invocation) -> int:
 
 
 def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:
-    known = as_known(error)
+    known = to_holdfast_error(error)
     if isinstance(error, OutputFailed):
         _discard_output()
     if wants_traceback(known, os.environ):

@@ -69,7 +69,7 @@ def subdirectory_of(base: Path, workspace: Path) -> bytes:
     return _below(os.path.realpath(os.fsencode(base)), os.fsencode(workspace)) or b""
 
 
-def not_saved_here(terminal: Terminal, opened: Workspace) -> str | None:
+def excluded_directory_warning(terminal: Terminal, opened: Workspace) -> str | None:
     """A warning where the rules of the workspace leave out the current directory: "saved, nothing
     changed" is true then, and not what a person who has just worked there expects."""
     inside = terminal.subdirectory

@@ -95,7 +95,7 @@ def _moving(cells: int, elapsed_s: float) -> str:
 
 
 @contextmanager
-def shown(terminal: Terminal, title: str) -> Iterator[ProgressBar]:
+def show_progress(terminal: Terminal, title: str) -> Iterator[ProgressBar]:
     """A bar while the block runs."""
     bar = ProgressBar(terminal, title)
     thread = threading.Thread(target=bar.draw_until_over, name="progress", daemon=True)

@@ -146,15 +146,15 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
         elif outcome.idle:
             if outcome.mode != EXACT:  # it was not requested by name
                 continue
-            said = f"already up to date{_except(outcome)}"
+            said = f"already up to date{_exceptions(outcome)}"
             mark = terminal.tick
         else:
-            said = f"restored ({_extent(outcome.mode)}){_except(outcome)}"
+            said = f"restored ({_extent(outcome.mode)}){_exceptions(outcome)}"
             mark = terminal.tick
         terminal.sentence(f"{mark} {outcome.name}: {said}")
 
 
-def _except(outcome: ComponentOutcome) -> str:
+def _exceptions(outcome: ComponentOutcome) -> str:
     """Parts that an exact restore does not touch unless they are named."""
     if not outcome.left or outcome.mode != EXACT:
         return ""

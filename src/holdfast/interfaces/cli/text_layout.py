@@ -33,11 +33,11 @@ class Part:
 
 
 def show_fitted(terminal: Terminal, parts: Sequence[Part]) -> None:
-    shown = fitted(parts, terminal.width) if terminal.for_people else list(parts)
+    shown = fit_to_width(parts, terminal.width) if terminal.for_people else list(parts)
     terminal.line("".join(terminal.paint(part.text, *part.codes) for part in shown))
 
 
-def fitted(parts: Sequence[Part], width: int) -> list[Part]:
+def fit_to_width(parts: Sequence[Part], width: int) -> list[Part]:
     left = list(parts)
     while _parts_width(left) > width and (optional := [part for part in left if part.optional]):
         left.remove(optional[-1])

@@ -157,7 +157,9 @@ class OpenEventWorkspace:
                 reply = work(opened)
             session = workspace.note_event(event)
             if session is not None:
-                self._daemon.automation.agents.seen(workspace.workspace, session, event.process)
+                self._daemon.automation.agents.note_process(
+                    workspace.workspace, session, event.process
+                )
             return reply
 
         workspaces = self._daemon.workspaces

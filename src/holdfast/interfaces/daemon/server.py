@@ -177,7 +177,7 @@ class Daemon:
     def end_gone_sessions(self) -> None:
         """Those whose agent ended without a word, as one that was killed does."""
         for workspace in self.workspaces.all():
-            gone = self.automation.agents.gone(workspace.workspace)
+            gone = self.automation.agents.ended_sessions(workspace.workspace)
             with self.workspaces.if_free(workspace) as free:
                 if not free or not gone:
                     continue

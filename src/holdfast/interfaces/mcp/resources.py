@@ -17,7 +17,7 @@ from mcp.server.mcpserver.exceptions import ResourceError
 
 from holdfast.interfaces.mcp.tools import ServedTools
 from holdfast.interfaces.tools.handlers import ToolHandlers, ToolResult
-from holdfast.interfaces.tools.wording import said
+from holdfast.interfaces.tools.wording import reason_line
 
 _JSON = "application/json"
 _TEXT = "text/plain"
@@ -112,7 +112,7 @@ def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
         except ValueError:
             before = "?"  # which is answered like any other text that is no place
     found = timeline_view(handlers.session.timeline(_PAGE, before=before))
-    found["warnings"] = [said(warning) for warning in found["warnings"]]
+    found["warnings"] = [reason_line(warning) for warning in found["warnings"]]
     if found["next"] is not None:
         place = base64.urlsafe_b64encode(found["next"].encode()).decode().rstrip("=")
         found["next"] = f"{_TIMELINE}/{place}"

@@ -31,12 +31,12 @@ from holdfast.interfaces.tools.wording import (
     cut,
     label,
     many_lines,
-    noted,
     notes,
     one_line,
+    path_list,
     path_text,
+    reason_line,
     row,
-    said,
 )
 
 _PAGE = 500
@@ -174,9 +174,13 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     contents = context.workspace.contents
     skipped = [one for one in contents.skipped(found) if not one.is_expected]
     left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])
-    intent, written, spoken = found.intent, _written(context, found), _spoken(context, found)
+    intent, written, spoken = (
+        found.intent,
+        _written(context, found),
+        _messages_before(context, found),
+    )
     parts = contents.component_lines(found)
-    besides = [said(f"{name}: {line}") for name, line in parts[:MOST_LISTED]]
+    besides = [reason_line(f"{name}: {line}") for name, line in parts[:MOST_LISTED]]
     paths: list[str] = []
     if arguments["files"]:
         entries = contents.entries(found)
@@ -196,7 +200,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         *(["Besides files:", *bullets(besides)] if besides else []),
         *(["Conversation before it:", *bullets(_spoken_lines(spoken))] if spoken else []),
         *(f"note {note.number}: {many_lines(note.text)}" for note in written),
-        *noted(f"Left out ({len(skipped):,}):", left_out),
+        *path_list(f"Left out ({len(skipped):,}):", left_out),
         *(["Files:", *bullets(paths, arguments["limit"])] if paths else []),
     ]
     if paths and found.files > len(paths):
@@ -226,7 +230,7 @@ def _written(context: ToolContext, found: Checkpoint) -> list[NoteInfo]:
     ]
 
 
-def _spoken(context: ToolContext, found: Checkpoint) -> list[MessageInfo]:
+def _messages_before(context: ToolContext, found: Checkpoint) -> list[MessageInfo]:
     """The message that a checkpoint belongs to and those before it, as far as they can be read."""
     if found.message_index is None:
         return []

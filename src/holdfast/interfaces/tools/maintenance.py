@@ -17,7 +17,13 @@ from holdfast.domain.settings.schema import DEFAULTS, HELP, KEYS, Settings, chec
 from holdfast.domain.wording import count_words, iso, iso_from_ns, size_words
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.tool import CONFIRM, Answer, Parameter, Tool, ToolContext
-from holdfast.interfaces.tools.wording import MOST_LISTED, NOTHING_SAVED, bullets, one_line, said
+from holdfast.interfaces.tools.wording import (
+    MOST_LISTED,
+    NOTHING_SAVED,
+    bullets,
+    one_line,
+    reason_line,
+)
 
 _CLEANUP = "checkpoint_cleanup"
 _DAY_NS = 24 * 3600 * 1_000_000_000
@@ -163,7 +169,9 @@ def _degraded(context: ToolContext) -> list[DegradedPart]:
         return []
     found = context.workspace.health.degraded(context.resolve(head))
     return [
-        DegradedPart(one.name, said(one.reason), one.failures, _moment(one.left_alone_until_ns))
+        DegradedPart(
+            one.name, reason_line(one.reason), one.failures, _moment(one.left_alone_until_ns)
+        )
         for one in found
     ]
 
@@ -237,7 +245,7 @@ def _data(
         total_dropped=len(dropped),
         total_kept=len(decisions) - len(dropped),
         bytes_freed=freed_bytes,
-        warnings=[said(warning) for warning in warnings],
+        warnings=[reason_line(warning) for warning in warnings],
         confirm_token=token,
         plan_id=None if done else _plan_id(dropped),
     )
@@ -312,7 +320,7 @@ class AutomaticSettings:
 
 
 def auto_configure(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    wanted = _asked(_current(context)[0], arguments)
+    wanted = _requested_settings(_current(context)[0], arguments)
     for key, value in wanted.items():
         _require_possible(key, value)
     for key, value in wanted.items():
@@ -337,7 +345,7 @@ def auto_configure(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     return Answer("\n".join(lines), data)
 
 
-def _asked(now: Settings, arguments: dict[str, Any]) -> dict[str, Any]:
+def _requested_settings(now: Settings, arguments: dict[str, Any]) -> dict[str, Any]:
     """The settings that a call asks for, by their names."""
     wanted: dict[str, Any] = dict(arguments["settings"] or {})
     if arguments["interval_minutes"] is not None:

@@ -16,10 +16,10 @@ from holdfast.domain.sessions import round_title
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.restore_result import (
     Restored,
-    done,
     fingerprint,
     plan_lines,
     planned,
+    restore_answer,
 )
 from holdfast.interfaces.tools.tool import (
     CONFIRM,
@@ -91,7 +91,7 @@ def undo(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         return Answer("\n".join(words), data)
     outcome = restores.restore(request)
     back = '{"redo": false}' if redo else '{"redo": true}'
-    return done(context, request, outcome, f"To undo this: checkpoint_undo {back}.")
+    return restore_answer(context, request, outcome, f"To undo this: checkpoint_undo {back}.")
 
 
 def _show_preview(
@@ -156,7 +156,7 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
     asked = dict(preview.arguments).get("stop_agents", False)
     stopped = context.workspace.sessions.stop_agents() if asked else []
     outcome = context.workspace.restores.restore(request)
-    answer = done(context, request, outcome, "To undo this: checkpoint_undo {}.")
+    answer = restore_answer(context, request, outcome, "To undo this: checkpoint_undo {}.")
     if stopped:
         agents = [f"{one_line(str(one.agent))}: {one.status}" for one in stopped]
         assert isinstance(answer.data, Restored)

@@ -29,11 +29,11 @@ from holdfast.interfaces.tools.wording import (
     cut,
     git_now,
     label,
-    noted,
     notes,
     one_line,
+    path_list,
     path_text,
-    said,
+    reason_line,
     warning_lines,
 )
 
@@ -161,8 +161,8 @@ def _restored(
         deleted=counts.deleted,
         kept=_path_notes(found.kept),
         missing=_path_notes(found.missing),
-        warnings=[said(warning) for warning in found.warnings],
-        remarks=remarks_in(map(said, found.warnings)),
+        warnings=[reason_line(warning) for warning in found.warnings],
+        remarks=remarks_in(map(reason_line, found.warnings)),
         git=git_drift_info(found.git),
         **more,
     )
@@ -202,7 +202,7 @@ def planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> Re
 def plan_lines(request: RestoreRequest, plan: RestorePlan, data: Restored) -> list[str]:
     besides = _component_lines(data.components)
     if not plan.steps and not plan.blocked and not besides:
-        rest = [*noted(_KEPT, data.kept), *noted(_MISSING, data.missing)]
+        rest = [*path_list(_KEPT, data.kept), *path_list(_MISSING, data.missing)]
         return [f"The workspace already matches {label(request.target)}.", *rest]
     rows = [f"{step.step} {step.path}" for step in data.steps]
     reason = one_line(request.target.intent.reasoning.split("\n", 1)[0][:200])
@@ -213,13 +213,13 @@ def plan_lines(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
         *(f"Note on it: {cut(one_line(note), 500)}" for note in plan.annotations),
         *besides,
         *warning_lines(plan.warnings),
-        *noted("In the way:", data.blocked),
-        *noted(_KEPT, data.kept),
-        *noted(_MISSING, data.missing),
+        *path_list("In the way:", data.blocked),
+        *path_list(_KEPT, data.kept),
+        *path_list(_MISSING, data.missing),
     ]
 
 
-def done(
+def restore_answer(
     context: ToolContext, request: RestoreRequest, outcome: RestoreOutcome, way_back: str
 ) -> Answer:
     place = context.workspace.restores.git_now(outcome)
@@ -242,7 +242,7 @@ def done(
     )
     if not outcome.recorded:
         said_so = f"The workspace already matched {label(request.target)}; nothing changed."
-        return Answer("\n".join([said_so, *noted(_MISSING, data.missing)]), data)
+        return Answer("\n".join([said_so, *path_list(_MISSING, data.missing)]), data)
     checked = "NOT verified"
     if outcome.verified:
         checked = (
@@ -253,12 +253,12 @@ def done(
         *bullets([f"{step.step} {step.path}" for step in data.steps]),
         *_component_lines(data.components),
         *warning_lines(outcome.warnings),
-        *noted("Skipped:", data.blocked),
-        *noted(
+        *path_list("Skipped:", data.blocked),
+        *path_list(
             "Changed in the meantime; that content is in the safety checkpoint:", data.conflicts
         ),
-        *noted(_KEPT, data.kept),
-        *noted(_MISSING, data.missing),
+        *path_list(_KEPT, data.kept),
+        *path_list(_MISSING, data.missing),
         *([] if place is None else [f"Git: {one_line(str(place))}."]),
         f"The previous state is saved as {outcome.safety}. {way_back}",
         "Files you have read may have changed: read them again before you edit them.",
@@ -282,11 +282,11 @@ def _summary(data: Restored) -> str:
 def _planned_components(steps: Iterable[ComponentStep]) -> list[ComponentNews]:
     return [
         ComponentNews(
-            name=said(step.name),
+            name=reason_line(step.name),
             mode=_way(step.mode),
             status=None,
-            actions=[said(line) for line in step.actions[:MOST_LISTED]],
-            blocked=[said(line) for line in step.blocked[:MOST_LISTED]],
+            actions=[reason_line(line) for line in step.actions[:MOST_LISTED]],
+            blocked=[reason_line(line) for line in step.blocked[:MOST_LISTED]],
         )
         for step in steps
     ]
@@ -295,11 +295,11 @@ def _planned_components(steps: Iterable[ComponentStep]) -> list[ComponentNews]:
 def _restored_components(outcomes: Iterable[ComponentOutcome]) -> list[ComponentNews]:
     return [
         ComponentNews(
-            name=said(one.name),
+            name=reason_line(one.name),
             mode=_way(one.mode),
             status=one.status,
             actions=[],
-            blocked=[said(one.detail)] if one.status == FAILED else [],
+            blocked=[reason_line(one.detail)] if one.status == FAILED else [],
         )
         for one in outcomes
     ]

@@ -27,10 +27,10 @@ from holdfast.interfaces.tools.wording import (
     bullets,
     git_now,
     label,
-    noted,
     notes,
     one_line,
-    said,
+    path_list,
+    reason_line,
     warning_lines,
 )
 
@@ -98,7 +98,7 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     recorded = context.workspace.contents.component_summary(made).get("environment")
     agents = [one_line(str(one)) for one in context.workspace.sessions.active_agents()]
     problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)
-    degraded = [said(text) for text in outcome.degraded]
+    degraded = [reason_line(text) for text in outcome.degraded]
     changed = made.changed
     size = f"{count_words(made.files, 'file')}, {size_words(made.size_bytes)}"
     saved = (
@@ -116,7 +116,7 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         *([] if recorded is None else [f"Environment: {one_line(recorded)}."]),
         *warning_lines(outcome.warnings),
         *(["Files are saved; not saved:", *bullets(degraded)] if degraded else []),
-        *noted("Not saved correctly:", problems),
+        *path_list("Not saved correctly:", problems),
         f'To return to this state: checkpoint_restore {{"checkpoint_id": "{made.id}"}}.',
     ]
     left_out = len([one for one in outcome.skipped if _is_left_out_by_rule(one)])
@@ -136,9 +136,9 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         info,
         problems,
         left_out,
-        [said(w) for w in outcome.warnings],
+        [reason_line(w) for w in outcome.warnings],
         outcome.deduplicated,
-        remarks=remarks_in(map(said, outcome.warnings)),
+        remarks=remarks_in(map(reason_line, outcome.warnings)),
         git=git,
         degraded=degraded,
         databases=databases,

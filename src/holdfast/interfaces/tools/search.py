@@ -23,8 +23,8 @@ from holdfast.interfaces.tools.wording import (
     label,
     one_line,
     path_text,
+    reason_line,
     row,
-    said,
 )
 
 _MOST_MATCHES = 5
@@ -61,13 +61,13 @@ def search(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     result = context.session.search(arguments["query"], limit=arguments["limit"])
     head = context.session.head_id
     hits = [_hit(hit, head) for hit in result.hits]
-    warnings = [said(warning) for warning in result.warnings]
+    warnings = [reason_line(warning) for warning in result.warnings]
     lines: list[str] = []
     for hit in hits:
         lines.append(row(hit.checkpoint) if hit.checkpoint else "(a message before any checkpoint)")
         lines += [f"    {match.field}: {match.text}" for match in hit.matches]
     if not hits:
-        near = ", ".join(said(query) for query in result.suggestions)
+        near = ", ".join(reason_line(query) for query in result.suggestions)
         instead = f"Did you mean: {near}" if near else "Try fewer or other words."
         lines.append(f"Nothing was found. {instead}")
     lines += [f"Warning: {warning}" for warning in warnings]
@@ -168,7 +168,7 @@ def why(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     spans = list(found.spans())
     head = context.session.head_id
     shown = [_span(span, head) for span in spans[:_MOST_SPANS]]
-    warnings = [said(warning) for warning in found.warnings]
+    warnings = [reason_line(warning) for warning in found.warnings]
     name = path_text(found.path)
     where = "as it is now" if found.of is None else f"in {found.of[:10]}"
     lines = [f"{name}, {where}, {count_words(found.total_lines, 'line')}:"]

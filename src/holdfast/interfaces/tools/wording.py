@@ -175,14 +175,16 @@ def many_lines(text: str) -> str:
     return "\n".join("\t".join(one_line(part) for part in line.split("\t")) for line in lines)
 
 
-def said(text: str) -> str:
+def reason_line(text: str) -> str:
     """A warning or a reason of the engine on one line, in calls of tools."""
     return reworded(text, lambda words: one_line(in_calls(words)))
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:
     """A line each; a remark is no warning."""
-    labels = (("Note" if isinstance(one, Remark) else "Warning", said(one)) for one in warnings)
+    labels = (
+        ("Note" if isinstance(one, Remark) else "Warning", reason_line(one)) for one in warnings
+    )
     return [f"{label}: {words}" for label, words in labels]
 
 
@@ -229,10 +231,10 @@ def bullets(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
 
 
 def notes(problems: Iterable[tuple[bytes, str]]) -> list[PathNote]:
-    return [PathNote(path_text(path), said(note)) for path, note in problems]
+    return [PathNote(path_text(path), reason_line(note)) for path, note in problems]
 
 
-def noted(title: str, found: Sequence[PathNote]) -> list[str]:
+def path_list(title: str, found: Sequence[PathNote]) -> list[str]:
     """Paths under a title; nothing when there are none."""
     if not found:
         return []

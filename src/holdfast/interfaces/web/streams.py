@@ -228,7 +228,7 @@ def _unavailable(error: Exception) -> bytes:
     return _message(server_status_view("unavailable", about))
 
 
-def beginning(workspace: Workspace, last: LastEvent | None) -> tuple[LastEvent, int]:
+def start_position(workspace: Workspace, last: LastEvent | None) -> tuple[LastEvent, int]:
     """What a reader has when it comes, and the newest event there is. A reader that names none
     begins with the next one; one that names an event of a lost log gets everything."""
     newest = workspace.newest_event()

@@ -150,7 +150,7 @@ def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
     raise KeyNeeded(
         f"the store {layout.directory} is encrypted and needs its "
         + " or its ".join(sorted(slots.kinds())),
-        hint=f"{_way_in(slots)}. {_IF_LOST}",
+        hint=f"{_unlock_hint(slots)}. {_IF_LOST}",
     )
 
 
@@ -175,7 +175,7 @@ def _candidates(
         if kind in slots.kinds():
             yield read, origin
     if ask is not None and PASSPHRASE in slots.kinds():
-        yield (lambda: _asked(ask)), "the passphrase"
+        yield (lambda: _ask_for_passphrase(ask)), "the passphrase"
 
 
 def _secret_files(sources: KeySources) -> Iterator[tuple[str, Callable[[], Secret], str]]:
@@ -187,7 +187,7 @@ def _secret_files(sources: KeySources) -> Iterator[tuple[str, Callable[[], Secre
         yield PASSPHRASE, partial(read_passphrase_file, file), f"the passphrase in {file}"
 
 
-def _asked(ask: Callable[[], str | None]) -> Secret | None:
+def _ask_for_passphrase(ask: Callable[[], str | None]) -> Secret | None:
     answer = ask()
     return None if answer is None else Secret.passphrase(answer)
 
@@ -195,11 +195,11 @@ def _asked(ask: Callable[[], str | None]) -> Secret | None:
 def _most_specific(problems: list[HoldfastError], layout: StoreLayout) -> HoldfastError:
     """All that was tried, as the error of the last try."""
     last = problems[-1]
-    hint = last.hint or (f"nothing was changed; {_way_in(read_key_slots(layout))}. {_IF_LOST}")
+    hint = last.hint or (f"nothing was changed; {_unlock_hint(read_key_slots(layout))}. {_IF_LOST}")
     return type(last)("; ".join(problem.message for problem in problems), hint=hint)
 
 
-def _way_in(slots: KeySlots) -> str:
+def _unlock_hint(slots: KeySlots) -> str:
     ways = {
         KEY_FILE: "set HOLDFAST_KEY_FILE to its key file",
         PASSPHRASE: "set HOLDFAST_PASSPHRASE_FILE to a file with its passphrase",

@@ -145,7 +145,7 @@ def _marks(text: str) -> Marks:
 
 
 def message_count(db: apsw.Connection, session_id: SessionId) -> int:
-    newest = asked(db, "SELECT max(position) FROM messages WHERE session_id=?", session_id)
+    newest = query_number(db, "SELECT max(position) FROM messages WHERE session_id=?", session_id)
     return 0 if newest is None else newest + 1
 
 
@@ -171,10 +171,10 @@ def next_number(db: apsw.Connection, table: str, column: str = "sequence") -> in
         f"SELECT max((SELECT coalesce(max({column}), 0) FROM {table}),"
         f" (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name='{table}'))"
     )
-    return (asked(db, query) or 0) + 1
+    return (query_number(db, query) or 0) + 1
 
 
-def asked(db: apsw.Connection, query: str, *values: Any) -> int | None:
+def query_number(db: apsw.Connection, query: str, *values: Any) -> int | None:
     rows: list[Any] = db.execute(query, values).fetchall()
     return None if rows[0][0] is None else int(rows[0][0])
 

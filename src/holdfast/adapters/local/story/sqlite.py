@@ -14,13 +14,13 @@ from holdfast.adapters.local.story.rows import (
     activity_from_row,
     activity_to_row,
     annotation_from_row,
-    asked,
     fact_of,
     has_source,
     message_count,
     message_from_row,
     message_to_row,
     next_number,
+    query_number,
     require_sealed,
     rollback_from_row,
     rollback_to_row,
@@ -128,7 +128,7 @@ class SqliteStory:
             place = (session_id, checkpoint_id)
             if number is None:
                 query = "SELECT max(number) FROM annotations WHERE session_id=? AND checkpoint=?"
-                number, revision = (asked(db, query, *place) or 0) + 1, 1
+                number, revision = (query_number(db, query, *place) or 0) + 1, 1
             else:
                 query = (
                     "SELECT revision, author FROM annotations"
@@ -168,7 +168,7 @@ class SqliteStory:
 
     def add_rollback(self, session_id: SessionId, rollback: Rollback) -> bool:
         with self._file.writing() as db:
-            newest = asked(
+            newest = query_number(
                 db, "SELECT max(operation) FROM rollbacks WHERE session_id=?", session_id
             )
             if newest is not None and newest >= rollback.operation:

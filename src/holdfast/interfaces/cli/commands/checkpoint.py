@@ -113,10 +113,10 @@ def run(invocation: Invocation) -> int:
 def _with_directory_warning(
     invocation: Invocation, opened: Workspace, outcome: SaveOutcome
 ) -> SaveOutcome:
-    from holdfast.interfaces.cli.path_arguments import not_saved_here
+    from holdfast.interfaces.cli.path_arguments import excluded_directory_warning
     from holdfast.values.classes import replace
 
-    text = not_saved_here(invocation.terminal, opened)
+    text = excluded_directory_warning(invocation.terminal, opened)
     return outcome if text is None else replace(outcome, warnings=(*outcome.warnings, text))
 
 

@@ -199,7 +199,7 @@ def _answer(
     return PARTIAL if warnings else 0
 
 
-def _because(reason: str) -> str:
+def _short_reason(reason: str) -> str:
     return reason.removeprefix("protected: ")
 
 
@@ -210,7 +210,7 @@ def _show(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     if terminal.for_people:
         kept = Counter(decision.reason for decision in listed if decision.keep)
         for reason, number in kept.most_common():
-            terminal.sentence(terminal.paint(f"keep {number:,}: {_because(reason)}", DIM))
+            terminal.sentence(terminal.paint(f"keep {number:,}: {_short_reason(reason)}", DIM))
         listed = [decision for decision in listed if not decision.keep]
     for decision in listed:
         found = decision.checkpoint

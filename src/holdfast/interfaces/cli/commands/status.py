@@ -53,7 +53,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.path_arguments import not_saved_here
+    from holdfast.interfaces.cli.path_arguments import excluded_directory_warning
     from holdfast.interfaces.cli.status_view import Status
     from holdfast.interfaces.daemon.client import ask_about_watch
 
@@ -75,7 +75,7 @@ def _run(invocation: Invocation) -> int:
             chosen=invocation.chosen_session,
             session_mark=_mark(known),
         )
-        unsaved = not_saved_here(invocation.terminal, opened)
+        unsaved = excluded_directory_warning(invocation.terminal, opened)
     _report(invocation, status)
     if not invocation.json:
         if unsaved is not None:

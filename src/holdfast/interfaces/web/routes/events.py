@@ -18,7 +18,7 @@ from holdfast.interfaces.web.routing import (
     server_of,
     workspace_id,
 )
-from holdfast.interfaces.web.streams import LastEvent, beginning
+from holdfast.interfaces.web.streams import LastEvent, start_position
 
 MEDIA_TYPE = "text/event-stream"
 _LastEventId = Annotated[
@@ -56,19 +56,19 @@ async def dialog_events(
 
 async def _events(request: Request, last: str | None, session: str | None) -> StreamingResponse:
     named = None if not last else LastEvent.parse(last)
-    begin, newest = await run_in_threadpool(_beginning, request, named, session)
+    begin, newest = await run_in_threadpool(_start_position, request, named, session)
     messages = server_of(request).streams.read(workspace_id(request), begin, newest, session)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(messages, 200, headers, MEDIA_TYPE)
 
 
-def _beginning(
+def _start_position(
     request: Request, last: LastEvent | None, session: str | None
 ) -> tuple[LastEvent, int]:
     with served(request) as workspace:
         if session is not None:
             known_session(workspace, session)
-        return beginning(workspace, last)
+        return start_position(workspace, last)
 
 
 def _route(path: str, endpoint: object, summary: str) -> Route:
