@@ -49,7 +49,7 @@ class HookProcess:
 
     def measure(self, rounds: int) -> Book:
         """Time the hook; the bare interpreter is booked as its floor."""
-        from holdfast.interfaces.daemon.client import DaemonError, NoDaemon
+        from holdfast.interfaces.daemon.client import NoDaemon
 
         book = Book()
         try:
@@ -75,7 +75,7 @@ class HookProcess:
                 self._undo()
             if self._ask("status")["pid"] != served["pid"]:
                 raise Failed("the daemon did not last")
-        except (Failed, NoDaemon, DaemonError, ValueError, KeyError) as error:
+        except (Failed, NoDaemon, ValueError, KeyError) as error:
             for operation in (HOOK, STATUS, LOG):
                 book.at(operation, HOLDFAST.title).fault(str(error))
                 book.at(over_bare(operation), HOLDFAST.title).fault(str(error))

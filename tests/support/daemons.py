@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import tempfile
 import threading
+import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.api.automation import open_watcher
+from holdfast.bootstrap.workspace import open_workspace
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.ids import SessionId
 from holdfast.interfaces.daemon.client import NoDaemon, ask
 from holdfast.interfaces.daemon.handlers import Handler
+from holdfast.interfaces.daemon.hook_client import ask_about
 from holdfast.interfaces.daemon.instance import listen
 from holdfast.interfaces.daemon.server import Daemon
 
@@ -102,3 +109,19 @@ def daemon_here(
     finally:
         daemon.end()
         thread.join()
+
+
+def save_by_daemon(workspace: Path, prompt: str | None = None) -> Checkpoint:
+    """The checkpoint that the daemon makes for a message in the session `s`. `NoAnswer` if it
+    leaves that to the hook."""
+    event = {
+        "session_id": "s",
+        "cwd": str(workspace),
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": prompt or f"message {uuid.uuid4()}",
+    }
+    ask_about(["claude-code"], json.dumps(event).encode(), time.time_ns(), lambda text: True)
+    with open_workspace(workspace, create=False) as opened:
+        newest = opened.engine.vault.catalog.newest_of(SessionId("s"), (Kind.MESSAGE,))
+        assert newest is not None
+        return newest

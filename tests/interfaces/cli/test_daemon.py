@@ -14,19 +14,15 @@ import pytest
 
 from holdfast.interfaces.daemon.client import ask
 from tests.interfaces.cli.command_line import CommandLine, command
-from tests.support.daemons import daemon_here, runtime_directory
+from tests.support.agent_project import patience as patience
+from tests.support.agent_project import runtime as runtime
+from tests.support.daemons import daemon_here, save_by_daemon
 
 pytestmark = pytest.mark.requirement("AU-6", "CL-1")
 
 
 @pytest.fixture(autouse=True)
-def runtime() -> Iterator[Path]:
-    with runtime_directory() as directory:
-        yield directory
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient_status(runtime: Path, patience: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A daemon that is slow to answer on a busy machine is not one that is not there."""
     monkeypatch.setattr("holdfast.interfaces.cli.commands.status._DAEMON_S", 120.0)
 
@@ -85,9 +81,10 @@ def test_status_tells_whether_changes_are_known(cli: CommandLine, project: Path)
     assert cli.json("status")["watch"] is None
     with daemon_here() as daemon:
         assert cli.json("status")["watch"] is None
-        ask("watch", {"workspace": str(project), "session": "s"})
+        with daemon.workspaces.use(str(project)):
+            pass  # open, and not yet scanned
         assert "scans every file" in cli("status").out
-        ask("checkpoint", {"workspace": str(project), "session": "s", "reasoning": "why"})
+        save_by_daemon(project)
         assert cli.json("status")["watch"]["watched"]
         assert "scans every file" not in cli("status").out
         (watched,) = daemon.workspaces.all()
@@ -101,5 +98,5 @@ def test_status_tells_whether_changes_are_known(cli: CommandLine, project: Path)
 def test_status_says_why_a_workspace_is_not_watched(cli: CommandLine, project: Path) -> None:
     cli("config", "set", "watch", '"off"')
     with daemon_here():
-        ask("checkpoint", {"workspace": str(project), "session": "s", "reasoning": "why"})
+        save_by_daemon(project)
         assert "none: watching is turned off" in cli("status").out

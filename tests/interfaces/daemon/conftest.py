@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.daemons import runtime_directory
+from tests.support.agent_project import patience as patience
+from tests.support.agent_project import runtime as runtime
 from tests.support.hostile_trees import fill
-
-
-@pytest.fixture
-def runtime() -> Iterator[Path]:
-    with runtime_directory() as directory:
-        yield directory
 
 
 @pytest.fixture

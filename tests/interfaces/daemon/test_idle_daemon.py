@@ -18,13 +18,9 @@ from holdfast.interfaces.daemon.client import ask
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import pass_days
 from tests.support.composition import configure
-from tests.support.daemons import daemon_here
+from tests.support.daemons import daemon_here, save_by_daemon
 
-pytestmark = pytest.mark.requirement("AU-6")
-
-
-def _save(workspace: Path) -> None:
-    ask("checkpoint", {"workspace": str(workspace), "session": "s", "reasoning": "why"})
+pytestmark = [pytest.mark.requirement("AU-6"), pytest.mark.usefixtures("patience")]
 
 
 def test_memory_is_given_back_once_when_requests_have_ended(
@@ -41,7 +37,7 @@ def test_memory_is_given_back_once_when_requests_have_ended(
     monkeypatch.setattr(server, "_QUIET_S", 0.01)
     with daemon_here(idle_s=1800) as daemon:
         for number in (1, 2):
-            _save(workspace)
+            save_by_daemon(workspace)
             assert happened.wait(60)
             happened.clear()
             assert given[-1] == daemon.requests == number
@@ -67,7 +63,7 @@ def test_an_unused_store_keeps_no_pages_in_memory(
     monkeypatch.setattr(server, "_QUIET_S", 0.01)
     with daemon_here(idle_s=1800):
         for _ in (1, 2):
-            _save(workspace)
+            save_by_daemon(workspace)
             assert happened.wait(60)
             happened.clear()
     first_before, first_after = used[:2]
@@ -80,7 +76,7 @@ def test_idle_means_asleep(runtime: Path, workspace: Path, monkeypatch: pytest.M
     configure(workspace, end_of_day="")
     monkeypatch.setattr(server, "_QUIET_S", 300.0)
     with daemon_here(idle_s=1800) as daemon:
-        _save(workspace)
+        save_by_daemon(workspace)
         assert daemon.workspaces.until_due_s() is None
         assert daemon._next_wakeup_s() > 60
         watcher = daemon.workspaces._watcher
@@ -115,11 +111,12 @@ def test_once_a_day_it_cleans_up_without_requests(
     monkeypatch.setattr(server.Daemon, "_clean_up", counted)
     monkeypatch.setattr(server, "_QUIET_S", 0.01)
     with daemon_here(idle_s=1800):
-        _save(workspace)
+        save_by_daemon(workspace, "why")
         assert happened.wait(60)
-        assert _kept(workspace) == ["0", "4", "why"]  # the first one, HEAD, and the new one
+        new = ["Start of the session with claude-code", "Before user message: why"]
+        assert _kept(workspace) == ["0", "4", *new]  # the first one, HEAD, and the new ones
         monkeypatch.setattr(server, "give_memory_back", rested.set)
-        _save(workspace)
+        save_by_daemon(workspace)
         assert rested.wait(60)
     assert cleaned == [workspace]
 

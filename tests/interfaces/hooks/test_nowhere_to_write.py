@@ -20,7 +20,7 @@ from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.hooks.automation import problem_log
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.daemons import daemon_here, runtime_directory
+from tests.support.daemons import daemon_here, runtime_directory, save_by_daemon
 from tests.support.hook_process import call_hook, recorded
 
 pytestmark = pytest.mark.requirement("HK-2")
@@ -191,13 +191,15 @@ def test_an_automatic_checkpoint_that_cannot_be_made_is_reported_once(
 
 
 @pytest.mark.requirement("AU-4")
+@pytest.mark.usefixtures("patience")
 def test_what_a_daemon_could_not_keep_when_it_ended_is_reported(
-    project: Path, cli: CommandLine, holdfast_home: Path
+    project: Path, cli: CommandLine, holdfast_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOLDFAST_DAEMON", "on")
     cli.save()
     store = next((holdfast_home / "stores").iterdir())
     with daemon_here():
-        ask("watch", {"workspace": str(project), "session": "s1"})
+        save_by_daemon(project)
         (project / "src" / "app.py").write_text("price = 9\n")
         os.rename(store / "catalog.db", store / "catalog.away")
     os.rename(store / "catalog.away", store / "catalog.db")

@@ -125,21 +125,6 @@ class SavedView(CheckpointView):
     restore: str
 
 
-class DaemonSaveView(TypedDict):
-    """The same in the daemon's answer to its clients."""
-
-    id: str
-    session_id: str
-    kind: str
-    parent: str | None
-    files: int
-    changed: ChangeCountsView
-    partial: bool
-    deduplicated: bool
-    failures: int
-    warnings: list[str]
-
-
 class AnnotationView(TypedDict):
     """A note about a checkpoint; an edit is a new revision of the same number."""
 
@@ -336,22 +321,6 @@ def database_view(one: "SavedDatabase") -> DatabaseView:
 
 def active_agent_view(one: "ActiveAgent") -> ActiveAgentView:
     return {"session_id": one.session_id, "agent": one.agent, "process": one.process_number}
-
-
-def daemon_save_view(outcome: "SaveOutcome") -> DaemonSaveView:
-    made = outcome.checkpoint
-    return {
-        "id": made.id,
-        "session_id": made.session_id,
-        "kind": made.kind.value,
-        "parent": made.parent,
-        "files": made.files,
-        "changed": _counts(made.changed),
-        "partial": made.partial,
-        "deduplicated": outcome.deduplicated,
-        "failures": len(outcome.failures),
-        "warnings": list(outcome.warnings),
-    }
 
 
 def annotation_view(one: "Annotation") -> AnnotationView:

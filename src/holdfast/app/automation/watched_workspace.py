@@ -19,7 +19,7 @@ from holdfast.app.automation import merges
 from holdfast.app.automation.agent_sessions import find_session
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.agent_events import AgentEvent, EventKind
-from holdfast.domain.checkpoints import Checkpoint, Kind, Position
+from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import WorkspaceMissing
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
@@ -94,20 +94,10 @@ class WatchedWorkspace:
             return False
         return self.opened.is_current()
 
-    def save(
-        self,
-        session: SessionId,
-        intent: SnapshotIntent,
-        *,
-        kind: Kind,
-        position: Position | None = None,
-        reuse: bool = False,
-    ) -> SaveOutcome:
+    def save(self, session: SessionId, intent: SnapshotIntent, *, kind: Kind) -> SaveOutcome:
         # Others wait for this workspace meanwhile, the hook that tells of a tool's end among them.
         with self._lock:
-            outcome = self._for_caller.engine.for_hooks().save(
-                session, intent, kind=kind, position=position or Position(), reuse=reuse
-            )
+            outcome = self._for_caller.engine.for_hooks().save(session, intent, kind=kind)
             self._interval_ns = self.last_used_ns = self._clock.monotonic_ns()
             self._looked_at = 0
             return outcome

@@ -5,9 +5,8 @@ in a hurry.
     none there → one of the clients starts a daemon, the others wait for the same one → ask
 
 Guarantees: never talks to a process of another user; never waits longer than the given time;
-whatever goes wrong becomes `NoDaemon`, and the caller does the work in its own process. An error of
-the work itself is a `DaemonError`. Not guaranteed: that a request which ended in `NoDaemon` was not
-carried out; a checkpoint may then be made twice, which does no harm.
+whatever goes wrong becomes `NoDaemon`, and the caller does without it. Not guaranteed: that a
+request which ended in `NoDaemon` was not carried out.
 """
 
 from __future__ import annotations
@@ -48,17 +47,6 @@ class NoDaemon(Exception):
     """There is no daemon that could do it, for the reason given."""
 
 
-class DaemonError(Exception):
-    """The daemon did the work, and it failed: code, message, hint and exit status of the error."""
-
-    def __init__(self, error: Mapping[str, Any]) -> None:
-        super().__init__(str(error.get("message")))
-        self.code = str(error.get("code"))
-        self.message = str(error.get("message"))
-        self.hint = error.get("hint")
-        self.exit_status = int(error.get("exit_status", 1))
-
-
 def ask(
     request: str,
     arguments: Mapping[str, Any] | None = None,
@@ -79,7 +67,7 @@ def ask(
     if data.startswith(hook_client.RETIRED) and start:
         # It was of an earlier version, and has ended to make room for ours.
         word, data = _exchange(message, environment, answer_s, start_s)
-    if word not in (hook_client.DONE, hook_client.FAILED):
+    if word != hook_client.DONE:
         raise NoDaemon(data.removeprefix(hook_client.RETIRED).decode("utf-8", "replace"))
     try:
         answer = json.loads(data)
@@ -87,8 +75,6 @@ def ask(
         answer = None
     if not isinstance(answer, dict):
         raise NoDaemon("an invalid answer")
-    if word == hook_client.FAILED:
-        raise DaemonError(answer)
     return answer
 
 
@@ -96,7 +82,7 @@ def ask_about_watch(workspace: str, answer_s: float) -> dict[str, Any] | None:
     """The daemon's watch over a workspace; None without daemon or watch."""
     try:
         answer = ask("status", {"workspace": workspace}, answer_s=answer_s)
-    except (NoDaemon, DaemonError):
+    except NoDaemon:
         return None
     found = answer.get("workspaces")
     return dict(found[0]["watch"]) if found else None

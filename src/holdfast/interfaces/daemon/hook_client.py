@@ -52,8 +52,6 @@ DELIVER = b"tell"
 DELIVERED = b"told"
 NOT_DONE = b"not done"
 """With the reason; the client does the work itself."""
-FAILED = b"failed"
-"""The daemon did it and it failed; with the error as JSON. Hooks do the work themselves then."""
 RETIRED = b"retired: "
 """How the reason of a daemon begins that has ended to make room for a new one."""
 

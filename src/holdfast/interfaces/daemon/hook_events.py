@@ -50,14 +50,14 @@ class _Asked(NamedTuple):
 def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     """`WorkForHook`, or anything else unexpected, when the hook has to do it. In the answer,
     `settle` is to be called with whether the agent got the text; None if that does not matter."""
-    asked = _asked(arguments.list_of("fields"))
+    asked = _asked(arguments["fields"])
     if not _same_place(asked):
         raise WorkForHook("it sees different directories at the same paths")
     try:
         payload = parse_payload(asked.payload)
         call = read_call(asked.words)
         event, agent = event_of(call, payload, asked.environment, asked.began_ns)
-        event = event._replace(process=arguments.optional_number("process") or 0)
+        event = event._replace(process=arguments["process"])
     except (Unreadable, UnknownAgent) as error:
         raise WorkForHook(str(error)) from None
     if not event.is_known:

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
 from holdfast.api.automation import clean_up, give_memory_back
-from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
+from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.daemon import handlers, hook_client
 from holdfast.interfaces.daemon.address import surroundings
-from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
+from holdfast.interfaces.daemon.handlers import HANDLERS, Handler
 from holdfast.interfaces.daemon.hook_events import WorkForHook
 from holdfast.interfaces.daemon.instance import CodeOnDisk, Listener, is_newer, log
 from holdfast.interfaces.daemon.workspaces import Workspaces
@@ -306,13 +306,9 @@ class Daemon:
             return {"refused": f"unknown request: {message.get('request')!r}"}
         self.requests += 1
         try:
-            return {"answer": handler(self, Arguments(arguments))}
-        except WorkForHook as error:
+            return {"answer": handler(self, arguments)}
+        except (WorkForHook, HoldfastError) as error:
             return {"refused": str(error)}
-        except (KeyNeeded, WrongKey) as error:
-            return {"refused": error.message}  # who asks may have the key
-        except HoldfastError as error:
-            return {"error": error.to_dict() | {"exit_status": error.exit_status}}
         except Exception as error:
             log(traceback.format_exc())
             return {"refused": f"it failed: {error}"}
