@@ -31,6 +31,8 @@ from holdfast.engine.conversation.conversation import add_message
 from holdfast.engine.engine import Engine
 from holdfast.engine.history.annotations import annotate
 from holdfast.engine.history.timeline import timeline
+from holdfast.engine.search.search import search
+from holdfast.engine.sessions.approval import approval
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.story import NewMessage
 
@@ -174,7 +176,7 @@ def _role(number: int) -> Role:
 
 
 def _first_search(engine: Engine) -> None:
-    result = engine.search("the", session_id=None, patience_s=None)
+    result = search(engine.vault, "the", session_id=None, patience_s=None)
     if not result.complete:
         raise RuntimeError(f"the index is not complete: {result.warnings}")
 
@@ -186,12 +188,12 @@ def measure(engine: Engine, rounds: int) -> Iterator[tuple[str, float, float]]:
         wanted = None if name == "in all sessions" else session
 
         def ask(query: str = query, wanted: SessionId | None = wanted) -> object:
-            return engine.search(query, session_id=wanted)
+            return search(engine.vault, query, session_id=wanted)
 
         yield f"search: {name}", _median_ms(ask, rounds), SEARCH_LIMIT_MS
 
     def after_a_save() -> object:
-        return engine.search("the server word1", session_id=session)
+        return search(engine.vault, "the server word1", session_id=session)
 
     saved = []
     for number in range(rounds):
@@ -223,7 +225,7 @@ def _small_ones(engine: Engine, session: SessionId) -> dict[str, Callable[[], ob
         "a message is added": lambda: add_message(vault, session, "user", "go on"),
         "a checkpoint is annotated": lambda: annotate(vault, session, head, "so far so good"),
         "100 checkpoints are listed": lambda: vault.catalog.history(session, limit=100),
-        "the approval is told": lambda: engine.approval(session),
+        "the approval is told": lambda: approval(engine.vault, session),
     }
 
 

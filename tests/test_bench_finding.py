@@ -8,6 +8,7 @@ from pathlib import Path
 from bench import finding
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
+from holdfast.engine.search.search import search
 
 
 def test_what_is_measured_is_there_and_every_query_is_measured(tmp_path: Path) -> None:
@@ -18,8 +19,8 @@ def test_what_is_measured_is_there_and_every_query_is_measured(tmp_path: Path) -
         finding._first_search(engine)
         assert engine.vault.catalog.counts().checkpoints == 301
         session = SessionId("session-0")
-        assert len(engine.search("the", session_id=session)) == 20
-        assert len(engine.search("zyzzyva", session_id=None)) == 0
+        assert len(search(engine.vault, "the", session_id=session)) == 20
+        assert len(search(engine.vault, "zyzzyva", session_id=None)) == 0
         rows = list(finding.measure(engine, 1))
     assert len(rows) == len(finding.QUERIES) + 8
     assert all(took_ms > 0 for _, took_ms, _ in rows)

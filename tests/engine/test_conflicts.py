@@ -16,6 +16,7 @@ import pytest
 from holdfast.domain.errors import HoldfastError, RestoreFailed
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
+from holdfast.engine.undo.undo import redo_request
 from tests.support.composition import SESSION, Composed, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe
@@ -139,7 +140,7 @@ def test_a_file_created_in_a_directory_that_is_to_go_stays_and_is_reported(
         assert b"made/by" in [problem.path for problem in outcome.skipped]
         opened.undo()
         assert (workspace / "made/by/agent").read_bytes() == b"x"
-        opened.engine.restore(opened.engine.redo_request(SESSION))
+        opened.engine.restore(redo_request(opened.engine.vault, SESSION))
     assert (workspace / "made/by/person").read_bytes() == b"mine"
 
 

@@ -24,6 +24,7 @@ from holdfast.domain.ignore.rules import RuleStack
 from holdfast.domain.trees.tree import Tree
 from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
+from holdfast.engine.undo.undo import next_step
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import StatNumbers
 from tests.support.composition import SESSION, composed, configure
@@ -437,7 +438,7 @@ def test_an_undo_reads_no_more_of_a_long_history_than_it_needs(
         assert 0 < rows <= 200
         rows = 0
         with pytest.raises(NothingToUndo):
-            opened.engine.next_step()
+            next_step(opened.engine.vault)
         assert 0 < rows <= 200
 
 

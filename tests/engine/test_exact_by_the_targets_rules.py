@@ -12,6 +12,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import NothingToUndo, RestoreConflict
 from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.engine.undo.undo import next_step
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.ruled_trees import RuledTree, random_settings
@@ -214,7 +215,7 @@ def walk(workspace: Path, *verbs: str) -> list[bytes]:
     seen = []
     with composed(workspace) as opened:
         for verb in verbs:
-            step = opened.engine.last_step() if verb == "undo" else opened.engine.next_step()
+            step = opened.engine.last_step() if verb == "undo" else next_step(opened.engine.vault)
             assert opened.engine.restore(step.request).steps
             seen.append((workspace / "code").read_bytes())
     return seen

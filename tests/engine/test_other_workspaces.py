@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
+from holdfast.engine.restore.plan import read_report
 from holdfast.engine.stored_objects import list_entries
 from tests.behind_the_api import engine_of
 from tests.support.composition import composed, configure
@@ -59,7 +60,7 @@ def test_a_worktree_inside_is_in_no_checkpoint_and_listed_with_the_reason(projec
         saved = opened.save()
         vault = opened.engine.vault
         paths = {path for path, _ in list_entries(vault.load_tree, saved.tree)}
-        reasons = {s.path: s.reason for s in opened.engine.skipped(saved)}
+        reasons = {s.path: s.reason for s in read_report(opened.engine.vault, saved)}
     assert b"src/app.py" in paths
     assert not any(path.startswith(WORKTREE.encode()) for path in paths)
     assert reasons[WORKTREE.encode()] is SkipReason.WORKTREE

@@ -9,6 +9,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Refused, UnknownReference
 from holdfast.domain.ids import SessionId
+from holdfast.engine.undo.undo import redo_request, undo_request
 from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
@@ -48,12 +49,12 @@ def test_an_undo_that_another_process_has_done_meanwhile_is_not_done_again(works
         fill(workspace / "file", b"two")
         session.restore(first)
         engine = engine_of(session)
-        undo = engine.undo_request(SESSION)
+        undo = undo_request(engine.vault, SESSION)
         two.undo()
         with pytest.raises(Refused, match="ran in the meantime; nothing was undone"):
             engine.restore(undo)
         assert (workspace / "file").read_bytes() == b"two"
-        redo = engine.redo_request(SESSION)
+        redo = redo_request(engine.vault, SESSION)
         two.redo()
         with pytest.raises(Refused, match="ran in the meantime; nothing was redone"):
             engine.restore(redo)

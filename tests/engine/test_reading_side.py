@@ -17,6 +17,8 @@ from holdfast.engine.engine import Engine
 from holdfast.engine.history.history import HistoryFilter, history
 from holdfast.engine.history.timeline import timeline, workspace_timeline
 from holdfast.engine.replay.replay import Replay
+from holdfast.engine.restore.plan import read_report
+from holdfast.engine.search.search import search
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
 from holdfast.engine.why.why import why
@@ -77,7 +79,7 @@ def made(tmp_path: Path) -> Iterator[Composed]:
         (workspace / "more.txt").write_text("more\n")
         made.save("two lines for the login", name="two")
         made.restore(first.id)
-        made.engine.search("login", session_id=SESSION)  # so that the index is current
+        search(made.engine.vault, "login", session_id=SESSION)  # so that the index is current
         yield made
 
 
@@ -89,7 +91,7 @@ def test_history_and_references_are_read(made: Composed) -> None:
     narrow, _ = history(vault, HistoryFilter(SESSION, paths=[b"more.txt"]), None)
     assert [one.name for one in narrow] == ["two"]
     assert Engine(vault).resolve(SESSION, "two").id == found[0].id
-    assert [one.path for one in Engine(vault).skipped(found[0])] == [b".holdfast"]
+    assert [one.path for one in read_report(vault, found[0])] == [b".holdfast"]
 
 
 def test_two_checkpoints_are_compared_and_their_files_read(made: Composed) -> None:
@@ -113,7 +115,7 @@ def test_the_timeline_is_read(made: Composed) -> None:
 
 def test_a_search_finds_what_the_index_has(made: Composed) -> None:
     vault = reading_side(made.engine.vault)
-    found = Engine(vault).search("login", session_id=SESSION)
+    found = search(vault, "login", session_id=SESSION)
     assert len(found.hits) == 2
     assert found.warnings == ()
 

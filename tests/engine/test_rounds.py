@@ -14,6 +14,7 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidIntent, NotFound, Refused
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import RoundStatus
+from holdfast.engine.sessions.approval import reset_request
 from holdfast.ports.progress import NoProgress
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
@@ -204,7 +205,7 @@ def test_what_was_approved_while_a_reset_was_being_considered_is_not_thrown_away
     session: SessionCheckpointer, workspace: Path
 ) -> None:
     with open_workspace(workspace, create=False) as opened:
-        considered = opened.engine.reset_request(SESSION)
+        considered = reset_request(opened.engine.vault, SESSION)
         fill(workspace / "file", b"approved by somebody else")
         session.approve()
         with pytest.raises(Refused, match="approved in the meantime"):
@@ -242,7 +243,7 @@ def test_cleanup_never_drops_the_first_or_any_approved_checkpoint_or_an_abandone
             engine.save(SESSION, make_intent("before an edit"), kind=Kind.TOOL)
             approved.append(engine.approve(SESSION, None).approved.id)
             fill(workspace / "file", f"bad {number}".encode())
-            thrown.append(engine.restore(engine.reset_request(SESSION)).safety)
+            thrown.append(engine.restore(reset_request(engine.vault, SESSION)).safety)
         clock.now += 400 * DAY_NS
         fill(workspace / "file", b"now")
         made.save("now")

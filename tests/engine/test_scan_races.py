@@ -17,6 +17,7 @@ from holdfast import SessionCheckpointer
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.sqlite_files import HEADER
+from holdfast.engine.restore.plan import read_report
 from holdfast.engine.scan.stable_read import read_stably, read_whole
 from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import SteppedClock, composed, configure
@@ -146,7 +147,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again_and_then_marked(
     fs = WatchedFilesystem(after=write)
     with composed(workspace, fs=fs.as_port()) as opened:
         checkpoint = opened.save()
-        reasons = [s.reason for s in opened.engine.skipped(checkpoint)]
+        reasons = [s.reason for s in read_report(opened.engine.vault, checkpoint)]
     assert (SkipReason.UNSTABLE not in reasons) == stable
     assert checkpoint.partial != stable
 
@@ -172,7 +173,7 @@ def test_a_file_that_changes_through_a_mapping_while_it_is_read_is_no_mixture(
         later = SteppedClock(time.time_ns() + 5_000_000_000)
         with composed(workspace, fs=fs.as_port(), clock=later) as opened:
             checkpoint = opened.save()
-            reasons = [s.reason for s in opened.engine.skipped(checkpoint)]
+            reasons = [s.reason for s in read_report(opened.engine.vault, checkpoint)]
     assert (SkipReason.UNSTABLE not in reasons) == stable
     with SessionCheckpointer(workspace, "s") as session:
         content = _content(session, checkpoint.id)
@@ -251,7 +252,7 @@ def test_part_of_a_database_that_becomes_a_directory_at_any_look_leaves_a_readab
         with composed(workspace, fs=WatchedFilesystem(before=swap).as_port()) as opened:
             made = opened.save()
             captured = {p for p, _ in list_entries(opened.engine.vault.load_tree, made.tree, b"")}
-            said = {note.path for note in opened.engine.skipped(made)}
+            said = {note.path for note in read_report(opened.engine.vault, made)}
         assert b"data.db" in captured | said
         if looks < swap_at:
             break

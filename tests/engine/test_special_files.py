@@ -11,6 +11,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.errors import HoldfastError
+from holdfast.engine.restore.plan import read_report
 from tests.support.composition import composed
 from tests.support.hostile_trees import descended, fill, remove_deep
 from tests.support.session_states import get_snapshot
@@ -51,7 +52,9 @@ def test_special_files_are_reported_and_never_opened(workspace: Path, special: s
     fs = WatchedFilesystem(before=note)
     with composed(workspace, fs=fs.as_port()) as opened:
         made = opened.save()
-        skipped = {s.path for s in opened.engine.skipped(made) if s.reason is SkipReason.SPECIAL}
+        skipped = {
+            s.path for s in read_report(opened.engine.vault, made) if s.reason is SkipReason.SPECIAL
+        }
         fill(workspace / "plain", b"2")
         opened.save()
         opened.restore(made.id)
@@ -89,7 +92,7 @@ def _require_never_opened(workspace: Path, pipe: str, beside: str) -> None:
     with composed(workspace, fs=WatchedFilesystem(before=note).as_port()) as opened:
         for _ in range(2):
             made = opened.save()
-            reasons = {s.path: s.reason for s in opened.engine.skipped(made)}
+            reasons = {s.path: s.reason for s in read_report(opened.engine.vault, made)}
             assert reasons[pipe.encode()] is SkipReason.SPECIAL
             fill(workspace / beside, b"SQLite format 3\0" + bytes(8176))
     assert os.path.basename(pipe).encode() not in opened_names
@@ -105,7 +108,7 @@ def test_a_fifo_swapped_in_between_look_and_open_does_not_hang_the_scan(workspac
     fs = WatchedFilesystem(after=swap)
     with composed(workspace, fs=fs.as_port()) as opened:
         made = opened.save()
-        said = [s.path for s in opened.engine.skipped(made)]
+        said = [s.path for s in read_report(opened.engine.vault, made)]
     assert b"plain" in said
 
 

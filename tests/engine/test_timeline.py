@@ -16,6 +16,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.story import ActivityKind, ActivityStatus, NewActivity, Role
 from holdfast.domain.timeline.timeline import Event, Timeline
 from holdfast.engine.history.timeline import timeline
+from holdfast.engine.sessions.approval import reset_request
 from holdfast.ports.story import NewMessage
 from tests.behind_the_api import engine_of
 from tests.support.composition import SESSION, SteppedClock, composed
@@ -87,7 +88,7 @@ def test_everything_that_happens_is_in_one_stream(workspace: Path) -> None:
         fill(workspace / "file", b"2")
         save("wreck", 1)
         clock.now += 10
-        engine.restore(engine.reset_request(SESSION))
+        engine.restore(reset_request(engine.vault, SESSION))
         say("better so")
         from holdfast.engine.history.timeline import timeline
 

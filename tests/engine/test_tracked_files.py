@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import SkipReason
+from holdfast.engine.restore.plan import read_report
 from holdfast.engine.stored_objects import list_entries
 from tests.support.aided_saves import opened_new, require_as_if_alone, save
 from tests.support.composition import Composed, composed, configure, scan_from_nothing
@@ -243,7 +244,7 @@ def test_an_index_that_cannot_be_read_makes_the_checkpoint_partial_and_says_so(
         index.write_bytes({"cut": data[:-30], "other": b"DIRC\0\0\0\x09", "empty": b""}[damage])
     with composed(project) as opened:
         saved = opened.save()
-        reasons = {s.path: s.reason for s in opened.engine.skipped(saved)}
+        reasons = {s.path: s.reason for s in read_report(opened.engine.vault, saved)}
     assert saved.partial
     assert reasons[b".git/index"] is SkipReason.UNKNOWN_INDEX
 
@@ -277,7 +278,7 @@ def test_a_named_file_is_captured_alone_and_noted_until_the_setting_is_off(proje
         with opened.store.hold():
             opened.store.set_named_paths([b".env", b"node_modules/x/y.js"])
         saved = opened.save()
-        noted = {s.path: s.describe() for s in opened.engine.skipped(saved)}
+        noted = {s.path: s.describe() for s in read_report(opened.engine.vault, saved)}
         assert noted[b".env"] == (
             "ignored, but captured because a tool named it (.gitignore:1: .env)"
         )
@@ -328,7 +329,7 @@ def test_a_named_file_above_the_size_cap_is_reported_and_left_out(project: Path)
     with composed(project) as opened:
         with opened.store.hold():
             opened.store.set_named_paths([b"big.bin"])
-        reasons = {s.path: s.reason for s in opened.engine.skipped(opened.save())}
+        reasons = {s.path: s.reason for s in read_report(opened.engine.vault, opened.save())}
     assert reasons[b"big.bin"] is SkipReason.TOO_LARGE
 
 

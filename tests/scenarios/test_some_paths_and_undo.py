@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused
+from holdfast.engine.undo.undo import next_step
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.tree_hash import describe, differences
 
@@ -197,7 +198,7 @@ def test_what_another_process_did_after_the_look_is_not_undone(
         cli.json("undo", "--yes")
     with open_workspace(project, create=False) as opened:
         engine = opened.engine
-        step = engine.last_step() if verb == "undo" else engine.next_step()
+        step = engine.last_step() if verb == "undo" else next_step(engine.vault)
         (project / "b.txt").write_text("by another\n")
         cli.save("by another", "--session", "another")
         with pytest.raises(Refused, match=f"nothing was {verb.replace('do', 'done')}") as refused:

@@ -13,6 +13,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.intent import make_intent
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.restore.plan import read_report
 from holdfast.ports.progress import NoProgress
 from tests.support.composition import SESSION, scan_from_nothing
 
@@ -35,7 +36,7 @@ def require_as_if_alone(opened: OpenWorkspace, saved: Checkpoint) -> None:
     vault = opened.engine.vault
     alone = scan_from_nothing(vault)
     left_out = {(skip.path, skip.describe()) for skip in alone.skipped}
-    assert {(s.path, s.describe()) for s in opened.engine.skipped(saved)} == left_out
+    assert {(s.path, s.describe()) for s in read_report(opened.engine.vault, saved)} == left_out
     assert saved.tree == alone.tree
     assert list(run_checks(vault, data=True, progress=NoProgress())) == []
 

@@ -29,6 +29,7 @@ from holdfast.engine.restore.hunks import choose_hunks
 from holdfast.engine.save.workspace_tree import capture_policy
 from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan, Scanner, ScanRequest
+from holdfast.engine.undo.undo import undo_request
 from holdfast.engine.vault import Vault
 from holdfast.ports.system import Clock
 from holdfast.testing.intercepted_filesystem import Disk
@@ -76,7 +77,7 @@ class Composed:
         return self.engine.restore(request)
 
     def undo(self) -> RestoreOutcome:
-        return self.engine.restore(self.engine.undo_request(SESSION))
+        return self.engine.restore(undo_request(self.engine.vault, SESSION))
 
 
 @contextmanager

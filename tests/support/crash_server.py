@@ -14,7 +14,7 @@ import signal
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from holdfast.engine.bundles.importer import ImportRequest
+from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from holdfast.engine.purge.plan import PurgeRequest
 from tests.support.composition import composed
 from tests.support.forking_server import ForkingServer, Said, Say, serve
@@ -88,7 +88,7 @@ def _run(fields: Said, say: Say) -> None:
                 say("made", opened.undo().record)
             elif request.action == "import":
                 wanted = ImportRequest(Path(request.argument or ""), foreign=True)
-                say("made", opened.engine.import_bundle(wanted).latest)
+                say("made", import_bundle(opened.engine.vault, wanted).latest)
             elif request.action == "purge":
                 gone = tuple(os.fsencode(path) for path in request.paths)
                 outcome = opened.engine.purge(PurgeRequest(gone))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
+from holdfast.engine.undo.undo import undo_request
 from tests.torture.interception import DiskCall, beyond_the_port, intercepted, let_pass
 from tests.torture.scenes import (
     SESSION,
@@ -105,7 +106,7 @@ def telling(root: Path, *, first: bool, rounds: int = 1) -> Act:
     scene, good, bad = make_scene(root, build_small, wreck_small)
     with scene.open() as work:
         restore(work, good)
-        work.engine.restore(work.engine.undo_request(SESSION))
+        work.engine.restore(undo_request(work.engine.vault, SESSION))
         if not first:
             for step in Teller(bad).steps()[:-1]:
                 step(work.engine.vault)

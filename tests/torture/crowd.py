@@ -37,7 +37,9 @@ from holdfast.engine.conversation.conversation import add_message
 from holdfast.engine.history.annotations import annotate
 from holdfast.engine.retention.cleanup import collect
 from holdfast.engine.retention.eviction import make_room
+from holdfast.engine.statistics import session_statistics
 from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.undo.undo import undo_request
 from holdfast.engine.vault import Vault
 from tests.support.tree_hash import Node, describe
 from tests.torture.campaign import ROOT
@@ -216,7 +218,7 @@ class _Worker:
 
     def _undo(self, work: OpenWorkspace, rng: random.Random) -> Answer:
         try:
-            work.engine.restore(work.engine.undo_request(self._session))
+            work.engine.restore(undo_request(work.engine.vault, self._session))
         except _INTERFERENCE:
             return Answer("undo")
         return Answer("undo")
@@ -247,7 +249,7 @@ class _Worker:
                 return Answer("read", error=f"{chosen} is gone")
             if fingerprint(own_part(vault, checkpoint, self._number)) != self._known[chosen]:
                 return Answer("read", error=f"{chosen} holds something else")
-        work.engine.statistics(self._session)
+        session_statistics(work.engine.vault, self._session)
         return Answer("read")
 
     def _tell(self, work: OpenWorkspace, rng: random.Random) -> Answer:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.engine.undo.undo import undo_request
 from tests.support.forking_server import ForkingServer, Said, Say, serve
 from tests.torture.interception import DiskCall, beyond_the_port, intercepted, let_pass
 from tests.torture.scenes import SESSION, opened, restore, save
@@ -98,7 +99,7 @@ def _act(work: OpenWorkspace, order: Order, say: Say) -> None:
     elif order.action == "restore":
         say("made", restore(work, order.argument, order.git).record)
     elif order.action == "undo":
-        say("made", work.engine.restore(work.engine.undo_request(SESSION)).record)
+        say("made", work.engine.restore(undo_request(work.engine.vault, SESSION)).record)
     elif order.action == "delete":
         engine = work.engine
         engine.delete(SESSION, engine.resolve(SESSION, order.argument))

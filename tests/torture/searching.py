@@ -12,6 +12,7 @@ from pathlib import Path
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.search.hits import SearchResult
+from holdfast.engine.search.search import search
 from tests.torture.scenes import SESSION, Scene
 
 _QUERIES = (
@@ -30,13 +31,13 @@ Answers = tuple[tuple[object, ...], ...]
 
 def look_up(work: OpenWorkspace) -> None:
     """One search, which takes in everything that is new."""
-    assert work.engine.search(_QUERIES[0], session_id=SESSION, patience_s=None).complete
+    assert search(work.engine.vault, _QUERIES[0], session_id=SESSION, patience_s=None).complete
 
 
 def answers(work: OpenWorkspace) -> Answers:
     """What each query finds, and whether it looked at everything."""
     return tuple(
-        _told(work.engine.search(query, session_id=SESSION, limit=50, patience_s=None))
+        _told(search(work.engine.vault, query, session_id=SESSION, limit=50, patience_s=None))
         for query in _QUERIES
     )
 

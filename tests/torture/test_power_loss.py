@@ -20,6 +20,7 @@ import pytest
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.errors import NothingToUndo
+from holdfast.engine.undo.undo import undo_request
 from holdfast.testing.faulty_filesystem import Killed
 from tests.support.tree_hash import describe
 from tests.torture.campaign import Campaign, Case, Scenario
@@ -121,7 +122,7 @@ class Recording:
 
     def undo(self, work: OpenWorkspace) -> None:
         try:
-            request = work.engine.undo_request(SESSION)
+            request = undo_request(work.engine.vault, SESSION)
         except NothingToUndo:  # every restore so far had nothing to do
             return
         checkpoint = work.engine.vault.catalog.checkpoint(SESSION, request.target.id)

@@ -23,6 +23,7 @@ import pytest
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
+from holdfast.engine.restore.plan import read_report
 from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import SESSION, Composed, composed, configure, scan_from_nothing
 from tests.support.left_out_model import Moment, restore_problems
@@ -88,7 +89,7 @@ class _Work:
         before = describe(self._root, mtimes=True)
         saved = opened.save()
         assert differences(describe(self._root, mtimes=True), before) == []
-        vault, skipped = opened.engine.vault, opened.engine.skipped(saved)
+        vault, skipped = opened.engine.vault, read_report(opened.engine.vault, saved)
         alone = scan_from_nothing(vault)
         said = {(s.path, s.describe()) for s in skipped}
         otherwise = said ^ {(s.path, s.describe()) for s in alone.skipped}

@@ -70,7 +70,9 @@ class Contents:
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
         """Paths that were left out of a checkpoint, with reasons."""
-        return self._engine.skipped(checkpoint)
+        from holdfast.engine.restore.plan import read_report
+
+        return read_report(self._vault, checkpoint)
 
     def component_states(self, checkpoint: Checkpoint) -> Sequence[ComponentState]:
         from holdfast.engine.components.manifests import read_states

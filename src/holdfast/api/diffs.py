@@ -57,6 +57,7 @@ class Diffs:
         """Changes of these paths, or of all. `NotFound`, with `path_hint`, for a path that neither
         side has."""
         from holdfast.engine.compare.tree_diff import left_out_changes, require_known_paths
+        from holdfast.engine.restore.plan import read_report
 
         engine = self._engine
         scan = engine.scan() if new is None else None
@@ -66,8 +67,8 @@ class Diffs:
             require_known_paths(engine.vault, paths, old, new, scan, hint=path_hint)
         left_out = left_out_changes(
             changes,
-            lambda: engine.skipped(old) if old else (),
-            lambda: scan.skipped if scan else engine.skipped(new) if new else (),
+            lambda: read_report(engine.vault, old) if old else (),
+            lambda: scan.skipped if scan else read_report(engine.vault, new) if new else (),
         )
         recorded: Sequence[RecordedChanges] = ()
         if not paths and old is not None and old.components is not None:

@@ -51,7 +51,9 @@ class Bundles:
         self, selection: Selection, path: Path, *, replace: bool, progress: Progress
     ) -> ExportOutcome:
         """Write a bundle; the file is there whole, or not at all."""
-        return self._engine.export(selection, path, replace=replace, progress=progress)
+        from holdfast.engine.bundles.exporter import export_to_file
+
+        return export_to_file(self._vault, selection, path, replace=replace, progress=progress)
 
     def export_to(self, selection: Selection, fd: int, *, progress: Progress) -> None:
         """Write a bundle to an open file, such as standard output."""
@@ -69,7 +71,9 @@ class Bundles:
 
     def import_file(self, request: ImportRequest, *, progress: Progress) -> ImportOutcome:
         """Import a bundle after everything in it was verified; all of it or nothing."""
-        return self._engine.import_bundle(request, progress=progress)
+        from holdfast.engine.bundles.importer import import_bundle
+
+        return import_bundle(self._vault, request, progress=progress)
 
 
 class Acceptances:

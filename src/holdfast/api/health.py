@@ -137,9 +137,9 @@ class Health:
         from holdfast.api.sessions import Sessions
         from holdfast.bootstrap.maintenance import ignored_by_far, protection_gaps
         from holdfast.engine.edits.attempts import interrupted_activities, paths_to_revert
-        from holdfast.engine.sessions.approval import counted_rounds
+        from holdfast.engine.sessions.approval import approval, counted_rounds
 
-        engine, vault, sessions = self._engine, self._vault, Sessions(self._opened)
+        vault, sessions = self._vault, Sessions(self._opened)
         scan, scope, head, changes = scanned
         known = sessions.get(session_id) if session_id is not None else None
         at_work = session_id if head is not None else None
@@ -159,7 +159,7 @@ class Health:
             changes=changes,
             skipped=scan.skipped,
             files=scan.files,
-            approval=engine.approval(at_work, scan) if at_work else None,
+            approval=approval(vault, at_work, scan) if at_work else None,
             rounds=counted_rounds(vault, at_work) if at_work else (),
             interrupted=interrupted,
             restorable={one.number: paths_to_revert(vault, scan, one) for one in interrupted},
@@ -241,9 +241,10 @@ class Health:
     def _redo(self, scan: Scan) -> str | None:
         """What `redo` would bring back, directly after an undo."""
         from holdfast.engine.undo.causes import undone_words
+        from holdfast.engine.undo.undo import next_step
 
         try:
-            step = self._engine.next_step()
+            step = next_step(self._vault)
             seen = step.request.seen
             if seen is None or seen.tree != scan.tree:
                 return None

@@ -131,7 +131,9 @@ class History:
         patience_s: float | None = 10.0,
     ) -> SearchResult:
         """Moments that match, best first."""
-        return self._engine.search(query, session_id=session_id, limit=limit, patience_s=patience_s)
+        from holdfast.engine.search.search import search
+
+        return search(self._vault, query, session_id=session_id, limit=limit, patience_s=patience_s)
 
     def why(
         self,

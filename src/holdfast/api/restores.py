@@ -62,11 +62,15 @@ class Restores:
 
     def undo_request(self, session_id: SessionId) -> RestoreRequest:
         """The restore that undoes the last restore of a session."""
-        return self._engine.undo_request(session_id)
+        from holdfast.engine.undo.undo import undo_request
+
+        return undo_request(self._vault, session_id)
 
     def redo_request(self, session_id: SessionId) -> RestoreRequest:
         """The restore that undoes the last undo of a session."""
-        return self._engine.redo_request(session_id)
+        from holdfast.engine.undo.undo import redo_request
+
+        return redo_request(self._vault, session_id)
 
     def last_step(self, *, turn: bool = False) -> UndoStep:
         """The last change to the workspace, no matter who made it; with `turn`, everything since
@@ -75,7 +79,9 @@ class Restores:
 
     def next_step(self) -> UndoStep:
         """What a redo of the whole workspace brings back."""
-        return self._engine.next_step()
+        from holdfast.engine.undo.undo import next_step
+
+        return next_step(self._vault)
 
     def last_loss(self) -> Loss | None:
         """Files that the last tool calls deleted and no checkpoint has, if nothing else changed."""

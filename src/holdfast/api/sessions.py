@@ -150,7 +150,9 @@ class Rounds:
 
     def status(self, session_id: SessionId, *, look: bool = False) -> ApprovalStatus:
         """From the records alone; with `look`, unsaved work counts too."""
-        return self._engine.approval(session_id, self._engine.scan() if look else None)
+        from holdfast.engine.sessions.approval import approval
+
+        return approval(self._vault, session_id, self._engine.scan() if look else None)
 
     def approve(self, session_id: SessionId, message: str | None = None) -> ApproveOutcome:
         """Approve the present state, and begin the next round."""
@@ -158,7 +160,9 @@ class Rounds:
 
     def reset_request(self, session_id: SessionId) -> RestoreRequest:
         """The restore to the last approval, or to the first checkpoint of the session."""
-        return self._engine.reset_request(session_id)
+        from holdfast.engine.sessions.approval import reset_request
+
+        return reset_request(self._vault, session_id)
 
     def abandoned_by(self, request: RestoreRequest, plan: RestorePlan) -> str | None:
         """The round that a reset would abandon; None with nothing to reset."""

@@ -58,7 +58,9 @@ class Upkeep:
 
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store does."""
-        return self._engine.statistics(session_id)
+        from holdfast.engine.statistics import session_statistics
+
+        return session_statistics(self._engine.vault, session_id)
 
     def content_growth(self) -> list[tuple[int, int]]:
         """What checkpoints took in the store as it grew: times in nanoseconds, and bytes."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
@@ -30,17 +29,13 @@ if TYPE_CHECKING:
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.restore.plan import RestorePlan
     from holdfast.domain.retention import Decision
-    from holdfast.domain.search.hits import SearchResult
     from holdfast.domain.trees.changes import Change
-    from holdfast.engine.bundles.exporter import ExportOutcome
-    from holdfast.engine.bundles.importer import ImportOutcome, ImportRequest
-    from holdfast.engine.bundles.selection import Selection
     from holdfast.engine.components.selection import ComponentChoice
     from holdfast.engine.purge.plan import PurgePlan, PurgeRequest, TextPurgePlan
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.retention.cleanup import CleanupOutcome, CleanupPlan
     from holdfast.engine.retention.deletion import DeletedSession
-    from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome
+    from holdfast.engine.sessions.approval import ApproveOutcome
     from holdfast.engine.undo.causes import Loss
     from holdfast.engine.undo.undo import UndoStep
     from holdfast.ports.watcher import WorkspaceWatch
@@ -238,16 +233,6 @@ class Engine:
             only_changes=only_changes,
         )
 
-    def undo_request(self, session_id: SessionId) -> RestoreRequest:
-        from holdfast.engine.undo.undo import undo_request
-
-        return undo_request(self.vault, session_id)
-
-    def redo_request(self, session_id: SessionId) -> RestoreRequest:
-        from holdfast.engine.undo.undo import redo_request
-
-        return redo_request(self.vault, session_id)
-
     def last_step(self, scan: Scan | None = None, *, turn: bool = False) -> UndoStep:
         """What an undo of the whole workspace reverts: the last thing that happened, or, with
         `turn`, everything since the last message. `scan` is the workspace as it is now."""
@@ -263,18 +248,6 @@ class Engine:
         with self.recovered(looking=True):
             return last_loss(self.vault)
 
-    def next_step(self) -> UndoStep:
-        """What a redo of the whole workspace brings back."""
-        from holdfast.engine.undo.undo import next_step
-
-        return next_step(self.vault)
-
-    def approval(self, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
-        """From what is recorded; with a scan of the workspace also what is not saved yet."""
-        from holdfast.engine.sessions.approval import approval
-
-        return approval(self.vault, session_id, scan)
-
     def approve(self, session_id: SessionId, message: str | None) -> ApproveOutcome:
         """Lock in what the workspace holds now, and begin the next round."""
         from holdfast.engine.sessions.approval import approve
@@ -282,12 +255,6 @@ class Engine:
         with self.recovered(required=True):
             outcome = approve(self.vault, self._scanner, session_id, message)
         return self._with_mirror_warnings(outcome)
-
-    def reset_request(self, session_id: SessionId) -> RestoreRequest:
-        """The restore to what was approved last, or to how the session began."""
-        from holdfast.engine.sessions.approval import reset_request
-
-        return reset_request(self.vault, session_id)
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
@@ -361,11 +328,6 @@ class Engine:
         with self.recovered(looking=True):
             return left_out(self.vault, self._scanner)
 
-    def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
-        from holdfast.engine.restore.plan import read_report
-
-        return read_report(self.vault, checkpoint)
-
     def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
         from holdfast.engine.retention.deletion import delete
@@ -375,27 +337,6 @@ class Engine:
             outcome = delete(self.vault, session_id, checkpoint)
         warnings = (*saved.warnings, *outcome.warnings)
         return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
-
-    def export(
-        self,
-        selection: Selection,
-        path: Path,
-        *,
-        replace: bool = False,
-        progress: Progress | None = None,
-    ) -> ExportOutcome:
-        """Write a bundle; the file is there whole, or not at all."""
-        from holdfast.engine.bundles.exporter import export_to_file
-
-        return export_to_file(self.vault, selection, path, replace=replace, progress=progress)
-
-    def import_bundle(
-        self, request: ImportRequest, *, progress: Progress | None = None
-    ) -> ImportOutcome:
-        """Take a bundle in, after everything in it was verified; all of it or nothing."""
-        from holdfast.engine.bundles.importer import import_bundle
-
-        return import_bundle(self.vault, request, progress=progress)
 
     def plan_purge(self, request: PurgeRequest) -> PurgePlan:
         """What a removal would do now; nothing is changed."""
@@ -476,25 +417,6 @@ class Engine:
         save_first = partial(self._save_first, "Cleaned up") if asked else SavedFirst
         outcome = cleanup(self.vault, locked, progress, asked=asked, save_first=save_first)
         return self._with_mirror_warnings(outcome, "everything")
-
-    def search(
-        self,
-        text: str,
-        *,
-        session_id: SessionId | None,
-        limit: int = 20,
-        patience_s: float | None = 10.0,
-    ) -> SearchResult:
-        """Of one session, or of all; see `holdfast.domain.search.query` for what can be asked."""
-        from holdfast.engine.search.search import search
-
-        return search(self.vault, text, session_id=session_id, limit=limit, patience_s=patience_s)
-
-    def statistics(self, session_id: SessionId) -> dict[str, int]:
-        """How much a session holds, and how much the store of the workspace does."""
-        from holdfast.engine.statistics import session_statistics
-
-        return session_statistics(self.vault, session_id)
 
     def set_setting(self, key: str, value: Any) -> None:
         """Store a setting of this workspace; None takes it away again. A dot leads to one entry of

@@ -12,7 +12,8 @@ import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import HoldfastError
-from holdfast.engine.bundles.importer import ImportRequest
+from holdfast.engine.bundles.exporter import export_to_file
+from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from holdfast.engine.bundles.selection import select_sessions
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.retention.cleanup import collect
@@ -144,14 +145,14 @@ def test_an_import_on_a_failing_disk_says_so_and_adds_nothing(
 ) -> None:
     counted = FaultyFilesystem(LocalFilesystem(), {})
     with composed(_target(tmp_path), fs=counted) as opened:
-        opened.engine.import_bundle(ImportRequest(bundle, foreign=True))
+        import_bundle(opened.engine.vault, ImportRequest(bundle, foreign=True))
     for number in _fallible(counted):
         workspace = _target(tmp_path, number)
         faults: dict[int, Fault] = {number: Fail(code)}
         expected = 3
         try:
             with composed(workspace, fs=FaultyFilesystem(LocalFilesystem(), faults)) as opened:
-                opened.engine.import_bundle(ImportRequest(bundle, foreign=True))
+                import_bundle(opened.engine.vault, ImportRequest(bundle, foreign=True))
         except HoldfastError:
             expected = 1
         with composed(workspace) as opened:
@@ -166,14 +167,14 @@ def test_an_import_whose_databases_fail_at_any_write_adds_nothing(
     error: type[apsw.Error], bundle: Path, tmp_path: Path, stride: int
 ) -> None:
     with SqliteFaults(0) as counting, composed(_target(tmp_path)) as opened:
-        opened.engine.import_bundle(ImportRequest(bundle, foreign=True))
+        import_bundle(opened.engine.vault, ImportRequest(bundle, foreign=True))
     writes = counting.changes
     assert writes > 5
     for number in range(1, writes + 1, stride):
         workspace = _target(tmp_path, number)
         try:
             with SqliteFaults(number, error), composed(workspace) as opened:
-                opened.engine.import_bundle(ImportRequest(bundle, foreign=True))
+                import_bundle(opened.engine.vault, ImportRequest(bundle, foreign=True))
         except HoldfastError:
             pass
         with composed(workspace) as opened:
@@ -193,7 +194,7 @@ def test_an_export_that_dies_or_fails_at_any_call_leaves_the_old_file_or_the_new
     def export(fs: FaultyFilesystem) -> None:
         with composed(workspace, fs=fs) as opened:
             selection = select_sessions(opened.engine.vault, [SESSION])
-            opened.engine.export(selection, target, replace=True)
+            export_to_file(opened.engine.vault, selection, target, replace=True)
 
     counted = FaultyFilesystem(LocalFilesystem(), {})
     export(counted)
@@ -213,7 +214,7 @@ def test_an_export_that_dies_or_fails_at_any_call_leaves_the_old_file_or_the_new
             assert content == b"old" or content.startswith(b"HFBUNDLE"), number
             if content != b"old":
                 with composed(workspace) as opened:
-                    opened.engine.import_bundle(ImportRequest(target))
+                    import_bundle(opened.engine.vault, ImportRequest(target))
             if isinstance(fault, Fail):
                 assert [path.name for path in out.iterdir()] == ["bundle"], number
     export(FaultyFilesystem(LocalFilesystem(), {}))

@@ -12,7 +12,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.bundles.inventory import Role
 from holdfast.domain.errors import BundleRefused, HoldfastError
 from holdfast.domain.ids import SessionId
-from holdfast.engine.bundles.importer import ImportRequest
+from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from tests.support.bundle_files import (
     Frames,
     edited,
@@ -56,13 +56,13 @@ def everything(opened: Composed) -> tuple[Any, ...]:
     return list(vault.catalog.roots()), list(vault.catalog.sessions()), files
 
 
-def import_bundle(opened: Composed, path: Path) -> None:
-    opened.engine.import_bundle(ImportRequest(path, foreign=True))
+def import_file(opened: Composed, path: Path) -> None:
+    import_bundle(opened.engine.vault, ImportRequest(path, foreign=True))
 
 
 def require_refused(opened: Composed, path: Path) -> BundleRefused:
     with pytest.raises(BundleRefused) as refusal:
-        import_bundle(opened, path)
+        import_file(opened, path)
     assert refusal.value.exit_status == 5
     assert refusal.value.hint
     return refusal.value
@@ -77,7 +77,7 @@ def test_every_flipped_byte_is_refused(bundle: Path, target: Composed, tmp_path:
         flip = bytes((original[position] ^ (1 << position % 8),))
         damaged.write_bytes(original[:position] + flip + original[position + 1 :])
         try:
-            import_bundle(target, damaged)
+            import_file(target, damaged)
         except BundleRefused:
             continue
         accepted.append(position)
@@ -240,7 +240,7 @@ def test_optional_parts_of_later_versions_are_passed_over(
     frames = take_apart(bundle)
     frames = edited(frames, b"CKPT", lambda fields: fields.update({"later": {"more": [1]}}))
     frames = [frames[0], (b"anno", b"x" * 3_000_000), *frames[1:], (b"zzzz", b"")]
-    import_bundle(target, put_together(tmp_path / "later", frames))
+    import_file(target, put_together(tmp_path / "later", frames))
     history = target.engine.vault.catalog.history(SessionId("travelling"))
     assert [c.intent.reasoning for c in history] == ["two", "one"]
 
@@ -264,14 +264,14 @@ def test_a_file_that_changes_after_it_was_verified_is_refused(
     before = everything(target)
     monkeypatch.setattr(VerifiedBundle, "objects", change_first)
     with pytest.raises(HoldfastError):
-        import_bundle(target, changing)
+        import_file(target, changing)
     assert everything(target)[:2] == before[:2]
     assert list(target.engine.vault.objects.check(data=True)) == []
 
 
 def test_an_undamaged_bundle_is_imported(bundle: Path, target: Composed) -> None:
     """The other tests of this file would also pass if nothing ever were."""
-    import_bundle(target, bundle)
+    import_file(target, bundle)
     workspace = target.engine.vault.workspace
     with SessionCheckpointer(workspace, "travelling") as session:
         assert session.get_by_name("first") is not None

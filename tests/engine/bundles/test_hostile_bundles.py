@@ -16,7 +16,7 @@ from holdfast.domain.errors import BudgetReached, BundleRefused, HoldfastError
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import Tree, encode_tree
-from holdfast.engine.bundles.importer import ImportRequest
+from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from holdfast.engine.bundles.objects import LARGEST_DELTA_BYTES, MOST_TIMES_THE_BUDGET
 from holdfast.values.compression import Codec, compress, compress_against
 from tests.support.bundle_files import (
@@ -62,7 +62,7 @@ def target(workspace: Path) -> Iterator[Composed]:
 
 def _refuse(target: Composed, path: Path) -> HoldfastError:
     with pytest.raises(HoldfastError) as refusal:
-        target.engine.import_bundle(ImportRequest(path, foreign=True))
+        import_bundle(target.engine.vault, ImportRequest(path, foreign=True))
     assert len(target.engine.vault.catalog.sessions()) == 1
     return refusal.value
 
@@ -386,7 +386,7 @@ def test_content_that_is_unpacked_again_and_again_counts_each_time(
     budget = 2 * content_bytes // MOST_TIMES_THE_BUDGET
     configure(workspace, budget=budget)
     with composed(workspace) as target, pytest.raises(BudgetReached, match="unpacks to"):
-        target.engine.import_bundle(ImportRequest(bundle, foreign=True))
+        import_bundle(target.engine.vault, ImportRequest(bundle, foreign=True))
 
 
 @pytest.mark.requirement("ST-7", "ST-3")

@@ -18,7 +18,8 @@ from holdfast.domain.errors import (
     Refused,
     UsageError,
 )
-from holdfast.engine.bundles.importer import ImportRequest
+from holdfast.engine.bundles.exporter import export_to_file
+from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from holdfast.engine.bundles.selection import select_all
 from holdfast.engine.retention.protection import protection_reasons
 from tests.behind_the_api import engine_of
@@ -91,7 +92,7 @@ def test_what_was_deleted_here_comes_back_and_the_rest_stays(workspace: Path, bu
         session = engine.vault.catalog.sessions()[0]
         head = session.head
         engine.delete(session.id, engine.resolve(session.id, "first"))
-        said = engine.import_bundle(ImportRequest(bundle))
+        said = import_bundle(engine.vault, ImportRequest(bundle))
         assert (len(said.added), said.already_there) == (1, 1)
         after = engine.vault.catalog.session(session.id)
         assert after is not None
@@ -219,7 +220,7 @@ def test_all_sessions_travel_together_and_cannot_become_one(
             session.checkpoint(name)
     bundle = tmp_path / "all"
     with open_workspace(workspace, create=False) as opened:
-        opened.engine.export(select_all(opened.engine.vault), bundle)
+        export_to_file(opened.engine.vault, select_all(opened.engine.vault), bundle)
     there = _elsewhere(tmp_path)
     with pytest.raises(Refused, match="2 sessions"):
         SessionCheckpointer.import_bundle(there, bundle, foreign=True, as_session="both")

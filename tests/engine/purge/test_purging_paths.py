@@ -16,6 +16,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.purges import Trace
 from holdfast.domain.sessions import Session
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.restore.plan import read_report
 from holdfast.ports.progress import NoProgress
 from tests.behind_the_api import engine_of, store_of
 from tests.support.hostile_trees import fill, noise
@@ -117,7 +118,9 @@ def test_the_checkpoints_stay_and_say_what_is_missing(workspace: Path, history: 
     with open_workspace(workspace, create=False) as opened:
         checkpoint = opened.engine.resolve(SessionId("one"), "state-1")
         assert checkpoint.changed.to_dict() == {"added": 0, "modified": 1, "removed": 0}
-        (skipped,) = [s for s in opened.engine.skipped(checkpoint) if s.reason.name == "PURGED"]
+        (skipped,) = [
+            s for s in read_report(opened.engine.vault, checkpoint) if s.reason.name == "PURGED"
+        ]
         assert skipped.path == b"config/.env"
 
 

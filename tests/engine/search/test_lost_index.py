@@ -15,6 +15,7 @@ from holdfast.adapters.local.search.sqlite import SqliteSearchIndex
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.story import Role
+from holdfast.engine.search.search import search
 from holdfast.engine.vault import Vault
 from holdfast.ports.search import IndexBatch
 from holdfast.ports.story import NewMessage
@@ -280,5 +281,5 @@ def test_a_checkpoint_whose_tree_is_damaged_is_still_found_by_what_was_said(
             data[8:] = bytes(len(data) - 8)
             pack.write_bytes(data)
     with open_workspace(workspace, create=False, passive=True) as opened:
-        found = opened.engine.search("needle", session_id=SessionId("s"))
+        found = search(opened.engine.vault, "needle", session_id=SessionId("s"))
         assert [hit.checkpoint.id for hit in found if hit.checkpoint] == [made]

@@ -19,6 +19,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.search.hits import Field, SearchResult
 from holdfast.domain.story import Role
 from holdfast.engine.engine import Engine
+from holdfast.engine.search.search import search
 from holdfast.ports.story import NewMessage
 from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
@@ -320,9 +321,9 @@ def test_a_search_that_is_cut_off_tells_so_and_the_next_one_goes_on(
     for number in range(30):
         _say(session, *(f"needle {number} {n}" for n in range(20)))
     engine = _engine(session)
-    seen = [engine.search("needle", session_id=S, limit=1, patience_s=0.0).complete]
+    seen = [search(engine.vault, "needle", session_id=S, limit=1, patience_s=0.0).complete]
     while not seen[-1]:
-        seen.append(engine.search("needle", session_id=S, limit=1, patience_s=0.0).complete)
+        seen.append(search(engine.vault, "needle", session_id=S, limit=1, patience_s=0.0).complete)
     assert len(seen) > 2
     assert len(session.search("needle", limit=1000)) == 600
 

@@ -21,7 +21,6 @@ from holdfast.interfaces.tools.handlers import TOOLS
 from holdfast.interfaces.tools.maintenance import CleanedUp
 from holdfast.interfaces.tools.restore_result import Restored
 from holdfast.tools import ToolHandlers
-from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("CP-10")
@@ -285,7 +284,7 @@ def test_an_unexpected_failure_is_reported_without_its_stack(
     def fail(*_: object) -> None:
         raise RuntimeError("wires\ncrossed")
 
-    monkeypatch.setattr(type(engine_of(session)), "statistics", fail)
+    monkeypatch.setattr("holdfast.engine.statistics.session_statistics", fail)
     result = tools.call("checkpoint_stats", {})
     assert not result.success
     assert "RuntimeError: wires\\x0acrossed" in result.output

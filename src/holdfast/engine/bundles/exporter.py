@@ -67,9 +67,10 @@ def export_to_file(
     selection: Selection,
     path: Path,
     *,
-    replace: bool,
+    replace: bool = False,
     progress: Progress | None = None,
 ) -> ExportOutcome:
+    """Write a bundle; the file is there whole, or not at all."""
     with new_file(vault.fs, path, replace=replace) as fd:
         return export_to(vault, selection, fd, progress=progress)
 

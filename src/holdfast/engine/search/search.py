@@ -51,8 +51,8 @@ def search(
     text: str,
     *,
     session_id: SessionId | None,
-    limit: int,
-    patience_s: float | None,
+    limit: int = 20,
+    patience_s: float | None = 10.0,
 ) -> SearchResult:
     """Of one session, or of all. No query is an error; one that asks for nothing finds the newest
     checkpoints. After `patience_s` of catching up it answers with what it has."""
