@@ -186,6 +186,18 @@ def test_the_start_of_a_sha_names_a_checkpoint_too(tools: ToolHandlers, workspac
         assert "unknown_reference" in refused.output
 
 
+def test_a_sha_names_the_checkpoint_and_not_the_copy_before_a_restore(
+    tools: ToolHandlers, workspace: Path
+) -> None:
+    first = answer(tools, "checkpoint_create")
+    fill(workspace / "notes.txt", b"two\n")
+    second = answer(tools, "checkpoint_create")
+    restored(tools, checkpoint_id=first["checkpoint_id"])
+    for made in (first, second):
+        shown = answer(tools, "checkpoint_show", checkpoint_id=made["sha"])["checkpoint"]
+        assert (shown["id"], shown["kind"]) == (made["checkpoint_id"], "manual")
+
+
 def test_files_only_false_puts_git_on_a_branch_of_its_own(
     tools: ToolHandlers, workspace: Path
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.git.drift import TO_RESTORE_GIT
 from holdfast.interfaces.tools.arguments import parse_arguments
 from holdfast.interfaces.tools.handlers import TOOLS, error_data, error_text
 from holdfast.interfaces.tools.wording import (
@@ -39,10 +40,7 @@ NO_TOOL_DOES_IT = (
 
 _COMMAND = re.compile(r"(?<!\.)\bholdfast [a-z]+")
 _OPTION = re.compile(r"(?<!\S)--[a-z][\w-]*")
-_LEFT = re.compile(
-    rf"{re.escape(PERSON)}(?:holdfast [a-z].*?|kill \d+)(?=, or |, {PERSON}|;|\)|$)"
-    r"|a person's holdfast restore REF --(?:git|refs|with) \w+"
-)
+_LEFT = re.compile(rf"{re.escape(PERSON)}(?:holdfast [a-z].*?|kill \d+)(?=, or |, {PERSON}|;|\)|$)")
 _CALL = re.compile(r"\b(checkpoint_[a-z]+) (\{.*?\})(?=[\s.,;)]|$)")
 _OF_GIT = re.compile(r"\bgit( [a-z-]+)+( --[\w=-]+)+")
 _KEYS = f"{PERSON}holdfast key list"
@@ -155,6 +153,17 @@ def test_every_hint_is_reported_in_calls_or_as_something_for_a_person() -> None:
             'they changed it: checkpoint_search {"query": "path:\\"a b.py\\""}',
         ),
         ("skip such paths: --best-effort", 'skip such paths: "best_effort": true'),
+        (
+            TO_RESTORE_GIT,
+            (
+                'to restore git too: checkpoint_restore {"checkpoint_id": "REF", "files_only": '
+                f"false}} puts it on a new branch, or {PERSON}holdfast restore REF --git exact"
+            ),
+        ),
+        (
+            "to restore its files: --with worktrees",
+            f"to restore its files: {PERSON}holdfast restore REF --with worktrees",
+        ),
         ("run: holdfast check --data", "ask the person to run: holdfast check --data"),
         (
             "more: holdfast key add, or drop: holdfast cleanup, holdfast key list",

@@ -69,7 +69,7 @@ class ToolContext:
             found = list(self._with_sha(reference)) if _SHA.fullmatch(reference) else []
             if len({one.tree for one in found}) != 1:
                 raise
-        return found[0]
+        return next((one for one in found if not one.kind.is_record), found[0])
 
     def _with_sha(self, start: str) -> Iterator[Checkpoint]:
         """The session's checkpoints whose `sha` begins so, newest first."""

@@ -74,6 +74,7 @@ def _rule(pattern: str, said: Said) -> tuple[re.Pattern[str], Said]:
     return re.compile(pattern), said
 
 
+_ON_A_BRANCH = _call("checkpoint_restore", checkpoint_id="REF", files_only=False)
 _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     _rule(r'holdfast checkpoint "([^"]*)"', lambda m: _call("checkpoint_create", reasoning=m[1])),
     _rule(r"holdfast log --records", _call("checkpoint_list", records=True)),
@@ -123,14 +124,15 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     _rule(r"(?<!\S)--best-effort", '"best_effort": true'),
     _rule(r"(?<!\S)--ref REF", '"checkpoint_id": "REF"'),
     _rule(
-        r"(?<!REF )(?<!\S)--git (exact|branch)",
-        lambda m: f"a person's holdfast restore REF --git {m[1]}",
+        re.escape(TO_RESTORE_GIT),
+        f"to restore git too: {_ON_A_BRANCH} puts it on a new branch, or "
+        f"{PERSON}holdfast restore REF --git exact",
     ),
+    _rule(r"(?<!REF )(?<!\S)--git branch", _ON_A_BRANCH),
     _rule(
-        r"(?<!REF )(?<!\S)--with (\w+)",
-        lambda m: f"a person's holdfast restore REF --with {m[1]}",
+        r"(?<!REF )(?<!\S)--(git exact|with \w+|refs all)",
+        lambda m: f"{PERSON}holdfast restore REF --{m[1]}",
     ),
-    _rule(r"(?<!REF )(?<!\S)--refs all", "a person's holdfast restore REF --refs all"),
     _rule(r"was made with --external", "brought them back too"),
     _rule(
         r"use a project directory with -C DIR, or add --force",
@@ -143,7 +145,7 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     _rule(r"or end it if it hangs: kill (\d+)", lambda m: f"or {PERSON}kill {m[1]}"),
     _rule(r"(?<!person to )run: holdfast ", f"{PERSON}holdfast "),
     # In brackets is the holder of the store, after a dot the directory in the workspace.
-    _rule(r"(?<!person's )(?<!run: )(?<![(.])holdfast (?=[a-z])", f"{PERSON}holdfast "),
+    _rule(r"(?<!run: )(?<![(.])holdfast (?=[a-z])", f"{PERSON}holdfast "),
 )
 
 
