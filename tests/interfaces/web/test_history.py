@@ -130,10 +130,22 @@ def test_a_checkpoint_is_made_named_annotated_and_deleted(client: Client, worksp
     fill(workspace / "notes.txt", b"two\n")
     client.post(CHECKPOINTS, {"reasoning": "next"}, 201)
     notes = client.get(f"{CHECKPOINTS}/{made['id']}/annotations")
-    assert [note["text"] for note in notes] == ["because", "really"]
+    assert [(note["text"], note["revision"]) for note in notes] == [("really", 2)]
     gone = client("DELETE", f"{CHECKPOINTS}/{made['id']}").json
     assert gone["deleted"] == made["id"]
     assert client("GET", f"{CHECKPOINTS}/{made['id']}").status == 404
+
+
+def test_an_annotation_is_replaced_however_often_it_is_put(client: Client) -> None:
+    made = client.post(CHECKPOINTS, {"reasoning": "why"}, 201)
+    place = f"{CHECKPOINTS}/{made['id']}"
+    for text in ("first", "second", "second"):
+        assert client.put(place, {"annotation": text})["annotation"] == text
+    client.post(f"{place}/annotations", {"text": "another"}, 201)
+    client.put(place, {"annotation": "the second again", "number": 1})
+    assert client.put(place, {"annotation": "the other"})["annotation"] == "the other"
+    notes = client.get(f"{place}/annotations")
+    assert [note["text"] for note in notes] == ["the second again", "the other"]
 
 
 @pytest.mark.parametrize("name", ["work", "日本", "a b?#%"])

@@ -67,7 +67,8 @@ class NewCheckpoint(BaseModel):
 
 
 class CheckpointChange(BaseModel):
-    """What to change: the note, the name (null removes it), tags. `number` is a note to replace."""
+    """What to change: the name (null removes it), tags, and the note: `annotation` replaces the
+    newest one, or the one with that `number`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -176,8 +177,10 @@ def change_checkpoint(
                 untags=body.remove_tags,
             )
         if body.annotation is not None:
+            notes = workspace.conversation.annotations(wanted, found.id)
+            number = body.number or (notes[-1].number if notes else None)
             workspace.conversation.annotate(
-                wanted, found.id, body.annotation, body.author or _AUTHOR, number=body.number
+                wanted, found.id, body.annotation, body.author or _AUTHOR, number=number
             )
         return checkpoint_summary(workspace, found)
 
