@@ -15,6 +15,7 @@ import pytest
 from holdfast.interfaces.agent_setup import installation
 from holdfast.interfaces.agent_setup.protection import Protection, protections, unprotected
 from holdfast.interfaces.agents import AGENTS
+from tests.components.git.repositories import git
 from tests.interfaces.agent_setup.trusting import trust, trust_codex_project
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
@@ -320,6 +321,23 @@ def test_an_uninstall_says_what_remains(project: Path, cli: CommandLine) -> None
     assert command in shown
     subprocess.run(["sh", "-c", command], check=True)
     assert "no checkpoints yet" in cli("log", "--json").error["message"]
+
+
+def test_an_uninstall_says_how_to_remove_its_refs_from_git(project: Path, cli: CommandLine) -> None:
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "one")
+    other = "refs/holdfast/another-store/kept"
+    git(project, "update-ref", other, "HEAD")
+    cli.json("install", "claude-code")
+    cli.save("one")
+    assert git(project, "for-each-ref", "refs/holdfast").count("\n") == 2
+    with Screen(cli.workspace, "uninstall", "claude-code", columns=60) as screen:
+        shown = screen.finish()
+    [command] = [line for line in screen.plain(shown) if "for-each-ref" in line]
+    subprocess.run(["sh", "-c", command], check=True)
+    left = git(project, "for-each-ref", "--format=%(refname)").split()
+    assert left == ["refs/heads/main", other]
 
 
 def test_the_settings_of_a_project_are_not_named_for_removal(

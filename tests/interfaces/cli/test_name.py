@@ -19,7 +19,8 @@ def test_a_checkpoint_is_named_renamed_and_unnamed(cli: CommandLine) -> None:
     answer = cli("name", made, "taken", "--json")
     assert answer.status == 2
     assert "already has a checkpoint named 'taken'" in answer.error["message"]
-    assert cli("name", "works-again", "--remove").out == f"✓ {made} works-again has no name\n"
+    assert cli("rename", "works-again", "works").out == f"✓ Named {made} works\n"
+    assert cli("name", "works", "--remove").out == f"✓ Removed the name of {made}\n"
     assert cli.json("show", made)["name"] is None
     assert cli("name", made, "HEAD").status == 2
     assert cli("check").status == 0
@@ -31,6 +32,8 @@ def test_tags_come_and_go(cli: CommandLine) -> None:
     assert (told["id"], told["tags"]) == (made, ["new", "more"])
     assert cli.json("show", made)["tags"] == ["new", "more"]
     assert cli.json("show", made)["reasoning"] == "something"
+    assert cli("name", "HEAD", "--untag", "more").out == f"✓ Tagged {made} (tags: new)\n"
+    assert cli("name", "HEAD", "--untag", "new").out == f"✓ Tagged {made} (tags: none)\n"
 
 
 @pytest.mark.requirement("SE-8")

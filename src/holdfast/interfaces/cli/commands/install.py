@@ -26,7 +26,9 @@ AGENT_WARNING = False
 
 def configure(parser: Parser) -> None:
     with_plugins = " and ".join(agent.title for agent in every_agent() if agent.plugin_files())
-    parser.usage = "holdfast install AGENT [--project | --user] [--mcp] [--skills] [--dry-run]"
+    parser.usage = (
+        "holdfast install AGENT [--project | --user] [--mcp] [--skills] [--plugin DIR] [--dry-run]"
+    )
     parser.description = f"""\
 Install the hooks that save the workspace before an agent changes it. AGENT is one of:
 {", ".join(AGENTS)}.
@@ -210,11 +212,16 @@ def _show_remains(invocation: Invocation) -> None:
     marker = workspace / os.fsdecode(MARKER_DIRECTORY)
     if (marker / "config.toml").exists():
         marker /= "workspace.json"
-    command = shlex.join(("rm", "-rf", str(store), str(marker)))
+    commands = [shlex.join(("rm", "-rf", str(store), str(marker)))]
+    if (workspace / ".git").exists():
+        git = shlex.join(("git", "-C", str(workspace)))
+        refs = f"--format='delete %(refname)' refs/holdfast/{store.name}"
+        commands.append(f"{git} for-each-ref {refs} | {git} update-ref --stdin")
     terminal = invocation.terminal
     terminal.sentence("  Your checkpoints are kept: holdfast log.")
     terminal.sentence("  To delete every checkpoint of this workspace for good:")
-    terminal.sentence(f"  {visible(command)}")
+    for command in commands:
+        terminal.line(f"  {visible(command)}")  # in one piece, to be copied
 
 
 def _plugin(invocation: Invocation, agent: str) -> int:

@@ -63,10 +63,10 @@ def run(invocation: Invocation) -> int:
         return 0
     terminal = invocation.terminal
     tags = ", ".join(visible(tag) for tag in named.intent.tags)
-    tagged = f" with the tags {tags}" if tags else ""
-    called = "is called" if named.name else "has no name"
-    name = f" {visible(named.name)}" if named.name else ""
-    terminal.sentence(f"{terminal.tick} {identifier(terminal, found)} {called}{name}{tagged}")
+    done = "Named" if len(words) == 2 else "Tagged"
+    done = "Removed the name of" if options.remove else done
+    tagged = f" (tags: {tags or 'none'})" if tags or options.untag else ""
+    terminal.sentence(f"{terminal.tick} {done} {identifier(terminal, named)}{tagged}")
     return 0
 
 
