@@ -109,6 +109,21 @@ class TestSaveAndRestore:
         assert checkpointer.diff() == {}
 
 
+@pytest.mark.requirement("CP-1")
+def test_a_filter_chooses_the_files_and_can_be_read_back(workspace: Path) -> None:
+    def only_main(path: Path) -> bool:
+        return path.name == "main.py"
+
+    with SessionCheckpointer(workspace, "filtered", file_filter=only_main) as opened:
+        opened.checkpoint("One file only")
+        assert opened.head is not None
+        assert [one.path for one in opened.head.artifacts] == ["src/main.py"]
+        assert (opened.workspace, opened.session_id) == (workspace, "filtered")
+        assert opened.file_filter is only_main
+    with SessionCheckpointer(workspace, "whole") as opened:
+        assert opened.file_filter is None
+
+
 @pytest.mark.requirement("CP-5")
 class TestValues:
     def test_a_snapshot_comes_back_from_plain_data_with_the_contents_it_is_given(

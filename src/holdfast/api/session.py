@@ -71,6 +71,7 @@ class SessionCheckpointer:
         directory = Path(arguments.path("workspace", workspace))
         chosen = optional(arguments.function, "file_filter", file_filter)
         self._id = valid_session_id(session_id)
+        self._file_filter = chosen
         self._workspace = open_workspace(
             directory, create=True, file_filter=chosen, purpose=f"session {self._id}"
         )
@@ -112,6 +113,10 @@ class SessionCheckpointer:
     @property
     def workspace(self) -> Path:
         return self._workspace.path
+
+    @property
+    def file_filter(self) -> Callable[[Path], bool] | None:
+        return self._file_filter
 
     @property
     def opened(self) -> Workspace:

@@ -127,6 +127,20 @@ def test_folded_lines_unfold(tab: Tab) -> None:
     expect(file).to_contain_text("Access tokens, refreshed before they expire")
 
 
+def test_one_change_is_copied_as_a_patch(tab: Tab) -> None:
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = tab.open_session("?with=now")
+    hunk = page.locator("article.file", has_text="refresh.py").last.locator(".hunk").first
+    hunk.hover()
+    hunk.get_by_role("button", name="Copy this change").click()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    header, target, place, *lines = page.evaluate("navigator.clipboard.readText()").split("\n")
+    assert header.startswith("--- a/")
+    assert target == header.replace("--- a/", "+++ b/")
+    assert place.startswith("@@ -")
+    assert any(line.startswith(("+", "-")) for line in lines)
+
+
 def test_search_leads_straight_to_the_moment(tab: Tab) -> None:
     page = tab.open("/search")
     page.get_by_role("searchbox").fill("coroutine")
