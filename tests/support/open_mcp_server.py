@@ -18,7 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.mcp.http import PATH, HttpPlace, listen, make_app
+from holdfast.interfaces.mcp.connection_limits import listen
+from holdfast.interfaces.mcp.http import PATH, HttpPlace, make_app
 from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 
@@ -37,7 +38,7 @@ def main() -> None:
     home = holdfast_home(os.environ)
     sessions = ServedSessions([Path(sys.argv[1])], "agent", lambda opened: SessionId("agent"))
     place = HttpPlace("127.0.0.1", 0)
-    with listen(place) as listening:
+    with listen(place.host, place.port) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}{PATH}"
         server = make_server(sessions, Admission(time.monotonic_ns))
         app, token_file = make_app(server, place, address, home, time.monotonic_ns)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.domain.errors import ObjectDamaged
-from holdfast.domain.ids import Digest
+from holdfast.domain.ids import Digest, parse_digest
 from holdfast.values.classes import dataclass, field
 
 EXACT = "exact"
@@ -31,7 +31,6 @@ LARGEST_MANIFEST_BYTES = 4 << 20
 MOST_CONTENTS = 100_000
 _VERSION = 1
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
-_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +140,8 @@ def _state(row: Mapping[str, Any]) -> ComponentState:
 def _content(name: Any, digest: Any, chunks: Any, size: Any) -> StoredContent:
     if not isinstance(name, str) or type(size) is not int or size < 0:
         raise ValueError("a content has no name or no size")
-    whole = _digest(digest)
-    return StoredContent(name, whole, None if chunks is None else _digest(chunks), size)
-
-
-def _digest(value: Any) -> Digest:
-    if not isinstance(value, str) or not _DIGEST.match(value):
-        raise ValueError(f"{value!r:.80} is not a digest")
-    return Digest(bytes.fromhex(value))
+    whole = parse_digest(digest)
+    return StoredContent(name, whole, None if chunks is None else parse_digest(chunks), size)
 
 
 def contents_of(states: tuple[ComponentState, ...]) -> Iterator[StoredContent]:

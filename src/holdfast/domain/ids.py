@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NewType
 
 from holdfast.domain.errors import UsageError
@@ -16,6 +17,7 @@ WorkspaceId = NewType("WorkspaceId", str)
 DIGEST_BYTES = 32
 CHECKPOINT_ID_LENGTH = 20
 SESSION_ID_MAX_LENGTH = 200
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 
 
 def session_id(text: str) -> SessionId:
@@ -33,6 +35,13 @@ def session_id(text: str) -> SessionId:
             hint="use printable characters only",
         )
     return SessionId(str.__str__(text))  # also of an enumeration's member
+
+
+def parse_digest(value: object) -> Digest:
+    """A digest from its hexadecimal form; `ValueError` for anything else."""
+    if not isinstance(value, str) or not _DIGEST.match(value):
+        raise ValueError(f"{value!r:.80} is not a digest")
+    return Digest(bytes.fromhex(value))
 
 
 def short(identifier: str) -> str:

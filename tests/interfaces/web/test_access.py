@@ -15,12 +15,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.interfaces.mcp.connection_limits import MOST_CONNECTIONS
-from holdfast.interfaces.mcp.http import HttpPlace
-from holdfast.interfaces.mcp.http import listen as listen_for_mcp
+from holdfast.interfaces.mcp.connection_limits import MOST_CONNECTIONS, listen
 from holdfast.interfaces.web.access import LARGEST_BODY, SECURITY_HEADERS, Access, RateLimit
 from holdfast.interfaces.web.peers import user_of
-from holdfast.interfaces.web.server import Place, listen
 from tests.interfaces.cli.command_line import command, run
 from tests.interfaces.web.client import Client, Reply, running
 
@@ -354,11 +351,13 @@ def test_ui_prints_the_link(workspace: Path) -> None:
 
 
 def test_answers_do_not_wait_for_acknowledgements() -> None:
-    for listening in (listen(Place("127.0.0.1", 0)), listen_for_mcp(HttpPlace("127.0.0.1", 0))):
-        with listening, socket.create_connection(listening.getsockname()) as client:
-            accepted, _ = listening.accept()
-            with accepted, client:
-                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    with (
+        listen("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()) as client,
+    ):
+        accepted, _ = listening.accept()
+        with accepted, client:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_other_machines_cannot_be_let_in(workspace: Path) -> None:

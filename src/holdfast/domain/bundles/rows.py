@@ -15,14 +15,19 @@ from typing import Any, NoReturn, TypeVar
 
 from holdfast.domain.checkpoints import ChangeCounts, Kind, NewCheckpoint
 from holdfast.domain.errors import UsageError
-from holdfast.domain.ids import CHECKPOINT_ID_LENGTH, CheckpointId, Digest, SessionId, session_id
+from holdfast.domain.ids import (
+    CHECKPOINT_ID_LENGTH,
+    CheckpointId,
+    SessionId,
+    parse_digest,
+    session_id,
+)
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.sessions import Session, SessionStatus
 
 T = TypeVar("T")
 
 _ID = re.compile(rf"[0-9a-f]{{{CHECKPOINT_ID_LENGTH}}}\Z")
-_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _LARGEST_NUMBER = (1 << 63) - 1
 _LONGEST_TEXT = 10_000
 
@@ -126,7 +131,7 @@ def decode_checkpoint(data: bytes) -> NewCheckpoint:
         parent=_optional(fields["parent"], bundled_checkpoint_id),
         kind=Kind(fields["kind"]),
         created_at_ns=bundled_number(fields["created_at_ns"], signed=True),
-        tree=_digest(fields["tree"]),
+        tree=parse_digest(fields["tree"]),
         intent=_intent(bundled_object(fields["intent"])),
         files=bundled_number(fields["files"]),
         size_bytes=bundled_number(fields["size_bytes"]),
@@ -135,13 +140,13 @@ def decode_checkpoint(data: bytes) -> NewCheckpoint:
             bundled_number(changed["modified"]),
             bundled_number(changed["removed"]),
         ),
-        report=_optional(fields["report"], _digest),
+        report=_optional(fields["report"], parse_digest),
         restores_from=_optional(fields["restores_from"], bundled_checkpoint_id),
         partial=_flag(fields["partial"]),
         message_index=_optional(fields.get("message_index"), bundled_number),
         tool_use_id=_optional(fields.get("tool_use_id"), _text),
         round=bundled_number(fields.get("round", 1)),
-        components=_optional(fields.get("components"), _digest),
+        components=_optional(fields.get("components"), parse_digest),
     )
 
 
@@ -221,9 +226,3 @@ def bundled_session_id(value: Any) -> SessionId:
         return session_id(value)
     except (UsageError, UnicodeEncodeError) as error:
         raise ValueError(str(error)) from None
-
-
-def _digest(value: Any) -> Digest:
-    if not isinstance(value, str) or not _DIGEST.match(value):
-        raise ValueError(f"{value!r:.80} is not a digest")
-    return Digest(bytes.fromhex(value))

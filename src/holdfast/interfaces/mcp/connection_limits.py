@@ -14,11 +14,14 @@ requests. One event loop uses it.
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING, Any, cast
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from holdfast.domain.errors import Refused
 
 MOST_CONNECTIONS = 1_500
 REFUSAL_HEADERS = {"retry-after": "5", "connection": "close"}
@@ -175,3 +178,19 @@ class ConnectionLimits:
                     incomplete.stop(self._connection)
 
         return Watched
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The socket of a server. `Refused` where the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+        # Connections inherit it. asyncio sets it only on sockets that were made for TCP by name,
+        # and an answer in two writes would wait 40 ms for the acknowledgement of the first.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
+    except (OSError, OverflowError) as error:
+        raise Refused(
+            f"cannot listen on {host}, port {port}: {error}",
+            hint="use another port with --port, or 0 for any free port",
+        ) from None

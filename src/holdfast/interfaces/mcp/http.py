@@ -9,7 +9,6 @@ protected-resource metadata (RFC 9728).
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ from holdfast.interfaces.mcp.authorization import (
     SigningKeys,
     require_safe_url,
 )
-from holdfast.interfaces.mcp.connection_limits import ConnectionLimits
+from holdfast.interfaces.mcp.connection_limits import ConnectionLimits, listen
 from holdfast.interfaces.mcp.server import SCOPES
 
 PATH = "/mcp"
@@ -87,7 +86,7 @@ def serve_http(
 ) -> None:
     """Serve until stopped; `ready` gets the address, and the file of the local token."""
     place.check()
-    with listen(place) as listening:
+    with listen(place.host, place.port) as listening:
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
         app, token_file = make_app(server, place, address, home, monotonic_ns)
@@ -160,18 +159,3 @@ def _transport_security(resource: str) -> TransportSecuritySettings:
         allowed_hosts=hosts,
         allowed_origins=[*origins, f"{parts.scheme}://{parts.netloc}"],
     )
-
-
-def listen(place: HttpPlace) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    try:
-        listening = socket.create_server((place.host, place.port), family=family, backlog=2048)
-        # Connections inherit it. asyncio sets it only on sockets that were made for TCP by name,
-        # and an answer in two writes would wait 40 ms for the acknowledgement of the first.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listening
-    except (OSError, OverflowError) as error:
-        raise Refused(
-            f"cannot listen on {place.host}, port {place.port}: {error}",
-            hint="use another port with --port, or 0 for any free port",
-        ) from None

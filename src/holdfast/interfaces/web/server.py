@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.api.stores import local_token, new_token
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.interfaces.mcp.connection_limits import REFUSAL_HEADERS, ConnectionLimits
+from holdfast.interfaces.mcp.connection_limits import REFUSAL_HEADERS, ConnectionLimits, listen
 from holdfast.interfaces.web.access import (
     LARGEST_HEAD,
     METADATA_PATH,
@@ -122,7 +122,7 @@ class WebServer:
         place.check()
         self._log = log
         token, token_file = local_token(home)
-        self._listening = listen(place)
+        self._listening = listen(place.host, place.port)
         port = self._listening.getsockname()[1]
         access = Access(
             token,
@@ -222,18 +222,3 @@ def _issued_tokens(place: Place, monotonic_ns: Callable[[], int]) -> IssuedToken
         "resource_name": "Holdfast",
     }
     return IssuedTokens(scopes_of, metadata, f"{resource}{METADATA_PATH}")
-
-
-def listen(place: Place) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    try:
-        listening = socket.create_server((place.host, place.port), family=family, backlog=1024)
-        # Connections inherit it. asyncio sets it only on sockets that were made for TCP by name,
-        # and an answer in two writes would wait 40 ms for the acknowledgement of the first.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listening
-    except (OSError, OverflowError) as error:
-        raise Refused(
-            f"cannot listen on {place.host}, port {place.port}: {error}",
-            hint="use another port with --port, or 0 for any free port",
-        ) from None

@@ -1,31 +1,22 @@
 """The workspaces that the server has open: its own, and every other one of the user.
 
-Each is opened when a request first names it, shared by all requests, and opened again when its
-settings or its store have changed. The one unused for longest is closed when there are too many.
+Each is opened when a request first names it, and opened again when its settings or its store have
+changed.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from holdfast.api.stores import known_workspaces, store_directory
 from holdfast.api.workspace import Workspace, open_workspace
-from holdfast.domain.errors import HoldfastError, NotFound
+from holdfast.domain.errors import NotFound
+from holdfast.interfaces.open_cache import OpenCache
 
-_MOST_OPEN = 16
 _PURPOSE = "holdfast serve"
-
-
-@dataclass(slots=True)
-class _Open:
-    workspace: Workspace
-    users: int = 0
-    stale: bool = False
 
 
 class ServedWorkspaces:
@@ -33,8 +24,7 @@ class ServedWorkspaces:
 
     def __init__(self, own: Path) -> None:
         self.own = own
-        self._open: OrderedDict[Path, _Open] = OrderedDict()
-        self._lock = threading.Lock()
+        self._open: OpenCache[Path, Workspace] = OpenCache()
         self._places: dict[str, Path] = {}
         """Where workspaces were when they were last looked for."""
 
@@ -59,68 +49,12 @@ class ServedWorkspaces:
     def use(self, workspace_id: str | None, *, create: bool = False) -> Iterator[Workspace]:
         """The workspace as it would be if it were opened now; `create` makes a store for the
         first checkpoint."""
-        used = self._borrow(self.place(workspace_id), create)
-        try:
-            yield used.workspace
-        finally:
-            self._give_back(used)
+        path = self.place(workspace_id)
+        opening = partial(
+            open_workspace, path, create=create, spare_repositories=create, purpose=_PURPOSE
+        )
+        with self._open.use(path, opening) as workspace:
+            yield workspace
 
     def close(self) -> None:
-        with self._lock:
-            for path in list(self._open):
-                self._drop(path)
-
-    def _borrow(self, path: Path, create: bool) -> _Open:
-        with self._lock:
-            known = self._open.get(path)
-            if known is not None:
-                self._used(path, known)
-        if known is not None:
-            if _is_current(known.workspace):
-                return known
-            with self._lock:
-                if self._open.get(path) is known:
-                    self._drop(path)
-            self._give_back(known)
-        # Opening can wait for other processes, and other requests should not wait for that.
-        opened = _Open(
-            open_workspace(path, create=create, spare_repositories=create, purpose=_PURPOSE)
-        )
-        with self._lock:
-            known = self._open.setdefault(path, opened)
-            self._used(path, known)
-        if known is not opened:
-            opened.workspace.close()
-        return known
-
-    def _used(self, path: Path, known: _Open) -> None:
-        self._open.move_to_end(path)
-        known.users += 1
-        for oldest in list(self._open)[: max(len(self._open) - _MOST_OPEN, 0)]:
-            self._drop(oldest)
-
-    def _give_back(self, used: _Open) -> None:
-        with self._lock:
-            used.users -= 1
-            if used.stale and used.users == 0:
-                self._close(used)
-
-    def _drop(self, path: Path) -> None:
-        """Closed now, or when the last request that uses it has ended."""
-        dropped = self._open.pop(path)
-        dropped.stale = True
-        if dropped.users == 0:
-            self._close(dropped)
-
-    @staticmethod
-    def _close(one: _Open) -> None:
-        # A store that is damaged or gone is the next request's to report.
-        with suppress(HoldfastError, OSError):
-            one.workspace.close()
-
-
-def _is_current(workspace: Workspace) -> bool:
-    try:
-        return workspace.is_current()
-    except Exception:  # opening it again reports what is wrong
-        return False
+        self._open.close()
