@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from holdfast.interfaces.agents import AGENTS, agent_named
 from tests.project.repository import PACKAGE, ROOT, modules
 
@@ -44,11 +42,10 @@ def test_no_other_module_names_an_agent() -> None:
     assert naming == set(ALLOWED)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-def test_a_module_describes_the_agent_that_it_is_named_after(agent: str) -> None:
-    known = agent_named(agent)
-    assert (known.name, bool(known.title), bool(known.programs)) == (agent, True, True)
-    assert known.carries
+def test_a_module_describes_the_agent_that_it_is_named_after() -> None:
+    described = {agent: agent_named(agent) for agent in AGENTS}
+    assert [agent for agent, known in described.items() if known.name != agent] == []
+    assert all(one.title and one.programs and one.carries for one in described.values())
 
 
 def test_the_documents_have_a_line_for_each_agent() -> None:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from types import FrameType
 
+from holdfast import SessionCheckpointer
 from tests.project.repository import ROOT, syntax
 
 PAGE = ROOT / "docs/design/architecture.md"
@@ -50,13 +57,47 @@ def test_the_map_has_one_line_for_every_package() -> None:
     assert sorted(listed) == sorted(packages)
 
 
+def _steps(walk: str) -> list[str]:
+    return re.findall(r"^\d+\. `(holdfast[\w.]+)`", _sections()[walk], flags=re.MULTILINE)
+
+
 def test_every_function_of_a_walk_exists() -> None:
-    named = {
-        walk: re.findall(r"^\d+\. `(holdfast[\w.]+)`", _sections()[walk], flags=re.MULTILINE)
-        for walk in WALKS
-    }
+    named = {walk: _steps(walk) for walk in WALKS}
     assert all(len(steps) >= 5 for steps in named.values()), named
     assert [f"{w}: {s}" for w, steps in named.items() for s in steps if not _exists(s)] == []
+
+
+@contextmanager
+def _calls() -> Iterator[list[str]]:
+    """The functions of the product that are called within the block, by their first call."""
+    found: dict[str, None] = {}
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            module = str(frame.f_globals.get("__name__"))
+            if module.startswith("holdfast."):
+                found.setdefault(f"{module}.{frame.f_code.co_qualname}")
+
+    names: list[str] = []
+    sys.setprofile(note)
+    try:
+        yield names
+    finally:
+        sys.setprofile(None)
+        names += found
+
+
+def test_a_save_and_a_restore_take_the_steps_of_their_walks_in_order(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / "project"], check=True)
+    (tmp_path / "project" / "file").write_text("1")
+    with SessionCheckpointer(tmp_path / "project", "s") as session:
+        with _calls() as saved:
+            session.save_checkpoint("begin")
+        (tmp_path / "project" / "file").write_text("2")
+        with _calls() as restored:
+            session.restore_checkpoint("initial", components={"git": "exact"})
+    for walk, calls in (("A save", saved), ("A restore", restored)):
+        assert [name for name in calls if name in _steps(walk)] == _steps(walk)
 
 
 def test_every_place_for_a_change_exists() -> None:
