@@ -59,7 +59,7 @@ def left_out(outcome: SaveOutcome) -> list[bytes]:
     return [skip.path for skip in outcome.skipped if skip.reason is SkipReason.OVER_BUDGET]
 
 
-def kept(opened: Composed) -> list[str]:
+def kept_reasons(opened: Composed) -> list[str]:
     return [one.intent.reasoning for one in opened.engine.vault.catalog.roots()]
 
 
@@ -251,12 +251,12 @@ def test_expired_and_then_old_automatic_states_go_first(
         outcome = save(opened, f"new {number}", session="new")
         assert left_out(outcome) == []
         assert opened.store.space.size_bytes() <= BUDGET
-    assert [one for one in kept(opened) if one.startswith("new")] == [
+    assert [one for one in kept_reasons(opened) if one.startswith("new")] == [
         f"new {number}" for number in range(6)
     ]
-    assert "initial of old" in kept(opened)
-    assert "old 5" in kept(opened), "HEAD of a session that may go on"
-    assert "old 0" not in kept(opened)
+    assert "initial of old" in kept_reasons(opened)
+    assert "old 5" in kept_reasons(opened), "HEAD of a session that may go on"
+    assert "old 0" not in kept_reasons(opened)
 
 
 def test_of_one_day_the_states_with_large_files_go_first(
@@ -276,10 +276,10 @@ def test_of_one_day_the_states_with_large_files_go_first(
     outcome = save(opened, "new", session="new")
     assert left_out(outcome) == []
     assert any("old automatic checkpoint" in warning for warning in outcome.warnings)
-    assert [one for one in kept(opened) if one.startswith("small")] == [
+    assert [one for one in kept_reasons(opened) if one.startswith("small")] == [
         f"small {number}" for number in range(5)
     ]
-    assert len([one for one in kept(opened) if one.startswith("large")]) < 6
+    assert len([one for one in kept_reasons(opened) if one.startswith("large")]) < 6
 
 
 def test_what_only_ended_sessions_hold_goes_after_that_and_what_people_chose_never(
@@ -303,7 +303,13 @@ def test_what_only_ended_sessions_hold_goes_after_that_and_what_people_chose_nev
     fill(workspace / "large", noise(3_500_000, 99))
     outcome = save(opened, "too much", session="new")
     assert left_out(outcome) == [b"large"]
-    assert kept(opened) == ["named", "annotated", "approved by a person", "manual", "too much"]
+    assert kept_reasons(opened) == [
+        "named",
+        "annotated",
+        "approved by a person",
+        "manual",
+        "too much",
+    ]
     session_row = engine.vault.catalog.session(SessionId("nothing"))
     assert session_row is not None
     assert session_row.head is None
@@ -326,7 +332,7 @@ def test_a_person_may_let_chosen_checkpoints_of_ended_sessions_go(
         deleted, freed = smaller.engine.evict(going)
         assert deleted == 2
         assert freed > 1_700_000
-        assert kept(smaller) == ["manual 2"]
+        assert kept_reasons(smaller) == ["manual 2"]
         assert smaller.engine.over_budget() == []
 
 
@@ -343,7 +349,7 @@ def test_what_a_person_agreed_to_stays_if_its_session_went_on_meanwhile(
         fill(workspace / "source.py", b"while the question stood on the screen")
         save(smaller, "goes on", session="0")
         assert smaller.engine.evict(going)[0] == len(going) - 1
-        assert kept(smaller)[0] == "manual 0"
+        assert kept_reasons(smaller)[0] == "manual 0"
         assert smaller.engine.evict(going)[0] == 0
 
 
@@ -358,7 +364,7 @@ def test_nothing_of_a_recent_session_goes_however_full_the_budget_is(
     for number in range(12, 15):
         fill(workspace / "source.py", b"%d" % number)
         save(opened, f"{number}", session="b")
-    assert kept(opened) == [str(number) for number in range(15)]
+    assert kept_reasons(opened) == [str(number) for number in range(15)]
 
 
 def test_all_stores_together_have_a_budget(
@@ -457,4 +463,4 @@ def test_a_checkpoint_that_another_process_deletes_between_the_steps_of_a_cleanu
     outcome = opened.engine.cleanup(meanwhile)
     assert meanwhile.deleted
     assert outcome.warnings == ()
-    assert kept(opened) == ["0", "last"]
+    assert kept_reasons(opened) == ["0", "last"]

@@ -11,8 +11,8 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.repair.check import run_checks
-from tests.support.heard import Heard
 from tests.support.hostile_trees import fill
+from tests.support.progress_log import ProgressLog
 
 FILES = 130
 SESSION = SessionId("s")
@@ -34,8 +34,8 @@ def opened(workspace: Path) -> OpenWorkspace:
     return open_workspace(workspace, create=True)
 
 
-def _save(opened: OpenWorkspace) -> Heard:
-    heard = Heard()
+def _save(opened: OpenWorkspace) -> ProgressLog:
+    heard = ProgressLog()
     with opened.engine.vault.progress.reporting_to(heard):
         opened.engine.save(SESSION, make_intent("why"))
     return heard
@@ -76,7 +76,7 @@ def test_a_restore_tells_each_of_its_phases_in_shares(
         _save(opened)
         for number in range(FILES):
             (workspace / f"d{number % 3}" / f"file{number}").unlink()
-        heard = Heard()
+        heard = ProgressLog()
         with opened.engine.vault.progress.reporting_to(heard):
             opened.engine.restore(opened.engine.restore_request(SESSION, "HEAD"))
         for phase in ("writing files", "replacing files", "verifying files"):
@@ -91,7 +91,7 @@ def test_a_restore_tells_each_of_its_phases_in_shares(
 def test_a_check_of_every_byte_is_reported_in_shares(opened: OpenWorkspace) -> None:
     with opened:
         _save(opened)
-        heard = Heard()
+        heard = ProgressLog()
         assert list(run_checks(opened.engine.vault, data=True, progress=heard)) == []
         heard.require_shares("checking objects", opened.engine.vault.objects.count())
 

@@ -32,6 +32,6 @@ def send(project: Path, event: dict[str, Any], agent: str = "claude-code") -> No
     assert agent != "claude-code" or answer.json == {}
 
 
-def told(cli: CommandLine) -> list[tuple[str, str]]:
+def logged_checkpoints(cli: CommandLine) -> list[tuple[str, str]]:
     """Kind and reason of each checkpoint of the session, newest first."""
     return [(m["kind"], m["reasoning"]) for m in cli.json("log", "-n", "100", "--session", "s1")]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.daemon_calls import after, send, told, tool_call
+from tests.support.daemon_calls import after, logged_checkpoints, send, tool_call
 
 pytestmark = pytest.mark.requirement("RB-11", "AU-2")
 
@@ -66,7 +66,7 @@ def test_edits_one_after_the_other_have_one_checkpoint_between_them(
     app = project / "src" / "app.py"
     for number in (1, 2):
         edit(project, f"t{number}", app, f"price = {number + 2}\n")
-    assert [reason for _, reason in told(cli)] == [
+    assert [reason for _, reason in logged_checkpoints(cli)] == [
         "After Edit: src/app.py",
         "After Edit: src/app.py",
         "Before Edit: src/app.py",
@@ -132,4 +132,4 @@ def test_nothing_is_saved_after_an_edit_where_that_is_off_or_the_edit_failed(
     app.write_text("price = 3\n")
     ended = {**after(event), "hook_event_name": "PostToolUseFailure", "error": "no match"}
     send(project, ended if failed else after(event))
-    assert told(cli)[0][1] == "Before Edit: src/app.py"
+    assert logged_checkpoints(cli)[0][1] == "Before Edit: src/app.py"

@@ -18,7 +18,7 @@ from holdfast.domain.triggers import TriggerRules
 from holdfast.interfaces.hooks.automation import event_handler
 from tests.components.git.repositories import commit, git
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.daemon_calls import after, send, told, tool_call
+from tests.support.daemon_calls import after, logged_checkpoints, send, tool_call
 from tests.support.daemons import daemon_here
 
 pytestmark = pytest.mark.requirement("AU-4")
@@ -36,7 +36,7 @@ def merging(project: Path) -> Path:
 
 
 def _merge_kinds(cli: CommandLine) -> list[str]:
-    return [kind for kind, _ in told(cli) if kind == "merge"]
+    return [kind for kind, _ in logged_checkpoints(cli) if kind == "merge"]
 
 
 @pytest.mark.usefixtures("patience")
@@ -55,10 +55,10 @@ def test_a_merge_by_a_command_of_the_agent_is_kept(
         send(merging, before)
         git(merging, "merge", "-q", "feature")
         send(merging, after(before))
-    kind, reason = told(cli)[0]
+    kind, reason = logged_checkpoints(cli)[0]
     assert kind == "merge"
     assert reason.startswith("Merged feature into ma")
-    assert [kind for kind, _ in told(cli)] == ["merge", "tool", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["merge", "tool", "initial"]
 
 
 def test_a_merge_by_another_process_is_kept_before_the_next_step(
@@ -67,7 +67,7 @@ def test_a_merge_by_another_process_is_kept_before_the_next_step(
     send(merging, tool_call(merging, "t1", "make"))
     git(merging, "merge", "-q", "feature")
     send(merging, tool_call(merging, "t2", "make"))
-    assert [kind for kind, _ in told(cli)] == ["tool", "merge", "tool", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["tool", "merge", "tool", "initial"]
 
 
 def test_the_trigger_can_be_turned_off(merging: Path, cli: CommandLine) -> None:

@@ -28,7 +28,7 @@ from tests.components.git.repositories import SCENES, commit, git, with_history,
 from tests.support.ticks import wait_a_tick
 
 
-def told(session: SessionCheckpointer, reference: str) -> list[str] | None:
+def recorded_dirty_files(session: SessionCheckpointer, reference: str) -> list[str] | None:
     """The dirty files that a checkpoint tells of; None when it does not know."""
     found = engine_of(session).resolve(SessionId("s"), reference)
     state = state_of(engine_of(session).vault.objects, found, "git")
@@ -56,7 +56,7 @@ def test_in_every_state_of_a_repository_it_is_what_git_counts(tmp_path: Path, sc
     SCENES[scene](place)
     with SessionCheckpointer(place, "s") as session:
         expected = None if scene == "pointer" else as_git_counts(place)  # a filter has to tell
-        assert told(session, session.checkpoint("why")) == expected
+        assert recorded_dirty_files(session, session.checkpoint("why")) == expected
 
 
 @pytest.mark.requirement("GT-1")
@@ -119,7 +119,7 @@ def test_from_checkpoint_to_checkpoint_it_stays_what_git_counts(tmp_path: Path, 
             assert shown is not None
             assert shown.dirty == len(as_git_counts(place)), number
             made.append(session.checkpoint(f"step {number}"))
-            assert told(session, made[-1]) == as_git_counts(place), number
+            assert recorded_dirty_files(session, made[-1]) == as_git_counts(place), number
 
 
 @pytest.mark.requirement("GT-1")
@@ -142,11 +142,11 @@ def test_only_what_changed_is_looked_at_when_git_is_as_it_was(
                 break
             looked.clear()
         write(place / "docs/guide.txt", "changed\n")
-        assert told(session, session.checkpoint("one")) == ["docs/guide.txt"]
+        assert recorded_dirty_files(session, session.checkpoint("one")) == ["docs/guide.txt"]
         assert looked == [b"docs/guide.txt"]
         write(place / "docs/guide.txt", "guide\n")
         write(place / "unknown.txt", "not git's\n")
-        assert told(session, session.checkpoint("none")) == []
+        assert recorded_dirty_files(session, session.checkpoint("none")) == []
         assert looked == [b"docs/guide.txt"] * 2
 
 
@@ -182,7 +182,7 @@ def test_after_an_undo_files_that_the_scan_found_as_git_saw_them_are_not_looked_
         looked.clear()
         session.undo()
         assert set(looked) <= {b"src/3.py"}
-        assert told(session, session.checkpoint("third")) == ["src/3.py"]
+        assert recorded_dirty_files(session, session.checkpoint("third")) == ["src/3.py"]
         assert set(looked) == {b"src/3.py"}
         looked.clear()
         shown = present_git(engine_of(session).vault, scan=engine_of(session).scan())
@@ -219,7 +219,7 @@ def test_what_changed_since_is_known_without_a_tree_of_the_store(
         monkeypatch.setattr(Vault, "load_tree", counted)
         for number in range(20):
             write(place / f"src/{number}/code.py", "changed\n")
-        assert len(told(session, session.checkpoint("second")) or ()) == 20
+        assert len(recorded_dirty_files(session, session.checkpoint("second")) or ()) == 20
         assert loaded == []
         session.restore_checkpoint(first)
         loaded.clear()
@@ -247,11 +247,11 @@ def test_a_file_that_stays_dirty_is_hashed_once(
         read.clear()
         for number in range(3):
             write(place / "code.txt", f"{number}\n")
-            dirty = told(session, session.checkpoint("more"))
+            dirty = recorded_dirty_files(session, session.checkpoint("more"))
             assert dirty == ["code.txt", "docs/guide.txt"]
         assert read == [b"code.txt"] * 3
         write(place / "docs/guide.txt", "guide\n")
-        assert told(session, session.checkpoint("put back")) == ["code.txt"]
+        assert recorded_dirty_files(session, session.checkpoint("put back")) == ["code.txt"]
 
 
 @pytest.mark.requirement("GT-1")
@@ -260,7 +260,7 @@ def test_in_a_directory_of_a_repository_its_own_files_count(tmp_path: Path) -> N
     write(top / "docs/guide.txt", "changed\n")
     write(top / "code.txt", "outside of the workspace\n")
     with SessionCheckpointer(top / "docs", "s") as session:
-        assert told(session, session.checkpoint("why")) == ["guide.txt"]
+        assert recorded_dirty_files(session, session.checkpoint("why")) == ["guide.txt"]
 
 
 @pytest.mark.requirement("GT-1")
@@ -271,7 +271,7 @@ def test_a_tracked_file_that_is_left_out_counts_anyway(tmp_path: Path) -> None:
     with SessionCheckpointer(place, "s") as session:
         session.checkpoint("settled")
         write(place / "large.bin", "y" * 5000)
-        assert told(session, session.checkpoint("why")) == ["large.bin"]
+        assert recorded_dirty_files(session, session.checkpoint("why")) == ["large.bin"]
 
 
 @pytest.mark.requirement("GT-1")
@@ -281,9 +281,9 @@ def test_where_only_a_filter_could_tell_nothing_is_reported(tmp_path: Path) -> N
     commit(place, "model.big", "pointer\n")
     with SessionCheckpointer(place, "s") as session:
         write(place / "code.txt", "no filter for this\n")
-        assert told(session, session.checkpoint("one")) == ["code.txt"]
+        assert recorded_dirty_files(session, session.checkpoint("one")) == ["code.txt"]
         write(place / "model.big", "the real content\n")
-        assert told(session, session.checkpoint("two")) is None
+        assert recorded_dirty_files(session, session.checkpoint("two")) is None
 
 
 @pytest.mark.requirement("GT-1")
@@ -291,9 +291,12 @@ def test_line_ends_that_git_may_convert_are_not_called_dirty(tmp_path: Path) -> 
     place = with_history(tmp_path / "project", "core.autocrlf=true")
     write(place / "code.txt", "two\r\n")
     with SessionCheckpointer(place, "s") as session:
-        assert told(session, session.checkpoint("why")) in (None, as_git_counts(place))
+        assert recorded_dirty_files(session, session.checkpoint("why")) in (
+            None,
+            as_git_counts(place),
+        )
         write(place / "code.txt", "two, and more\r\n")
-        assert told(session, session.checkpoint("why")) == ["code.txt"]
+        assert recorded_dirty_files(session, session.checkpoint("why")) == ["code.txt"]
 
 
 @pytest.mark.requirement("GT-1", "PF-1")

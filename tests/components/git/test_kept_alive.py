@@ -15,7 +15,7 @@ from tests.components.git.repositories import commit, git, with_history, write
 REF = b"refs/holdfast/somebody/0123"
 
 
-def kept(place: Path) -> list[str]:
+def holdfast_refs(place: Path) -> list[str]:
     return git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split()
 
 
@@ -35,7 +35,7 @@ def test_a_change_in_git_starts_a_single_process(
     assert outcome.degraded == ()
     (only,) = log.read_text().splitlines()
     assert " diff-index " in only
-    assert any(ref.endswith(f"/{outcome.checkpoint.id}") for ref in kept(place))
+    assert any(ref.endswith(f"/{outcome.checkpoint.id}") for ref in holdfast_refs(place))
     assert git(place, "fsck", "--strict") == ""
     assert not (place / ".git/logs/refs/holdfast").exists()
 
@@ -46,7 +46,7 @@ def test_a_reference_has_the_modes_of_a_shared_repository(tmp_path: Path) -> Non
     (place / ".git/refs").chmod(0o2770)
     with SessionCheckpointer(place, "s") as session:
         session.checkpoint("why")
-    (mine,) = kept(place)
+    (mine,) = holdfast_refs(place)
     file = place / ".git" / mine
     assert file.stat().st_mode & 0o777 == 0o660
     assert file.parent.stat().st_mode & 0o7777 == 0o2770
@@ -60,8 +60,8 @@ def test_a_reference_is_in_force_only_when_it_is_placed(tmp_path: Path) -> None:
     assert repository is not None
     head = git(place, "rev-parse", "HEAD").strip()
     with new_reference(repository, REF, head):
-        assert kept(place) == []
-    assert kept(place) == []
+        assert holdfast_refs(place) == []
+    assert holdfast_refs(place) == []
     assert list((place / ".git/refs/holdfast").rglob("*.lock")) == []
     with new_reference(repository, REF, head) as mine:
         with pytest.raises(FileExistsError), new_reference(repository, REF, head):
@@ -85,7 +85,7 @@ def test_what_is_in_the_way_of_a_reference_is_reported_by_git(tmp_path: Path) ->
         (place / ".git/refs/holdfast").unlink()
         commit(place, "code.txt", "three\n")
         assert session.save_checkpoint("again").degraded == ()
-    assert len(kept(place)) == 1
+    assert len(holdfast_refs(place)) == 1
 
 
 @pytest.mark.requirement("GT-1", "DB-3")
@@ -96,4 +96,4 @@ def test_a_state_that_the_store_has_no_room_for_keeps_nothing_alive(tmp_path: Pa
     with SessionCheckpointer(place, "s") as session:
         outcome = session.save_checkpoint("why")
         assert "component_max_size" in outcome.degraded[0]
-        assert kept(place) == []
+        assert holdfast_refs(place) == []

@@ -17,7 +17,7 @@ from holdfast.domain.intent import make_intent
 from tests.components.postgres.conftest import SOURCE, Database
 from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.encrypted_stores import files_with
-from tests.support.heard import Heard
+from tests.support.progress_log import ProgressLog
 
 SESSION = SessionId("s")
 
@@ -148,7 +148,7 @@ def test_dumps_and_loads_tell_how_far_they_are(database: Database, workspace: Pa
         "INSERT INTO never_analysed SELECT generate_series(1, 2000)",
     )
     with open_workspace(workspace, create=False) as opened:
-        engine, saving, restoring = opened.engine, Heard(), Heard()
+        engine, saving, restoring = opened.engine, ProgressLog(), ProgressLog()
         with engine.vault.progress.reporting_to(saving):
             engine.save(SESSION, make_intent("before"))
         database.sql("DROP TABLE large")

@@ -11,7 +11,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.ports.component import Captured, CaptureRequest, ContentSink
 from tests.engine.components.boxes import Box, Later, misbehave
-from tests.support.heard import Heard
+from tests.support.progress_log import ProgressLog
 
 
 @pytest.mark.requirement("DB-3", "CL-2")
@@ -29,7 +29,7 @@ def test_what_a_component_says_of_its_progress_is_heard_as_long_as_it_is_waited_
 
     monkeypatch.setattr(Later, "capture", Box.capture)
     misbehave(monkeypatch, "capture", capture)
-    heard = Heard()
+    heard = ProgressLog()
     with open_workspace(workspace, create=True) as opened:
         with opened.engine.vault.progress.reporting_to(heard):
             opened.engine.save(SessionId("s"), make_intent("why"))

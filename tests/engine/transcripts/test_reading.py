@@ -29,7 +29,7 @@ from tests.support.transcripts import claude_line, codex_text
 pytestmark = pytest.mark.requirement("SE-2")
 
 
-def told(
+def read_messages(
     path: Path, since: TranscriptPosition | None = None
 ) -> tuple[list[str], TranscriptReading]:
     with TranscriptReading(path, transcript_reader("claude-code"), since) as reading:
@@ -39,13 +39,13 @@ def told(
 def test_a_reading_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(claude_line("1", "one"))
-    first, reading = told(path)
+    first, reading = read_messages(path)
     with path.open("ab") as file:
         file.write(claude_line("2", "two") + claude_line("3", "three"))
     stored = json.loads(json.dumps(reading.position.to_dict()))
-    second, again = told(path, TranscriptPosition.from_dict(stored))
+    second, again = read_messages(path, TranscriptPosition.from_dict(stored))
     assert (first, second, again.restarted) == (["one"], ["two", "three"], False)
-    assert told(path, again.position)[0] == []
+    assert read_messages(path, again.position)[0] == []
 
 
 @pytest.mark.parametrize("agent", ["claude-code", "codex"])
@@ -75,10 +75,10 @@ def test_wherever_the_writer_is_cut_off_every_message_comes_once(
 def test_a_whole_last_line_needs_no_line_end(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(claude_line("1", "one").rstrip())
-    first, reading = told(path)
+    first, reading = read_messages(path)
     with path.open("ab") as file:
         file.write(b"\n" + claude_line("2", "two"))
-    assert (first, told(path, reading.position)[0]) == (["one"], ["two"])
+    assert (first, read_messages(path, reading.position)[0]) == (["one"], ["two"])
 
 
 def test_a_reader_that_stops_anywhere_misses_nothing(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_is_appended_while_reading_is_left_to_the_next_reading(tmp_path: Pa
             found.append(message.content)
             file.write(claude_line(str(len(found)), str(len(found))))
     assert found == ["0"]
-    assert told(path, reading.position)[0] == ["1"]
+    assert read_messages(path, reading.position)[0] == ["1"]
 
 
 @pytest.mark.parametrize("padding", [0, 3 * HEAD_BYTES])
@@ -133,11 +133,11 @@ def test_a_replaced_file_is_read_again_without_repeating_what_is_known(
 def test_a_truncated_file_is_read_from_its_beginning(tmp_path: Path, keep: int) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(claude_line("1", "one") + claude_line("2", "two"))
-    position = told(path)[1].position
+    position = read_messages(path)[1].position
     os.truncate(path, keep)
-    assert told(path, position)[1].restarted
+    assert read_messages(path, position)[1].restarted
     path.write_bytes(claude_line("9", "nine"))
-    messages, reading = told(path, position)
+    messages, reading = read_messages(path, position)
     assert (messages, reading.restarted) == (["nine"], True)
 
 
@@ -150,21 +150,21 @@ def test_a_file_cut_short_while_it_is_read_ends_the_reading(tmp_path: Path) -> N
         os.truncate(path, 0)
         assert len(list(messages)) < 19
     path.write_bytes(claude_line("9", "nine"))
-    assert told(path, reading.position)[0] == ["nine"]
+    assert read_messages(path, reading.position)[0] == ["nine"]
 
 
 def test_a_position_of_another_file_starts_from_the_beginning(tmp_path: Path) -> None:
     one, other = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     one.write_bytes(claude_line("1", "one"))
     other.write_bytes(claude_line("2", "two") + claude_line("3", "three"))
-    assert told(other, told(one)[1].position)[0] == ["two", "three"]
+    assert read_messages(other, read_messages(one)[1].position)[0] == ["two", "three"]
 
 
 @pytest.mark.parametrize("offset", [-1, 5, 1 << 70])
 def test_a_wrong_position_starts_from_the_beginning(tmp_path: Path, offset: int) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(claude_line("1", "one"))
-    assert told(path, TranscriptPosition(offset, "", ""))[0] == ["one"]
+    assert read_messages(path, TranscriptPosition(offset, "", ""))[0] == ["one"]
 
 
 @pytest.mark.parametrize(
@@ -191,21 +191,21 @@ def test_a_wrong_position_starts_from_the_beginning(tmp_path: Path, offset: int)
 def test_a_spoiled_line_costs_only_itself(tmp_path: Path, spoiled: bytes) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(claude_line("1", "one") + spoiled + b"\n\r\n\n" + claude_line("2", "two"))
-    messages, reading = told(path)
+    messages, reading = read_messages(path)
     assert (messages, reading.passed_over.malformed) == (["one", "two"], 1)
 
 
 def test_bytes_that_are_not_utf_8_become_replacements(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + claude_line("1", "caf_").replace(b"caf_", b"caf\xe9"))
-    assert told(path)[0] == ["caf\ufffd"]
+    assert read_messages(path)[0] == ["caf\ufffd"]
 
 
 def test_repeated_lines_and_numbers_that_lie_change_nothing(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     one = claude_line("1", "one", index=7, message_index=-3)
     path.write_bytes(one + one + claude_line("2", "two", index=7) + one)
-    messages, reading = told(path)
+    messages, reading = read_messages(path)
     assert (messages, reading.passed_over) == (["one", "two"], PassedOver(repeated=2))
 
 
@@ -226,7 +226,7 @@ def test_a_line_beyond_the_limit_is_passed_over_in_bounded_memory(tmp_path: Path
         file.write(b"\n" + claude_line("2", "two"))
     tracemalloc.start()
     try:
-        messages, reading = told(path)
+        messages, reading = read_messages(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -285,7 +285,7 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 def test_a_symlink_to_a_transcript_is_followed(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_bytes(claude_line("1", "one"))
     (tmp_path / "link").symlink_to("t.jsonl")
-    assert told(tmp_path / "link")[0] == ["one"]
+    assert read_messages(tmp_path / "link")[0] == ["one"]
 
 
 @pytest.mark.parametrize("name", ["missing", "nul\0", "file/below"])

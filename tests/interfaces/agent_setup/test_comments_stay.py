@@ -53,7 +53,7 @@ def notes(text: str) -> int:
     return len(re.findall("note", text))
 
 
-def meant(settings: dict[str, Any]) -> dict[str, Any]:
+def without_empty_hooks(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings in which an empty list of hooks is no list."""
     hooks = {event: items for event, items in settings.get("hooks", {}).items() if items}
     rest = {key: value for key, value in settings.items() if key != "hooks"}
@@ -69,7 +69,7 @@ def test_no_comment_and_no_value_is_lost_by_our_coming_and_going(text: str) -> N
     assert with_hooks(edited, "claude-code", ENTRIES, version=False) == edited
     left = without_hooks(edited, "claude-code", version=False)
     assert notes(left or "") == notes(text)
-    assert meant(load(left or "{}")) == meant(load(text))
+    assert without_empty_hooks(load(left or "{}")) == without_empty_hooks(load(text))
 
 
 @pytest.mark.requirement("HK-1")

@@ -25,7 +25,7 @@ def two_sessions(cli: CommandLine) -> CommandLine:
     return cli
 
 
-def told(event: dict[str, Any]) -> tuple[Any, ...]:
+def event_key(event: dict[str, Any]) -> tuple[Any, ...]:
     found = event.get("checkpoint") or {}
     return (event["session_id"], event["type"], event["at"], found.get("id"))
 
@@ -47,14 +47,14 @@ def test_everything_of_every_session_is_in_one_stream(two_sessions: CommandLine)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_pages_fit_together(two_sessions: CommandLine, size: int) -> None:
     cli = two_sessions
-    whole = [told(event) for event in cli.json("log", "--graph", "-n", "0")["events"]]
+    whole = [event_key(event) for event in cli.json("log", "--graph", "-n", "0")["events"]]
     page = cli.json("log", "--graph", "-n", str(size))
     events = page["events"]
     while page["next"]:
         page = cli.json("log", "--graph", "-n", str(size), "--before", page["next"])
         assert 0 < len(page["events"]) <= size
         events += page["events"]
-    assert [told(event) for event in events] == whole
+    assert [event_key(event) for event in events] == whole
 
 
 def test_a_place_of_one_session_is_refused_for_the_workspace(two_sessions: CommandLine) -> None:

@@ -16,7 +16,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.daemon_calls import told, tool_call
+from tests.support.daemon_calls import logged_checkpoints, tool_call
 from tests.support.daemons import daemon_here
 from tests.support.hook_process import call_hook
 
@@ -47,7 +47,7 @@ def stopped_holder(project: Path) -> Iterator[int]:
             holder.stdin.close()
 
 
-def heard(project: Path, use: str) -> str:
+def hook_answer(project: Path, use: str) -> str:
     answer = call_hook("claude-code", tool_call(project, use), project)
     assert (answer.status, answer.err) == (0, "")
     return json.dumps(answer.json)
@@ -68,19 +68,19 @@ def test_the_hook_goes_on_says_why_and_saves_with_the_next_event(
             ended.enter_context(daemon_here())
         else:
             monkeypatch.setenv("HOLDFAST_DAEMON", "off")
-        heard(project, "t1")
-        before = len(told(cli))
+        hook_answer(project, "t1")
+        before = len(logged_checkpoints(cli))
         (project / "src" / "app.py").write_text("price = 3\n")
         with stopped_holder(project) as number:
-            said = heard(project, "t2")
+            said = hook_answer(project, "t2")
             assert f"process {number}" in said
             assert "makes no progress" in said
-            assert heard(project, "t3") == "{}", "once is enough"
-        assert len(told(cli)) == before
+            assert hook_answer(project, "t3") == "{}", "once is enough"
+        assert len(logged_checkpoints(cli)) == before
         reasons = {entry["reason"] for entry in cli.json("status")["unprotected"]}
         assert all("makes no progress" in reason for reason in reasons)
-        assert "protects this session again" in heard(project, "t4")
-        assert len(told(cli)) == before + 1
+        assert "protects this session again" in hook_answer(project, "t4")
+        assert len(logged_checkpoints(cli)) == before + 1
 
 
 @pytest.mark.requirement("CL-3", "MC-1")

@@ -30,7 +30,7 @@ def key(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return path
 
 
-def heard(project: Path) -> str:
+def hook_answer(project: Path) -> str:
     answer = call_hook("claude-code", tool_call(project, "t1"), project)
     assert (answer.status, answer.err) == (0, "")
     return json.dumps(answer.json)
@@ -50,7 +50,7 @@ def test_with_its_key_an_agent_goes_on_in_a_new_encrypted_store(
 ) -> None:
     if marker == "cleaned away":
         shutil.rmtree(project / ".holdfast")
-    assert f"The new store is encrypted with the key file {key}" in heard(project)
+    assert f"The new store is encrypted with the key file {key}" in hook_answer(project)
     (store,) = stores(holdfast_home)
     assert cli.json("init")["encrypted"]
     assert not is_readable(store)
@@ -68,7 +68,7 @@ def test_without_a_key_nothing_is_saved_and_the_agent_is_notified(
     if marker == "cleaned away":
         shutil.rmtree(project / ".holdfast")
     key.unlink()
-    said = heard(project)
+    said = hook_answer(project)
     assert "is missing" in said
     assert "holdfast init --new-store" in said
     assert stores(holdfast_home) == []
@@ -77,7 +77,7 @@ def test_without_a_key_nothing_is_saved_and_the_agent_is_notified(
     assert (refused.status, stores(holdfast_home)) == (5, [])
     assert "--no-encrypt" in refused.err
     assert cli.json("init", "--new-store", "--no-encrypt")["encrypted"] is False
-    heard(project)
+    hook_answer(project)
     assert is_readable(stores(holdfast_home)[0])
 
 
@@ -86,7 +86,7 @@ def test_through_the_daemon_too(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_DAEMON", "on")
     with daemon_here():
-        assert "The new store is encrypted with the key file" in heard(project)
+        assert "The new store is encrypted with the key file" in hook_answer(project)
         assert not is_readable(stores(holdfast_home)[0])
 
 
@@ -95,7 +95,7 @@ def test_an_encrypted_workspace_from_another_machine_is_saved_and_what_it_is_not
 ) -> None:
     shutil.rmtree(holdfast_home)
     key.unlink()
-    assert "The new store is not encrypted" in heard(project)
+    assert "The new store is not encrypted" in hook_answer(project)
     assert len(stores(holdfast_home)) == 1
 
 

@@ -16,7 +16,7 @@ from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.daemon.hook_client import ask_about
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import configure
-from tests.support.daemon_calls import after, send, told, tool_call
+from tests.support.daemon_calls import after, logged_checkpoints, send, tool_call
 from tests.support.daemons import daemon_here
 from tests.support.hook_process import call_hook, recorded
 from tests.support.workspace_state import state_of
@@ -38,14 +38,14 @@ def test_the_first_event_is_saved_at_once_and_begins_the_daemon_that_answers_the
     project: Path, cli: CommandLine
 ) -> None:
     send(project, tool_call(project, "t1"))
-    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["risky", "initial"]
     served = ask("status", start=True, start_s=120)[
         "requests"
     ]  # waits for the one that is being started
     (project / "src" / "app.py").write_text("changed since\n")
     send(project, tool_call(project, "t2"))
     assert ask("status")["requests"] == served + 2  # the event, and this question
-    assert [kind for kind, _ in told(cli)] == ["risky", "risky", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["risky", "risky", "initial"]
     assert ask("status")["workspaces"][0]["session_id"] == "s1"
 
 
@@ -87,7 +87,7 @@ def test_a_hook_that_the_daemon_answers_loads_the_thin_client_and_nothing_else(
         )
     assert json.loads(done.stdout) == {}
     assert set(done.stderr.decode().split()) <= ALLOWED
-    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["risky", "initial"]
 
 
 @pytest.mark.requirement("AU-1")
@@ -140,7 +140,7 @@ def test_the_daemon_can_be_turned_off(
     with daemon_here() as daemon:
         send(project, {**tool_call(project, "t2"), "session_id": "s2"})
         assert daemon.workspaces.all() == []
-    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["risky", "initial"]
 
 
 @pytest.mark.requirement("AG-1")
@@ -201,7 +201,7 @@ def test_an_event_after_the_fact_is_answered_while_the_store_is_in_use(
                 send(project, after(before), agent)
             assert cli.json("log", "--session", "s1")[0]["reasoning"] == "Before Bash: make"
     # Ending waited for the background work.
-    assert told(cli)[0] == ("tool", "After Bash: make")
+    assert logged_checkpoints(cli)[0] == ("tool", "After Bash: make")
 
 
 def test_five_hundred_events_in_a_row_leave_nothing_behind_in_the_daemon(

@@ -18,7 +18,7 @@ from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.daemon.hook_client import NoAnswer, ask_about
 from tests.interfaces.cli.command_line import CommandLine, command
 from tests.support.composition import configure
-from tests.support.daemon_calls import send, told, tool_call
+from tests.support.daemon_calls import logged_checkpoints, send, tool_call
 from tests.support.daemons import daemon_here, wait_for
 from tests.support.failing_daemon import POINTS, dying_daemon
 from tests.support.hook_process import call_hook
@@ -36,7 +36,7 @@ def test_an_event_counts_once_when_the_daemon_is_killed_in_the_middle(
     with dying_daemon(point) as daemon:
         send(project, tool_call(project, "t1"))
         assert daemon.wait() == -signal.SIGKILL
-    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["risky", "initial"]
     assert cli.json("check")["problems"] == []
 
 
@@ -47,7 +47,7 @@ def test_a_daemon_that_does_not_answer_is_given_up(
     os.kill(pid, signal.SIGSTOP)
     try:
         send(project, tool_call(project, "t1"))
-        assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+        assert [kind for kind, _ in logged_checkpoints(cli)] == ["risky", "initial"]
     finally:
         os.kill(pid, signal.SIGCONT)
     assert not (holdfast_home / "hooks.log").exists()
@@ -62,7 +62,7 @@ def test_a_daemon_of_another_version_leaves_the_event_to_the_hook(
         send(project, tool_call(project, "t1"))
         assert daemon.requests == 0
         assert daemon._ended.is_set() == (version == "0.0.1")
-    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["risky", "initial"]
 
 
 @pytest.mark.usefixtures("patience")
@@ -177,7 +177,7 @@ def test_many_first_events_at_once_begin_one_daemon(project: Path, cli: CommandL
         out, err = hook.communicate(event)
         assert (hook.returncode, out, err) == (0, b"{}\n", b"")
     pid = ask("ping", start=True, start_s=120)["pid"]
-    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+    assert [kind for kind, _ in logged_checkpoints(cli)] == ["risky", "initial"]
     ask("stop")
     wait_for(pid)
     with pytest.raises(NoAnswer):

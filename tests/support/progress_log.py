@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Heard:
+class ProgressLog:
     """The reported progress, in order."""
 
     phases: dict[str, list[tuple[int, int | None]]] = field(default_factory=dict)
