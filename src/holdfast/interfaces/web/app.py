@@ -27,7 +27,15 @@ from holdfast.interfaces.web.access import OBSERVED_KEY, Guard
 from holdfast.interfaces.web.openapi import openapi_document
 from holdfast.interfaces.web.page_files import page_routes
 from holdfast.interfaces.web.problems import error_response, problem_response
-from holdfast.interfaces.web.routes import checkpoints, diffs, events, restores, sessions, upkeep
+from holdfast.interfaces.web.routes import (
+    checkpoints,
+    dialogs,
+    diffs,
+    events,
+    restores,
+    sessions,
+    upkeep,
+)
 from holdfast.interfaces.web.routing import (
     WORKSPACE_KEY,
     InsufficientScope,
@@ -39,7 +47,7 @@ from holdfast.interfaces.web.routing import (
 if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig  # not in every version
 
-_TOPICS = (probes, sessions, checkpoints, diffs, restores, upkeep, events)
+_TOPICS = (probes, sessions, checkpoints, diffs, restores, dialogs, upkeep, events)
 ROUTES: Sequence[Route] = tuple(route for topic in _TOPICS for route in topic.ROUTES)
 _OTHERS = "/api/workspaces/"
 _NO_TELEMETRY: TelemetryConfig = {
