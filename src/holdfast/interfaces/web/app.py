@@ -22,7 +22,6 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.web import probes
 from holdfast.interfaces.web.access import OBSERVED_KEY, Guard
 from holdfast.interfaces.web.openapi import openapi_document
 from holdfast.interfaces.web.page_files import page_routes
@@ -32,6 +31,7 @@ from holdfast.interfaces.web.routes import (
     dialogs,
     diffs,
     events,
+    probes,
     restores,
     sessions,
     upkeep,
