@@ -120,8 +120,8 @@ def test_a_rename_prefers_the_file_that_kept_its_name() -> None:
 def test_a_change_of_mode_alone_is_distinguished() -> None:
     before: Model = {b"f": File(b"one", 0o644), b"s": Symlink(b"a")}
     (change,) = changes_between(before, {**before, b"f": File(b"one", 0o755)})
-    assert change.mode_only
+    assert change.modes == (0o644, 0o755)
     (change,) = changes_between(before, {**before, b"f": File(b"two", 0o644)})
-    assert not change.mode_only
+    assert change.modes is None
     (change,) = changes_between(before, {**before, b"f": Symlink(b"a")})
-    assert not change.mode_only
+    assert change.modes is None

@@ -44,14 +44,6 @@ class Change:
         return all(e is None or isinstance(e, DirectoryEntry) for e in (self.old, self.new))
 
     @property
-    def mode_only(self) -> bool:
-        return (
-            isinstance(self.old, FileEntry)
-            and self.old.same_content(self.new)
-            and self.old_path is None
-        )
-
-    @property
     def modes(self) -> tuple[int, int] | None:
         """The old and the new mode, where they differ."""
         old, new = self.old, self.new
