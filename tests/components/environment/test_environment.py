@@ -207,7 +207,7 @@ def test_versions_are_read_from_files_and_no_program_is_started(tmp_path: Path) 
         "node": "20.11.0",
         "npm": "10.2.4",
         "yarn": "1.22.19 (.tool-versions)",
-        "git": "version unknown (file date 2023-11-14)",
+        "git": "dated 2023-11-14",
         "go": "1.21.5",
         "java": "17.0.9",
         "ruby": "3.2.2 (.tool-versions)",

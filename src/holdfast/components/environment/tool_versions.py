@@ -103,7 +103,7 @@ def _version(tool: _Tool, program: str, workspace: str) -> str:
         _beside(tool, os.path.dirname(real))
         or _in_path(tool.name, real)
         or _chosen(tool, real, workspace)
-        or f"version unknown (file date {_date(os.stat(real).st_mtime)})"
+        or f"dated {_date(os.stat(real).st_mtime)}"
     )
 
 

@@ -174,7 +174,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "serve": Verb("run the HTTP API and the web page"),
     },
     "Set up": {
-        "completion": Verb("print a shell completion script"),
+        "completion": Verb("install or print shell completion"),
     },
     "Try it": {
         "demo": Verb("watch an agent delete a project's code, and Holdfast bring it back"),
