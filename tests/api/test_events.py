@@ -21,8 +21,9 @@ from holdfast.adapters.local.event_log import (
     open_change_listener,
 )
 from holdfast.adapters.local.system import SystemClock
+from holdfast.api import events as feed
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.domain.errors import NotFound, UsageError
+from holdfast.domain.errors import NoSpace, NotFound, UsageError
 from holdfast.domain.events import Event
 from holdfast.domain.ids import SessionId
 from holdfast.engine.history import events as taking_in
@@ -289,6 +290,31 @@ def test_a_store_that_takes_no_writes_is_followed_in_memory(
     with told_read_only(holdfast_home):
         assert made in [event.checkpoint for event in _present(place)]
     assert not list(holdfast_home.rglob("events*"))
+
+
+@pytest.mark.parametrize("trouble", [NoSpace("no space left"), OSError("no answer")])
+def test_following_begins_again_after_trouble(
+    session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    """A workspace that is kept open must not stay silent once the disk has room again."""
+    record, failing = feed.record_events, threading.Event()
+
+    def fail_for_a_while(vault: Any) -> None:
+        if failing.is_set():
+            raise trouble
+        record(vault)
+
+    monkeypatch.setattr(feed, "record_events", fail_for_a_while)
+    workspace = session.opened
+    newest = workspace.newest_event()
+    failing.set()
+    for _ in range(2):
+        with pytest.raises(type(trouble)):
+            next(workspace.events(newest, follow=True, timeout_s=PATIENCE_S))
+    failing.clear()
+    followed = workspace.events(newest, follow=True, timeout_s=PATIENCE_S)
+    session.checkpoint("there is room again")
+    assert next(followed).type.value == "checkpoint"
 
 
 @pytest.mark.parametrize("after", [-1, True, "1", None])

@@ -5,6 +5,7 @@
 
 Guarantees: everything in order, once, from any number on, also after a restart; what another
 process did within 300 ms, on a machine with time for it. Nothing is written while a save runs.
+Trouble, such as a full disk, ends the following. The next follower begins again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.api import arguments
-from holdfast.domain.errors import Busy, HoldfastError, Refused, UsageError
+from holdfast.domain.errors import Busy, Refused, UsageError
 from holdfast.domain.events import Event
 from holdfast.engine.history.events import events_after, record_events
 
@@ -39,7 +40,7 @@ class EventFeed:
         self._listener: ChangeListener | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._trouble: HoldfastError | None = None
+        self._trouble: Exception | None = None
 
     def events(
         self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
@@ -88,20 +89,23 @@ class EventFeed:
                 continue
             with self._woken:
                 rang = self._woken.wait_for(partial(self._is_news, seen), timeout_s)
+                if self._trouble is not None:
+                    raise self._trouble
                 if self._closed or not rang:
-                    if self._trouble is not None:
-                        raise self._trouble
                     return
 
     def _is_news(self, seen: int) -> bool:
-        return self._closed or self._rounds != seen
+        return self._closed or self._trouble is not None or self._rounds != seen
 
     def _listen(self) -> None:
         with self._woken:
             if self._closed:
                 raise UsageError("the workspace is closed", hint="open it again")
-            if self._thread is not None:
+            if self._thread is not None and self._trouble is None:
                 return
+            if self._listener is not None:
+                self._listener.close()
+            self._listener = self._thread = self._trouble = None
             self._listener = (
                 self._opened.store.open_change_listener()
             )  # before the first look: nothing is missed
@@ -124,7 +128,7 @@ class EventFeed:
                     self._rounds += 1
                     self._woken.notify_all()
                 listener.wait(_LOOK_S)
-        except HoldfastError as error:
+        except Exception as error:  # without this thread, followers would wait in vain
             with self._woken:
-                self._trouble, self._closed = error, True
+                self._trouble = error
                 self._woken.notify_all()

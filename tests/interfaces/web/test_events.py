@@ -19,7 +19,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.api import events as feed
 from holdfast.api.workspace import Workspace
+from holdfast.domain.errors import NoSpace
 from holdfast.domain.events import Event
 from holdfast.interfaces.web import streams
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
@@ -312,6 +314,29 @@ def test_an_event_that_cannot_be_passed_on_at_once_is_passed_on_later(
         session.checkpoint("late")
         assert reader.message().data["what"] == "unavailable"
         assert reader.message().data["summary"]["reasoning"] == "late"
+
+
+def test_a_stream_goes_on_when_a_full_disk_has_room_again(
+    client: Client, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, full = feed.record_events, threading.Event()
+
+    def record_events(vault: Any) -> None:
+        if full.is_set():
+            raise NoSpace("no space left for the store's story.db")
+        record(vault)
+
+    monkeypatch.setattr(feed, "record_events", record_events)
+    with reading(client) as reader:
+        session.checkpoint("before")
+        assert reader.message().data["summary"]["reasoning"] == "before"
+        full.set()
+        session.checkpoint("meanwhile")
+        assert reader.message().data["about"]["code"] == "no_space"
+        full.clear()
+        session.checkpoint("after")
+        made = [reader.message().data["summary"]["reasoning"] for _ in range(2)]
+        assert made == ["meanwhile", "after"]
 
 
 def test_streams_end_with_the_server(workspace: Path, session: SessionCheckpointer) -> None:
