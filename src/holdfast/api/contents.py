@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import Digest
     from holdfast.domain.snapshots import Artifact, WorkspaceSnapshot
     from holdfast.domain.trees.entries import Entry
+    from holdfast.engine.compare.tree_diff import IgnoredContent
     from holdfast.engine.components.databases import SavedDatabase as SavedDatabase
     from holdfast.engine.replay.agent_state import AgentState as AgentState
     from holdfast.engine.vault import Vault
@@ -29,6 +30,7 @@ class Contents:
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
+        self._ignored: IgnoredContent | None = None
 
     def entry(self, checkpoint: Checkpoint, path: bytes) -> Entry | None:
         """What a checkpoint has at a path; an empty path is the workspace itself."""
@@ -58,9 +60,11 @@ class Contents:
 
     def require_shown(self, path: bytes, checkpoint: Checkpoint) -> None:
         """`Refused` for a file that the rules ignore: it may hold secrets."""
-        from holdfast.engine.compare.tree_diff import IgnoredContent
+        if self._ignored is None:
+            from holdfast.engine.compare.tree_diff import IgnoredContent
 
-        IgnoredContent(self._vault).require_shown(path, checkpoint)
+            self._ignored = IgnoredContent(self._vault)
+        self._ignored.require_shown(path, checkpoint)
 
     def newest_with(self, path: bytes) -> Checkpoint | None:
         """The newest checkpoint of any session that has the path."""

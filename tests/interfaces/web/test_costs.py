@@ -12,6 +12,8 @@ import pytest
 
 from bench.finding import fill as fill_history
 from holdfast import SessionCheckpointer
+from holdfast.domain.trees.tree import Tree
+from holdfast.engine import vault
 from tests.behind_the_api import engine_of
 from tests.interfaces.web.client import Client, running
 from tests.support.hostile_trees import fill
@@ -105,3 +107,27 @@ def test_a_checkpoint_of_many_files_is_answered_in_parts(
     page = client.get(f"{place}/diff?with=before")
     assert (len(page["files"]), page["total_files"]) == (50, 1_500)
     assert len(client("GET", f"{place}/diff?with=before").body) < 50_000
+
+
+def test_a_checkpoint_reads_only_directories_that_differ_from_those_shown_before(
+    client: Client,
+    workspace: Path,
+    session: SessionCheckpointer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(80):
+        fill(workspace / f"directory-{number}" / "file", b"x")
+    session.checkpoint("many directories")
+    fill(workspace / "directory-7" / "file", b"y")
+    session.checkpoint("one more change")
+    place = f"{PLACE}/work/checkpoints"
+    client.get(f"{place}/HEAD^?files=0")
+    decode, read = vault.decode_tree, []
+
+    def decode_tree(content: bytes) -> Tree:
+        read.append(content)
+        return decode(content)
+
+    monkeypatch.setattr(vault, "decode_tree", decode_tree)
+    client.get(f"{place}/HEAD?files=0")
+    assert len(read) <= 5

@@ -2,6 +2,8 @@
 
 SQLite files are found by name, nearest to the top first, and confirmed by their first bytes. Only
 some directories are searched, so that the summary of a large workspace costs a few milliseconds.
+A process that shows many checkpoints remembers directories by their digest, which names the content
+and so stays true: checkpoints share most of them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, join, to_text
 from holdfast.domain.sqlite_files import HEADER, LOG, SUFFIXES
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
@@ -23,6 +26,7 @@ from holdfast.values.classes import dataclass, replace
 
 _MOST_DIRECTORIES = 100
 _MOST_FILES = 20
+_MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +80,46 @@ def _counted(vault: Vault, checkpoint: Checkpoint, one: SavedDatabase) -> SavedD
     return one if rows is None else replace(one, tables=len(rows), rows=sum(rows.values()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Directory:
+    """What matters of a directory, in order: those below it, and files named like databases."""
+
+    directories: tuple[DirectoryEntry, ...]
+    files: tuple[FileEntry, ...]
+
+
+_remembered: dict[Digest, _Directory] = {}
+
+
+def _directory(vault: Vault, digest: Digest) -> _Directory:
+    known = _remembered.get(digest)
+    if known is None:
+        entries = [entry for _, entry in sorted(vault.load_tree(digest).by_name.items())]
+        known = _Directory(
+            tuple(one for one in entries if isinstance(one, DirectoryEntry)),
+            tuple(
+                one for one in entries if isinstance(one, FileEntry) and one.name.endswith(SUFFIXES)
+            ),
+        )
+        if len(_remembered) >= _MOST_REMEMBERED:
+            _remembered.clear()
+        _remembered[digest] = known
+    return known
+
+
 def _sqlite_files(vault: Vault, checkpoint: Checkpoint) -> Iterator[SavedDatabase]:
     waiting = deque([(b"", checkpoint.tree)])
     directories = files = 0
     while waiting and directories < _MOST_DIRECTORIES:
         directories += 1
         above, digest = waiting.popleft()
-        for name, entry in sorted(vault.load_tree(digest).by_name.items()):
-            path = join(above, name)
-            if isinstance(entry, DirectoryEntry):
-                waiting.append((path, entry.digest))
-            elif isinstance(entry, FileEntry) and name.endswith(SUFFIXES) and files < _MOST_FILES:
-                files += 1
-                if next(read_content(vault.objects, entry), b"").startswith(HEADER):
-                    yield SavedDatabase("sqlite", to_text(path), size_bytes=entry.size)
+        found = _directory(vault, digest)
+        waiting.extend((join(above, one.name), one.digest) for one in found.directories)
+        for entry in found.files[: _MOST_FILES - files]:
+            files += 1
+            if next(read_content(vault.objects, entry), b"").startswith(HEADER):
+                path = join(above, entry.name)
+                yield SavedDatabase("sqlite", to_text(path), size_bytes=entry.size)
 
 
 def _server_databases(state: ComponentState) -> Iterator[SavedDatabase]:
