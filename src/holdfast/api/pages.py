@@ -17,6 +17,7 @@ from holdfast.domain.trees.entries import FileEntry
 from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
+    from holdfast.api.contents import Contents
     from holdfast.api.views.history import ReplayMessageView
     from holdfast.api.views.pages import MessagesView
     from holdfast.api.views.snapshots import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.story import Annotation
 
 _LARGEST_CONTENT = 1 << 20
-_MOST_CONTENT = 8 << 20
+_MOST_CONTENT = 2 << 20
 """Bytes of one file, and of all files of a page, that an answer holds."""
 _MOST_SKIPPED = 1_000
 _LONGEST_TEXT = 2_000
@@ -182,7 +183,8 @@ def checkpoint_files(
     from holdfast.api.views.snapshots import checkpoint_file_view
 
     after = None if cursor is None else from_text(cursor)
-    listed = _files(workspace, found, directory)
+    topic = workspace.contents
+    listed = _files(topic, found, directory)
     following = listed if after is None else _after(listed, after)
     taken = list(islice(following, limit + 1)) if limit else []
     views: list[CheckpointFileView] = []
@@ -190,7 +192,7 @@ def checkpoint_files(
     for path, entry in taken[:limit]:
         view = checkpoint_file_view(path, entry)
         if contents:
-            room -= _add_content(workspace, found, path, entry, view, room)
+            room -= _add_content(topic, found, path, entry, view, room)
         views.append(view)
     more = len(taken) > limit if limit else found.files > 0
     return {
@@ -201,9 +203,9 @@ def checkpoint_files(
 
 
 def _files(
-    workspace: Workspace, found: Checkpoint, directory: bytes
+    topic: Contents, found: Checkpoint, directory: bytes
 ) -> Iterator[tuple[bytes, FileEntry]]:
-    for path, entry in workspace.contents.entries(found, directory):
+    for path, entry in topic.entries(found, directory):
         if isinstance(entry, FileEntry):
             yield path, entry
 
@@ -221,24 +223,24 @@ def _place(path: bytes) -> list[bytes]:
 
 
 def _add_content(
-    workspace: Workspace,
+    topic: Contents,
     found: Checkpoint,
     path: bytes,
     entry: FileEntry,
     view: CheckpointFileView,
     room: int,
 ) -> int:
-    """How many bytes that took; a file that is ignored or too large has none to show."""
-    view["content"] = None
+    """How many bytes that took; a file that is ignored, damaged or too large has none to show."""
+    view["content"], view["encoding"] = None, "utf-8"
     if entry.size > min(_LARGEST_CONTENT, room):
         return 0
     try:
-        workspace.contents.require_shown(path, found)
+        topic.require_shown(path, found)
+        content = b"".join(topic.read(entry))
     except HoldfastError:
-        return 0
-    content = b"".join(workspace.contents.read(entry))
+        return 0  # a file that cannot be read must not hide the others
     try:
-        view["content"], view["encoding"] = content.decode("utf-8"), "utf-8"
+        view["content"] = content.decode("utf-8")
     except UnicodeDecodeError:
         view["content"], view["encoding"] = b64encode(content).decode(), "base64"
     return len(content)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.api.contents import Contents
+from holdfast.domain.errors import ObjectDamaged
+from holdfast.domain.trees.entries import FileEntry
 from tests.behind_the_api import store_of
 from tests.interfaces.web.client import Client, running
 from tests.support.hostile_trees import fill
@@ -71,10 +75,26 @@ def test_a_checkpoint_is_shown_with_its_files(client: Client, session: SessionCh
     assert [one["path"] for one in shown["artifacts"]] == paths
     assert [row[0] for row in shown["manifest"]] == paths
     assert shown["files_next"] is None
-    assert "content" not in shown["files"][0]
+    assert (shown["files"][0]["content"], shown["files"][0]["encoding"]) == ("new\n", "utf-8")
+    assert "content" not in client.get(f"{CHECKPOINTS}/HEAD?content=false")["files"][0]
     assert client.get(f"{CHECKPOINTS}/HEAD?files=0")["files"] == []
     [first] = client.get(f"{CHECKPOINTS}/start?files=1")["files"]
     assert first["path"] == "notes.txt"
+
+
+def test_a_damaged_file_does_not_hide_the_others(
+    client: Client, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Contents.read
+
+    def read_others(self: Contents, entry: FileEntry) -> Iterator[bytes]:
+        if entry.name == b"notes.txt":
+            raise ObjectDamaged("its content does not match its digest")
+        return read(self, entry)
+
+    monkeypatch.setattr(Contents, "read", read_others)
+    found = {one["path"]: one["content"] for one in client.get(f"{CHECKPOINTS}/HEAD")["files"]}
+    assert found == {"new.txt": "new\n", "notes.txt": None, "src/app.py": "print(2)\n"}
 
 
 def test_files_are_paged_in_order_and_with_contents_if_asked_for(

@@ -76,8 +76,9 @@ class GitStateView(TypedDict):
 
 
 class CheckpointFileView(TypedDict):
-    """One file. `content` and `encoding` come only with contents; `content` is null for a file
-    that is ignored or too large."""
+    """One file. `content` and `encoding` come only with contents: `utf-8`, or `base64` for other
+    bytes. `content` is null for a file that is ignored or damaged, is larger than 1 MiB, or comes
+    after 2 MiB of others."""
 
     path: str
     mode: int

@@ -136,7 +136,7 @@ def show_checkpoint(
     session_id: SessionParameter,
     checkpoint_id: Reference,
     files: Annotated[int, Query(ge=0, le=10_000, description="How many files to list.")] = 1000,
-    content: Annotated[bool, Query(description="Include the contents of files.")] = False,
+    content: Annotated[bool, Query(description="Include the contents of files.")] = True,
 ) -> CheckpointDetailView:
     with served(request) as workspace:
         found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
