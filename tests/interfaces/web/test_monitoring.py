@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -9,6 +10,7 @@ import shutil
 import socket
 from http.client import IncompleteRead
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from opentelemetry import trace
@@ -16,9 +18,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.types import Message, Receive, Scope, Send
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Refused
+from holdfast.interfaces.mcp.connection_limits import ConnectionLimits
+from holdfast.interfaces.web.telemetry import Telemetry
+from holdfast.interfaces.web.workspaces import ServedWorkspaces
 from tests.interfaces.web.client import Client, running
 from tests.project.repository import ROOT
 from tests.support.hostile_trees import fill
@@ -110,17 +116,87 @@ def test_the_dashboard_and_the_alerts_name_metrics_that_exist(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:
     _work(client, workspace)
-    existing = set(_samples(client)) | {"watcher_directories", "watcher_overflows"}
+    of_the_daemon = {"watcher_directories", "watcher_overflows", "watcher_cpu_seconds_total"}
+    existing = set(_samples(client)) | of_the_daemon
     dashboard = json.loads((ROOT / "docs/monitoring/dashboard.json").read_text("utf-8"))
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     alerts = (ROOT / "docs/monitoring/alerts.yml").read_text("utf-8")
     asked += re.findall(r"expr: '(.*)'", alerts)
     assert len(re.findall(r"- alert:", alerts)) == len(re.findall(r"expr:", alerts)) >= 8
     named = {name for one in asked for name in re.findall(r"[a-z]+(?:_[a-z]+)+", one)}
-    assert named - {"histogram_quantile"} <= existing
+    named -= {"histogram_quantile", "min_over_time"}
+    assert named <= existing
     page = (ROOT / "docs/reference/monitoring.md").read_text("utf-8")
-    for name in named - {"histogram_quantile"}:
+    for name in named:
         assert re.sub(r"_(bucket|count|sum)$", "", name) in page
+
+
+THRESHOLDS = {
+    "http_request_duration_seconds_bucket[": (0.4, 1),
+    "http_request_duration_seconds_count{status=~": (0.00005, 0.001),
+    "checkpoint_creation_duration_seconds_bucket[": (0.8, 2),
+    "checkpoint_restoration_latency_ms_bucket[": (1500, 5000),
+    "search_duration_seconds_bucket[": (0.04, 0.1),
+    "http_request_duration_seconds_bucket{route=~": (0.15, 0.5),
+    "watcher_cpu_seconds_total[": (0.025, 0.05),
+    "process_resident_memory_bytes[": (80e6, 200e6),
+    "git_operations_duration_seconds_bucket[": (0.4, 1),
+    "http_connections_limit ": (400, 200),
+}
+"""Of the specification: when to warn, and when to act."""
+
+
+@pytest.mark.parametrize("metric", THRESHOLDS)
+def test_alerts_have_the_thresholds_of_the_specification(metric: str) -> None:
+    alerts = (ROOT / "docs/monitoring/alerts.yml").read_text("utf-8")
+    found = {
+        re.findall(r"severity: (\w+)", one)[0]: float(re.findall(r"[<>] ([0-9.]+)'", one)[0])
+        for one in alerts.split("- alert:")
+        if metric in one
+    }
+    assert found == dict(zip(("warning", "critical"), THRESHOLDS[metric], strict=True))
+
+
+def test_thresholds_are_bounds_of_buckets(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    """A quantile between two bounds is a guess."""
+    _work(client, workspace)
+    metrics = client("GET", "/metrics").body.decode()
+    for metric, thresholds in THRESHOLDS.items():
+        name, bucket, _ = metric.partition("_bucket")
+        if bucket:
+            bounds = re.findall(rf'{name}_bucket{{.*le="([0-9.]+)"', metrics)
+            assert set(thresholds) <= set(map(float, bounds)), metric
+
+
+def test_an_open_stream_is_no_slow_request(workspace: Path) -> None:
+    now, lines = [0], list[str]()
+    served = ServedWorkspaces(workspace)
+    telemetry = Telemetry(served, lambda: now[0], lambda: 0, ConnectionLimits())
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        now[0] += 3_600 * 10**9
+
+    async def send(message: Message) -> None:
+        now[0] += 10**6
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    observed = telemetry.observed(stream, lines.append)
+    asyncio.run(cast("Any", observed)({"type": "http", "method": "GET"}, receive, send))
+    assert json.loads(lines[0])["elapsed_ms"] == 0
+
+
+def test_metrics_tell_that_the_store_cannot_be_read(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    assert _samples(client)["checkpoint_store_readable"] == 1
+    shutil.rmtree(session.opened.store_directory)
+    assert _samples(client)["checkpoint_store_readable"] == 0
 
 
 def test_probes_tell_whether_the_server_works_and_nothing_else(

@@ -78,14 +78,23 @@ def ask(
     return answer
 
 
+def ask_status(workspace: str, answer_s: float) -> dict[str, Any]:
+    """The daemon's status, with one workspace; empty without a daemon."""
+    try:
+        return ask("status", {"workspace": workspace}, answer_s=answer_s)
+    except NoDaemon:
+        return {}
+
+
+def watch_in(status: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The watch over the workspace that `ask_status` named; None if it is not watched."""
+    found = status.get("workspaces")
+    return dict(found[0]["watch"]) if found else None
+
+
 def ask_about_watch(workspace: str, answer_s: float) -> dict[str, Any] | None:
     """The daemon's watch over a workspace; None without daemon or watch."""
-    try:
-        answer = ask("status", {"workspace": workspace}, answer_s=answer_s)
-    except NoDaemon:
-        return None
-    found = answer.get("workspaces")
-    return dict(found[0]["watch"]) if found else None
+    return watch_in(ask_status(workspace, answer_s))
 
 
 def _exchange(

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import socket
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -81,6 +82,7 @@ def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         "pid": os.getpid(),
         "version": __version__,
         "uptime_s": daemon.uptime_s(),
+        "cpu_s": time.process_time(),
         "idle_limit_s": daemon.idle_s,
         "connections": daemon.connections,
         "requests": daemon.requests,

@@ -95,14 +95,14 @@ class ConnectionLimits:
         self.incomplete = Clocks(request_s, most_incomplete)
         self.unread = Clocks(unread_s)
         self._most_unread_bytes = most_unread_bytes
-        self._most_connections = most_connections
+        self.most_connections = most_connections
         self.connections = 0
 
     def unread_bytes(self) -> int:
         return sum(each.get_write_buffer_size() for each in list(self.unread.running))
 
     def has_room(self) -> bool:
-        if self.connections > self._most_connections:
+        if self.connections > self.most_connections:
             return False
         return self.unread_bytes() < self._most_unread_bytes
 

@@ -10,28 +10,37 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from traceback import walk_tb
 from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.daemon.client import ask_about_watch
+from holdfast.domain.errors import HoldfastError, NothingSaved
+from holdfast.interfaces.daemon.client import ask_status, watch_in
 from holdfast.interfaces.mcp.connection_limits import ConnectionLimits
 from holdfast.interfaces.web.access import OBSERVED_KEY
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.8, 1, 2, 5, 10, 30, 120)
+_SECONDS = (0.005, 0.01, 0.025, 0.04, 0.05, 0.1, 0.15, 0.25, 0.4, 0.5, 0.8, 1, 2, 5, 10, 30, 120)
 _MILLISECONDS = (5, 10, 25, 50, 100, 250, 500, 1000, 1500, 2000, 5000, 10_000, 60_000)
 DAEMON_S = 0.5
 """How long to wait for what the daemon knows about a workspace."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
+_STREAM = "text/event-stream"
 
 
 class Telemetry:
@@ -81,7 +90,7 @@ class Telemetry:
         )
         self._requests = Histogram(
             "http_request_duration_seconds",
-            "How long requests took.",
+            "How long requests took; streams, until they began.",
             ["method", "route", "status"],
             buckets=_SECONDS,
             registry=registry,
@@ -89,6 +98,7 @@ class Telemetry:
         Gauge("event_stream_readers", "Open event streams.", registry=registry).set_function(
             readers
         )
+        ProcessCollector(registry=registry)
         registry.register(_StoreCollector(workspaces))
         registry.register(_LimitsCollector(limits))
 
@@ -154,17 +164,20 @@ class Telemetry:
                 return
             begun, found = self._monotonic_ns(), dict[str, str]()
             status = 0
+            ended: int | None = None
 
             async def noticed(message: Message) -> None:
-                nonlocal status
+                nonlocal status, ended
                 if message["type"] == "http.response.start":
                     status = message["status"]
+                    if Headers(scope=message).get("content-type", "").startswith(_STREAM):
+                        ended = self._monotonic_ns()  # it lasts as long as its reader wishes
                 await send(message)
 
             try:
                 await app({**scope, OBSERVED_KEY: found}, receive, noticed)
             finally:
-                elapsed_s = (self._monotonic_ns() - begun) / 1e9
+                elapsed_s = ((self._monotonic_ns() if ended is None else ended) - begun) / 1e9
                 route, code = found.get("route", "none"), found.get("code")
                 # A client chooses the method, and the labels of a metric must stay few.
                 method = scope["method"] if scope["method"] in _METHODS else "other"
@@ -246,7 +259,11 @@ class _LimitsCollector:
         cut_off.add_metric(["unread"], self._limits.unread.cut_off)
         unread = GaugeMetricFamily("http_unread_bytes", "Answers that wait for slow clients.")
         unread.add_metric([], self._limits.unread_bytes())
-        yield from (cut_off, unread)
+        open_now = GaugeMetricFamily("http_connections", "Open connections.")
+        open_now.add_metric([], self._limits.connections)
+        most = GaugeMetricFamily("http_connections_limit", "How many can be open at once.")
+        most.add_metric([], self._limits.most_connections)
+        yield from (cut_off, unread, open_now, most)
 
 
 class _StoreCollector:
@@ -275,7 +292,10 @@ class _StoreCollector:
             "1 while a component that failed is not tried again.",
             labels=["component"],
         )
-        with suppress(HoldfastError, OSError), self._workspaces.use(None) as workspace:
+        readable = GaugeMetricFamily(
+            "checkpoint_store_readable", "1 while the store can be read, or there is none yet."
+        )
+        with self._noticed(readable), self._workspaces.use(None) as workspace:
             totals = workspace.upkeep.totals()
             for kind, number in totals.by_kind.items():
                 counts.add_metric([kind.value], number)
@@ -286,16 +306,32 @@ class _StoreCollector:
             for one in workspace.health.degraded(workspace.head()):
                 failures.add_metric([one.name], one.failures)
                 paused.add_metric([one.name], int(one.left_alone_until_ns is not None))
-        yield from (counts, size, budget, newest, failures, paused)
+        yield from (counts, size, budget, newest, failures, paused, readable)
         yield from self._watcher()
+
+    @staticmethod
+    @contextmanager
+    def _noticed(readable: GaugeMetricFamily) -> Iterator[None]:
+        """Metrics that need the store are left out while it cannot be read."""
+        try:
+            yield
+            readable.add_metric([], 1)
+        except NothingSaved:
+            readable.add_metric([], 1)
+        except (HoldfastError, OSError):
+            readable.add_metric([], 0)
 
     def _watcher(self) -> Iterator[Any]:
         watched = GaugeMetricFamily("watcher_active", "1 while the daemon watches the workspace.")
         directories = GaugeMetricFamily("watcher_directories", "Directories that it watches.")
         overflows = GaugeMetricFamily("watcher_overflows", "How often it lost events.")
-        found = ask_about_watch(str(self._workspaces.own), DAEMON_S)
+        used = CounterMetricFamily("watcher_cpu_seconds", "CPU time of the daemon that watches.")
+        status = ask_status(str(self._workspaces.own), DAEMON_S)
+        found = watch_in(status)
+        if "cpu_s" in status:
+            used.add_metric([], status["cpu_s"])
         watched.add_metric([], 0 if found is None else int(bool(found["watched"])))
         if found is not None:
             directories.add_metric([], found["directories"])
             overflows.add_metric([], found["overflows"])
-        yield from (watched, directories, overflows)
+        yield from (watched, directories, overflows, used)
