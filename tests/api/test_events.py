@@ -297,7 +297,7 @@ def test_following_begins_again_after_trouble(
     session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
     """A workspace that is kept open must not stay silent once the disk has room again."""
-    record, failing = feed.record_events, threading.Event()
+    record, failing = taking_in.record_events, threading.Event()
 
     def fail_for_a_while(vault: Any) -> None:
         if failing.is_set():

@@ -16,7 +16,14 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.interfaces.mcp.connection_limits import MOST_CONNECTIONS, listen
-from holdfast.interfaces.web.access import LARGEST_BODY, SECURITY_HEADERS, Access, RateLimit
+from holdfast.interfaces.web.access import (
+    LARGEST_BODY,
+    OPEN_PATHS,
+    SECURITY_HEADERS,
+    Access,
+    RateLimit,
+)
+from holdfast.interfaces.web.app import ROUTES
 from holdfast.interfaces.web.peers import user_of
 from tests.interfaces.cli.command_line import command, run
 from tests.interfaces.web.client import Client, Reply, running
@@ -90,6 +97,44 @@ def test_requests_from_other_sites_are_turned_away_even_with_the_token(
         assert reply.status == 403
         assert reply.problem["code"] == "wrong_origin"
     assert session.checkpoint_count == 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"Host": "evil.example"}, "wrong_host"),
+        ({"Origin": "http://evil.example"}, "wrong_origin"),
+        ({"Sec-Fetch-Site": "cross-site"}, "wrong_origin"),
+    ],
+)
+def test_no_route_answers_to_another_site(
+    client: Client, session: SessionCheckpointer, headers: dict[str, str], code: str
+) -> None:
+    """Whoever asks: with the token, with a cookie, and with a link that nobody has used."""
+    cookie = {"Cookie": _signed_in(client).headers["set-cookie"].partition(";")[0]}
+    link = client.server.new_link().removeprefix(client.server.url)
+    routes = [(route.method, route.path) for route in ROUTES]
+    routes += [("HEAD", route.path) for route in ROUTES if route.method == "GET"]
+    pages = ("/", "/page/page.js", "/openapi.json", "/s/work", "/nothing", link)
+    routes += [("GET", path) for path in pages]
+    for method, path in routes:
+        for known in (client.token_header, cookie):
+            reply = client(method, path, headers={**known, **headers}, token=False)
+            assert reply.status == 403, (method, path)
+            assert method == "HEAD" or reply.problem["code"] == code
+    assert client("GET", link, token=False).status == 303  # it is still good
+    assert session.checkpoint_count == 3
+
+
+def test_every_route_needs_a_token(client: Client, session: SessionCheckpointer) -> None:
+    now = [0]
+    client.server.access.failures = RateLimit(2, 10_000, lambda: now[0])
+    for route in ROUTES:
+        if route.path not in OPEN_PATHS:
+            reply = client(route.method, route.path, token=False)
+            assert (reply.status, reply.problem["code"]) == (401, "not_signed_in"), route
+    for path in ("/", "/page/page.js", "/openapi.json", "/s/work", "/nothing"):
+        assert client("GET", path, token=False).status == 401
 
 
 def test_the_own_page_is_not_another_site(client: Client) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from bench.finding import fill as fill_history
 from holdfast import SessionCheckpointer
+from holdfast.domain.ids import Digest
 from holdfast.domain.trees.tree import Tree
-from holdfast.engine import vault
+from holdfast.engine.vault import Vault
 from tests.behind_the_api import engine_of
 from tests.interfaces.web.client import Client, running
 from tests.support.hostile_trees import fill
@@ -122,12 +123,12 @@ def test_a_checkpoint_reads_only_directories_that_differ_from_those_shown_before
     session.checkpoint("one more change")
     place = f"{PLACE}/work/checkpoints"
     client.get(f"{place}/HEAD^?files=0")
-    decode, read = vault.decode_tree, []
+    load, read = Vault.load_tree, list[Digest]()
 
-    def decode_tree(content: bytes) -> Tree:
-        read.append(content)
-        return decode(content)
+    def load_tree(self: Vault, digest: Digest) -> Tree:
+        read.append(digest)
+        return load(self, digest)
 
-    monkeypatch.setattr(vault, "decode_tree", decode_tree)
+    monkeypatch.setattr(Vault, "load_tree", load_tree)
     client.get(f"{place}/HEAD?files=0")
     assert len(read) <= 5

@@ -23,6 +23,7 @@ from holdfast.api import events as feed
 from holdfast.api.workspace import Workspace
 from holdfast.domain.errors import NoSpace
 from holdfast.domain.events import Event
+from holdfast.engine.history import events as taking_in
 from holdfast.interfaces.web import streams
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
 from tests.behind_the_api import store_of
@@ -319,7 +320,7 @@ def test_an_event_that_cannot_be_passed_on_at_once_is_passed_on_later(
 def test_a_stream_goes_on_when_a_full_disk_has_room_again(
     client: Client, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, full = feed.record_events, threading.Event()
+    record, full = taking_in.record_events, threading.Event()
 
     def record_events(vault: Any) -> None:
         if full.is_set():

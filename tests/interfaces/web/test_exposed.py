@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,8 @@ from cryptography.x509.oid import NameOID
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Refused, UsageError
+from holdfast.interfaces.web.access import OPEN_PATHS
+from holdfast.interfaces.web.app import ROUTES
 from holdfast.interfaces.web.server import Place
 from tests.interfaces.web.client import Client, running
 from tests.support.token_issuer import TokenIssuer, token_issuer
@@ -30,6 +33,18 @@ NEEDED = {
     "restore": ("POST", f"{CHECKPOINTS}/start/rollback"),
     "admin": ("DELETE", f"{CHECKPOINTS}/start"),
 }
+
+_QUERY = "path=notes.txt&q=first"
+_BODIES: dict[str, dict[str, object]] = {
+    f"{CHECKPOINTS.replace('work', '{session_id}')}/{{checkpoint_id}}/annotations": {"text": "x"},
+    "/api/dialogs/{dialog_id}/restore": {"checkpoint_id": "start"},
+}
+"""Parameters that some routes do not do without."""
+
+
+def _own(client: Client) -> str:
+    [own] = client.get("/api/workspaces")["workspaces"]
+    return str(own["id"])
 
 
 def _certificate(directory: Path) -> tuple[Path, Path]:
@@ -97,6 +112,44 @@ def test_a_token_allows_what_its_scopes_say(
     assert "insufficient_scope" in refused.headers["www-authenticate"]
     allowed = exposed(method, path, body, headers=_token(issuer, needed), token=False)
     assert allowed.status in (200, 201)
+
+
+@pytest.mark.parametrize("needed", NEEDED)
+def test_every_route_needs_the_scope_that_it_is_described_with(
+    exposed: Client, issuer: TokenIssuer, needed: str
+) -> None:
+    """A token with every other scope is refused."""
+    others = _token(issuer, *(scope for scope in NEEDED if scope != needed))
+    routes = [one for one in ROUTES if one.scope == needed and one.path not in OPEN_PATHS]
+    assert len(routes) >= 3
+    for route in routes:
+        body = None if route.method == "GET" else _BODIES.get(route.path, {})
+        path = route.path.replace("{session_id}", "work").replace("{step}", "0")
+        path = re.sub(r"{\w+}", "start", path)
+        for place in (path, path.replace("/api/", f"/api/workspaces/{_own(exposed)}/", 1)):
+            given = f"{place}?{_QUERY}"
+            refused = exposed(route.method, given, body, headers=others, token=False)
+            assert (refused.status, refused.problem["code"]) == (403, "insufficient_scope"), place
+    assert exposed.get(CHECKPOINTS)
+
+
+def test_routes_that_change_something_need_more_than_to_read() -> None:
+    looks = ("/rollback/preview", "/api/check")
+    for route in ROUTES:
+        changes = route.method != "GET" and not route.path.endswith(looks)
+        assert (route.scope != "read") == changes, route
+        assert route.method != "DELETE" or route.scope == "admin", route
+
+
+def test_a_token_of_another_server_cannot_sign_a_browser_in(
+    exposed: Client, issuer: TokenIssuer
+) -> None:
+    """The cookie would allow everything, for longer than the token is valid."""
+    for scopes in (["admin"], list(NEEDED)):
+        headers = _token(issuer, *scopes)
+        reply = exposed("POST", "/api/login-links", headers=headers, token=False)
+        assert (reply.status, reply.problem["code"]) == (403, "insufficient_scope")
+    assert exposed.post("/api/login-links")["link"]
 
 
 def test_tokens_for_others_and_of_others_do_not_count(exposed: Client, issuer: TokenIssuer) -> None:

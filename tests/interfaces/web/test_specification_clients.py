@@ -250,7 +250,7 @@ def test_a_client_of_dialogs_works(
     assert restored["new_checkpoint"] != before
     assert not (workspace / "db.py").exists()
     again = dialog.act("restore", {"checkpoint_id": before})  # nothing is left to change
-    assert session.opened.resolve(session.session_id, again["new_checkpoint"])
+    assert client.get(f"/api/sessions/work/checkpoints/{again['new_checkpoint']}")
     fill(workspace / "db.py", b"import sqlite3\n")
     back = dialog.act("reset")
     assert back["reset_to"] == approved["approved_commit"]

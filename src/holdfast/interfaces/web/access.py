@@ -43,7 +43,10 @@ OBSERVED_KEY = "holdfast.observed"
 """Of the scope of a request: what is found out about it, for metrics and the log."""
 SCOPES_KEY = "holdfast.scopes"
 """Of the scope of a request: what its token allows."""
-ALL_SCOPES = frozenset({"read", "write", "restore", "admin"})
+LOCAL = "local"
+"""The scope of routes that only the local token and a cookie open: whoever signs a browser in lets
+it do everything, for as long as a cookie lasts."""
+ALL_SCOPES = frozenset({"read", "write", "restore", "admin", LOCAL})
 OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """For probes: they tell that the server runs, and nothing else."""
 

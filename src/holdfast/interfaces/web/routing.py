@@ -27,7 +27,7 @@ from holdfast.api.workspace import Workspace
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.ids import SessionId, session_id
 from holdfast.domain.paths import require_safe_path
-from holdfast.interfaces.web.access import OBSERVED_KEY, OPEN_PATHS, SCOPES_KEY, Access
+from holdfast.interfaces.web.access import LOCAL, OBSERVED_KEY, OPEN_PATHS, SCOPES_KEY, Access
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
 
 if TYPE_CHECKING:
@@ -216,11 +216,16 @@ def _begin(route: Route, request: Request) -> None:
     request.state.begun_ns = server_of(request).monotonic_ns()
     request.scope[OBSERVED_KEY]["route"] = route.path
     allowed = request.scope.get(SCOPES_KEY, ())
-    if route.path not in OPEN_PATHS and route.scope not in allowed:
+    if route.path in OPEN_PATHS or route.scope in allowed:
+        return
+    if route.scope == LOCAL:
         raise InsufficientScope(
-            f"the token does not have the scope holdfast:{route.scope}",
-            hint="ask the authorization server for a token with it",
+            "this needs the local token", hint="use the one that holdfast serve --json prints"
         )
+    raise InsufficientScope(
+        f"the token does not have the scope holdfast:{route.scope}",
+        hint="ask the authorization server for a token with it",
+    )
 
 
 def json_response(request: Request, answer: Answer) -> Response:

@@ -38,7 +38,7 @@ from holdfast.api.workspace import NoProgress, Workspace
 from holdfast.domain.repair_plan import Gravity
 from holdfast.domain.settings.schema import KEYS, unknown_setting
 from holdfast.interfaces.daemon.client import ask_about_watch
-from holdfast.interfaces.web.access import LINK_S
+from holdfast.interfaces.web.access import LINK_S, LOCAL
 from holdfast.interfaces.web.operations import LATER, OperationView, run_long
 from holdfast.interfaces.web.parameters import DECODED, Limit, RequiredPath, SessionParameter
 from holdfast.interfaces.web.routing import (
@@ -326,7 +326,7 @@ ROUTES = (
         new_login_link,
         LoginLinkView,
         "Make a link that signs a browser in",
-        "admin",
+        LOCAL,
         tag="upkeep",
     ),
 )
