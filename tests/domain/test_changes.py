@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.trees import tree
 from holdfast.domain.trees.changes import (
     Change,
     ChangeType,
@@ -12,6 +16,7 @@ from holdfast.domain.trees.changes import (
     visible_changes,
     with_renames,
 )
+from holdfast.domain.trees.entries import FileEntry
 from tests.domain.tree_models import Directory, File, Model, Symlink, TreeStore, models, node_for
 
 
@@ -31,6 +36,23 @@ def naive_changes(old: Model, new: Model) -> dict[bytes, ChangeType]:
         elif old[path] != new[path]:
             expected[path] = ChangeType.MODIFIED
     return expected
+
+
+@pytest.mark.requirement("PF-8")
+def test_only_entries_that_differ_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+
+    def noted(name: bytes, *others: Any) -> FileEntry:
+        made.append(name)
+        return FileEntry(name, *others)
+
+    old: Model = {b"%03d" % n: File(b"same", 0o644) for n in range(200)}
+    store = TreeStore()
+    new = old | {b"100": File(b"other", 0o644), b"new": File(b"same", 0o644)}
+    digests = store.add(old), store.add(new)
+    monkeypatch.setattr(tree, "FileEntry", noted)
+    assert [c.path for c in tree_changes(store.load, *digests)] == [b"100", b"new"]
+    assert made == [b"100", b"100", b"new"]
 
 
 @given(old=models(), new=models())

@@ -6,7 +6,7 @@ to be put into JSON, with undecodable bytes as surrogate escapes that convert ba
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from holdfast.domain.errors import UsageError
 
@@ -25,6 +25,12 @@ class InvalidPath(UsageError):
 def is_safe_name(name: bytes) -> bool:
     """Whether one path component may be created under a workspace."""
     return name not in _FORBIDDEN_NAMES and b"/" not in name and b"\0" not in name
+
+
+def are_safe_names(names: Collection[bytes]) -> bool:
+    """Whether each of them is safe: quicker than asking of one after the other."""
+    joined = b"".join(names)
+    return _FORBIDDEN_NAMES.isdisjoint(names) and b"/" not in joined and b"\0" not in joined
 
 
 def require_safe_path(path: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """Differences between two trees, and a tree with some paths replaced.
 
-Equal subtrees are skipped, and renames are found by content. Replacing paths encodes only the
-directories on the way.
+Equal subtrees and equal rows are skipped, and renames are found by content. Replacing paths encodes
+only the directories on the way.
 """
 
 from __future__ import annotations
@@ -62,9 +62,11 @@ def tree_changes(load: TreeLoader, old: Digest | None, new: Digest | None) -> It
 
 
 def _changes(load: TreeLoader, old: Tree, new: Tree, directory: bytes) -> Iterator[Change]:
-    before_by_name, after_by_name = old.by_name, new.by_name
-    for name in sorted(before_by_name.keys() | after_by_name.keys()):
-        before, after = before_by_name.get(name), after_by_name.get(name)
+    old_rows, new_rows = old.rows, new.rows
+    differing = [name for name, row in new_rows.items() if old_rows.get(name) != row]
+    differing += old_rows.keys() - new_rows.keys()
+    for name in sorted(differing):
+        before, after = old.entry(name), new.entry(name)
         path = join(directory, name)
         if before is None or not before.same_state(after):
             yield Change(path, _type_of(before, after), before, after)

@@ -20,15 +20,15 @@ tree from a hostile store is stopped here.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import Any
 
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import is_safe_name, require_safe_path, to_text
+from holdfast.domain.paths import are_safe_names, is_safe_name, require_safe_path, to_text
 from holdfast.domain.trees.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.values.classes import dataclass
 
 _MAGIC = b"HFT1"
 _HEADER = struct.Struct("<4s9I")
@@ -38,15 +38,31 @@ _SYMLINK_ROW = struct.Struct("<q")
 _CHUNKED_ROW = struct.Struct("<I32s")
 _LINKED_ROW = struct.Struct("<IH")
 SPARSE = 1
+_MODE, _FLAGS = itemgetter(0), itemgetter(1)
 
 
-@dataclass(frozen=True)
 class Tree:
-    """The entries of one directory, each kind sorted by name."""
+    """The entries of one directory, each kind sorted by name. Never changed."""
 
-    files: tuple[FileEntry, ...] = ()
-    directories: tuple[DirectoryEntry, ...] = ()
-    symlinks: tuple[SymlinkEntry, ...] = ()
+    def __init__(
+        self,
+        files: tuple[FileEntry, ...] = (),
+        directories: tuple[DirectoryEntry, ...] = (),
+        symlinks: tuple[SymlinkEntry, ...] = (),
+    ) -> None:
+        self._entries = (files, directories, symlinks)
+
+    @property
+    def files(self) -> tuple[FileEntry, ...]:
+        return self._entries[0]
+
+    @property
+    def directories(self) -> tuple[DirectoryEntry, ...]:
+        return self._entries[1]
+
+    @property
+    def symlinks(self) -> tuple[SymlinkEntry, ...]:
+        return self._entries[2]
 
     @cached_property
     def by_name(self) -> dict[bytes, Entry]:
@@ -54,6 +70,14 @@ class Tree:
         entries.update((entry.name, entry) for entry in self.directories)
         entries.update((entry.name, entry) for entry in self.symlinks)
         return entries
+
+    @property
+    def rows(self) -> Mapping[bytes, object]:
+        """Something for each name that is equal in two trees only if the entries are."""
+        return self.by_name
+
+    def entry(self, name: bytes) -> Entry | None:
+        return self.by_name.get(name)
 
     @property
     def file_count(self) -> int:
@@ -65,7 +89,61 @@ class Tree:
     def size_bytes(self) -> int:
         return sum(f.size for f in self.files) + sum(d.size for d in self.directories)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tree) and self._values() == other._values()
 
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return f"Tree{self._values()!r}"
+
+    def _values(self) -> tuple[tuple[Entry, ...], ...]:
+        return self.files, self.directories, self.symlinks
+
+
+class _DecodedTree(Tree):
+    """One that makes an entry when it is asked for: trees are compared by their rows, and hardly
+    any row differs. Each of the `columns` has a row for each name."""
+
+    def __init__(self, columns: tuple[dict[bytes, tuple[Any, ...]], ...]) -> None:
+        self._columns = columns
+
+    @cached_property
+    def _entries(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return tuple(
+            tuple([make(name, row) for name, row in column.items()])
+            for make, column in zip(_MAKERS, self._columns, strict=True)
+        )
+
+    @cached_property
+    def rows(self) -> Mapping[bytes, object]:
+        files, directories, symlinks = self._columns
+        return files | directories | symlinks if directories or symlinks else files
+
+    def entry(self, name: bytes) -> Entry | None:
+        for make, column in zip(_MAKERS, self._columns, strict=True):
+            if name in column:
+                return make(name, column[name])
+        return None
+
+
+def _file(name: bytes, row: tuple[Any, ...]) -> FileEntry:
+    mode, flags, size, mtime_ns, digest, *details = row
+    chunks, link = details or (None, None)
+    return FileEntry(name, mode, size, mtime_ns, digest, chunks, flags == SPARSE, link)
+
+
+def _directory(name: bytes, row: tuple[Any, ...]) -> DirectoryEntry:
+    mode, files, size, digest = row
+    return DirectoryEntry(name, mode, digest, files, size)
+
+
+def _symlink(name: bytes, row: tuple[Any, ...]) -> SymlinkEntry:
+    return SymlinkEntry(name, *row)
+
+
+_MAKERS: tuple[Callable[[bytes, tuple[Any, ...]], Entry], ...] = (_file, _directory, _symlink)
 EMPTY_TREE = Tree()
 
 
@@ -133,79 +211,80 @@ def _decode(data: bytes) -> Tree:
     magic, n_files, n_directories, n_symlinks, n_chunked, n_linked = header[:6]
     if magic != _MAGIC:
         raise ValueError("unknown format")
-    offset = _HEADER.size
+    at = _HEADER.size + sum(header[6:])
+    counts = (n_files, n_directories, n_symlinks)
+    file_names, *other_names, targets = _names(data[_HEADER.size : at], counts, header[6:])
+    files, at = _rows(data, at, FILE_ROW, file_names)
+    directories, at = _rows(data, at, _DIRECTORY_ROW, other_names[0])
+    symlinks, at = _rows(data, at, _SYMLINK_ROW, other_names[1])
+    _require_sound_rows(files, directories)
+    if n_chunked or n_linked:
+        chunks, at = _rows(data, at, _CHUNKED_ROW, range(n_chunked))
+        links, at = _decode_links(data, at, n_linked)
+        _add_details(files, file_names, list(chunks.values()), links)
+    if at != len(data):
+        raise ValueError("data after the end, or none")
+    with_targets = {
+        name: (target, *row) for (name, row), target in zip(symlinks.items(), targets, strict=True)
+    }
+    return _DecodedTree((files, directories, with_targets))
+
+
+def _rows(
+    data: bytes, at: int, layout: struct.Struct, names: Sequence[Any]
+) -> tuple[dict[Any, tuple[Any, ...]], int]:
+    """A row for each name, and where they end; `ValueError` when there are fewer."""
+    if not names:
+        return {}, at
+    end = at + layout.size * len(names)
+    return dict(zip(names, layout.iter_unpack(data[at:end]), strict=True)), end
+
+
+def _add_details(
+    files: dict[bytes, tuple[Any, ...]],
+    names: Sequence[bytes],
+    chunk_rows: list[tuple[Any, ...]],
+    links: dict[int, bytes],
+) -> None:
+    chunks = dict(chunk_rows)
+    for numbers in ([number for number, _ in chunk_rows], list(links)):
+        if numbers != sorted(set(numbers)) or (numbers and numbers[-1] >= len(names)):
+            raise ValueError("a detail row has no file, or one out of order")
+    for number in chunks.keys() | links.keys():
+        name = names[number]
+        files[name] = (*files[name], chunks.get(number), links.get(number))
+
+
+@lru_cache(maxsize=32)
+def _names(
+    data: bytes, counts: tuple[int, int, int], lengths: tuple[int, int, int, int]
+) -> tuple[tuple[bytes, ...], ...]:
+    """The columns of names, and the targets of links. Versions of a directory mostly have the same
+    names, and are decoded one after the other."""
     columns: list[list[bytes]] = []
-    counts = (n_files, n_directories, n_symlinks, n_symlinks)
-    for count, length in zip(counts, header[6:], strict=True):
+    offset = 0
+    for count, length in zip((*counts, counts[2]), lengths, strict=True):
         column = data[offset : offset + length].split(b"\0") if count else []
         if len(column) != count or (length and not count):
             raise ValueError("a column of names does not match its count")
         columns.append(column)
         offset += length
-    file_names, directory_names, symlink_names, targets = columns
-    _require_sound_names(file_names, directory_names, symlink_names)
+    *names, targets = columns
+    _require_sound_names(*names)
     if b"" in targets:
         raise ValueError("a link has no target")
-
-    def rows(layout: struct.Struct, count: int) -> list[tuple[Any, ...]]:
-        nonlocal offset
-        end = offset + layout.size * count
-        if end > len(data):
-            raise ValueError("truncated")
-        unpacked = list(layout.iter_unpack(data[offset:end]))
-        offset = end
-        return unpacked
-
-    file_rows = rows(FILE_ROW, n_files)
-    directory_rows = rows(_DIRECTORY_ROW, n_directories)
-    symlink_rows = rows(_SYMLINK_ROW, n_symlinks)
-    chunk_rows = rows(_CHUNKED_ROW, n_chunked)
-    links, offset = _decode_links(data, offset, n_linked)
-    if offset != len(data):
-        raise ValueError("data after the end")
-    _require_sound_rows(file_rows, directory_rows, [n for n, _ in chunk_rows], list(links))
-    chunks = {number: Digest(digest) for number, digest in chunk_rows}
-    return Tree(
-        files=tuple(
-            FileEntry(
-                name,
-                mode,
-                size,
-                mtime_ns,
-                Digest(digest),
-                chunks.get(number),
-                flags == SPARSE,
-                links.get(number),
-            )
-            for number, (name, (mode, flags, size, mtime_ns, digest)) in enumerate(
-                zip(file_names, file_rows, strict=True)
-            )
-        ),
-        directories=tuple(
-            DirectoryEntry(name, mode, Digest(digest), files, size)
-            for name, (mode, files, size, digest) in zip(
-                directory_names, directory_rows, strict=True
-            )
-        ),
-        symlinks=tuple(
-            SymlinkEntry(name, target, mtime_ns)
-            for name, target, (mtime_ns,) in zip(symlink_names, targets, symlink_rows, strict=True)
-        ),
-    )
+    return tuple(map(tuple, columns))
 
 
 def _require_sound_rows(
-    file_rows: list[tuple[Any, ...]],
-    directory_rows: list[tuple[Any, ...]],
-    *details: list[int],
+    files: dict[bytes, tuple[Any, ...]], directories: dict[bytes, tuple[Any, ...]]
 ) -> None:
-    if any(row[0] > MODE_MASK or row[1] > SPARSE for row in file_rows):
-        raise ValueError("a file has an unknown mode or flag")
-    if any(row[0] > MODE_MASK for row in directory_rows):
+    if files and max(map(_MODE, files.values())) > MODE_MASK:
+        raise ValueError("a file has an unknown mode")
+    if files and max(map(_FLAGS, files.values())) > SPARSE:
+        raise ValueError("a file has an unknown flag")
+    if directories and max(map(_MODE, directories.values())) > MODE_MASK:
         raise ValueError("a directory has an unknown mode")
-    for numbers in details:
-        if numbers != sorted(set(numbers)) or (numbers and numbers[-1] >= len(file_rows)):
-            raise ValueError("a detail row has no file, or one out of order")
 
 
 def _decode_links(data: bytes, offset: int, count: int) -> tuple[dict[int, bytes], int]:
@@ -222,12 +301,14 @@ def _decode_links(data: bytes, offset: int, count: int) -> tuple[dict[int, bytes
 
 def _require_sound_names(*columns: list[bytes]) -> None:
     seen: set[bytes] = set()
-    for names in columns:
-        for name in names:
-            if not is_safe_name(name):
-                raise ValueError(f"the name {to_text(name)!r} is not allowed")
-        if names != sorted(set(names)):
+    expected = 0
+    for names in filter(None, columns):
+        if not are_safe_names(names):
+            unsafe = next(name for name in names if not is_safe_name(name))
+            raise ValueError(f"the name {to_text(unsafe)!r} is not allowed")
+        if names != sorted(names) or len(set(names)) != len(names):
             raise ValueError("names are not sorted and unique")
-        if not seen.isdisjoint(names):
-            raise ValueError("one name has two entries")
+        expected += len(names)
         seen.update(names)
+    if len(seen) != expected:
+        raise ValueError("one name has two entries")

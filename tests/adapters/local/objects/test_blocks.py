@@ -65,6 +65,30 @@ def test_members_are_found_again_from_the_packs_alone(tmp_path: Path) -> None:
             assert store.read(digest) == data
 
 
+@pytest.mark.requirement("PF-8")
+def test_blocks_that_are_read_by_turns_are_read_from_the_pack_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = [[b"%d: %s" % (n, text) for text in SMALL] for n in range(3)]
+    with opened(tmp_path) as store:
+        for contents in blocks:
+            store_objects(store, contents)
+    with opened(tmp_path) as store:
+        read, looks = store.packs.read, list[tuple[int, ...]]()
+
+        def noted(*place: int) -> bytes:
+            looks.append(place)
+            return read(*place)
+
+        monkeypatch.setattr(store.packs, "read", noted)
+        for by_turns in zip(*blocks, strict=True):
+            assert [store.read(digest_of(data)) for data in by_turns] == list(by_turns)
+        assert len(looks) == len(blocks)
+        store.forget_cached()
+        store.read(digest_of(blocks[0][0]))
+        assert len(looks) == len(blocks) + 1
+
+
 @pytest.mark.requirement("ST-1")
 def test_an_object_that_waits_for_its_block_is_not_taken_twice(tmp_path: Path) -> None:
     with opened(tmp_path) as store:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import islice
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _CACHE_BYTES = 8 << 20
 _READ_AT_ONCE = 5_000
+_MOST_OPEN_BLOCKS = 32
 
 
 class LocalObjectStore:
@@ -70,7 +71,7 @@ class LocalObjectStore:
             self.index  # noqa: B018
         self._cache: OrderedDict[Digest, bytes] = OrderedDict()
         self._cached_bytes = 0
-        self._open_block: tuple[Digest | None, dict[Digest, bytes]] = (None, {})
+        self._open_blocks: deque[dict[Digest, bytes]] = deque(maxlen=_MOST_OPEN_BLOCKS)
 
     @property
     def index(self) -> PackIndex:
@@ -223,6 +224,9 @@ class LocalObjectStore:
                 digest = base
 
     def _read_chain(self, digest: Digest, depth_left: int, place: Location | None = None) -> bytes:
+        data = self._in_open_block(digest)
+        if data is not None:
+            return data
         try:
             record = self.record(digest, place)
         except (ObjectMissing, ObjectDamaged):
@@ -270,18 +274,24 @@ class LocalObjectStore:
         except ValueError as error:
             raise _damaged(digest, str(error)) from None
         if digest_of(data) != digest:
-            self._open_block = (None, {})
             raise _damaged(digest, "its bytes do not match its name (I2)")
         return data
 
     def _from_block(self, digest: Digest, record: Record) -> bytes:
-        """Neighbours in a block are neighbours in the tree, and often read one after the other."""
-        if self._open_block[0] != record.digest:
-            self._open_block = (record.digest, open_block(record))
-        data = self._open_block[1].get(digest)
-        if data is None:
+        """Neighbours in a block are neighbours in the tree, and often read soon."""
+        members = open_block(record)
+        if digest not in members:
             raise ValueError("its block does not contain it")
-        return data
+        self._open_blocks.appendleft(members)
+        return members[digest]
+
+    def _in_open_block(self, digest: Digest) -> bytes | None:
+        """A member of a block that was opened before, proven to match its digest (I2)."""
+        for members in self._open_blocks:
+            data = members.get(digest)
+            if data is not None and digest_of(data) == digest:
+                return data
+        return None
 
     def remember(self, digest: Digest, data: bytes) -> None:
         """Recently used objects are bases and directories that are soon wanted again."""
@@ -295,8 +305,7 @@ class LocalObjectStore:
     def forget_cached(self) -> None:
         """Later reads go to the packs again."""
         with self.lock:
-            self._cache.clear()
-            self._cached_bytes = 0
+            self._forget_read()
             self.packs.close()
 
     def maintenance(self) -> LocalPackMaintenance:
@@ -382,8 +391,12 @@ class LocalObjectStore:
         with self.lock:
             self.index.start_generation()
             self.index.forget(digests)
-            self._cache.clear()
-            self._cached_bytes = 0
+            self._forget_read()
+
+    def _forget_read(self) -> None:
+        self._cache.clear()
+        self._cached_bytes = 0
+        self._open_blocks.clear()
 
     def close(self) -> None:
         with self.lock:
