@@ -38,7 +38,7 @@ def naive_changes(old: Model, new: Model) -> dict[bytes, ChangeType]:
     return expected
 
 
-@pytest.mark.requirement("PF-8")
+@pytest.mark.requirement("PF-7")
 def test_only_entries_that_differ_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bytes] = []
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import HoldfastError, NothingToUndo, StoreDamaged
 from holdfast.values.classes import NamedTuple, dataclass, field
@@ -124,11 +124,21 @@ class Health:
 
         return run_checks(self._vault, data=data, progress=progress)
 
-    def scan(self, scope: SessionId | None) -> ScannedWorkspace:
-        """Look at every file, and compare with the HEAD of a session or of the workspace."""
+    def scan(
+        self, scope: SessionId | None, reported: Mapping[str, Any] | None = None
+    ) -> ScannedWorkspace:
+        """Look at every file, and compare with the HEAD of a session or of the workspace. What the
+        daemon has `reported` is as good as a look."""
         from holdfast.engine.history.history import head_checkpoint
 
-        scan, head = self._engine.scan(), head_checkpoint(self._vault, scope)
+        scan = None
+        if reported is not None:
+            from holdfast.api.views.scans import scan_from
+
+            scan = scan_from(reported)
+        if scan is None:
+            scan = self._engine.scan()
+        head = head_checkpoint(self._vault, scope)
         changes = self._engine.changes_in(scan, head) if head is not None else []
         return ScannedWorkspace(scan, scope, head, changes)
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.app.automation import merges
 from holdfast.app.automation.agent_sessions import find_session
@@ -39,6 +40,9 @@ from holdfast.domain.triggers import (
 )
 from holdfast.ports.agent_tools import LONGEST_CALL_NS
 from holdfast.ports.watcher import NoWatch, Watcher, WatchStatus, WorkspaceWatch
+
+if TYPE_CHECKING:
+    from holdfast.engine.scan.scanner import Scan
 
 _LOOK_UNWATCHED_EVERY_NS = 60 * SECOND_NS
 _LONGEST_WAIT_NS = 60 * SECOND_NS
@@ -185,6 +189,12 @@ class WatchedWorkspace:
             if kind is Kind.INTERVAL:
                 self._interval_ns = now.now_ns
             return self._save_if_changed(self.session, kind)
+
+    def look(self) -> Scan | None:
+        """The workspace as it is now, without storing anything; None in doubt: then somebody has
+        to look at every file, and a client can do so itself."""
+        with self._lock:
+            return None if self.watch.status().doubt else self.opened.engine.scan()
 
     def begin(self, session: SessionId) -> SaveOutcome | None:
         """From now on automatic checkpoints go to this session; what it lacks is kept at once."""

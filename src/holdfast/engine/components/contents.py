@@ -28,7 +28,7 @@ from holdfast.engine.scan.directory_state import (
 from holdfast.engine.scan.file_capture import FormerPieces, in_blocks, store_content
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.scan.state_trees import changed_paths
-from holdfast.engine.stored_objects import read_content
+from holdfast.engine.stored_objects import loader_for, read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import ComponentProblem, SeenDirectory, SeenFile
 from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
@@ -231,7 +231,7 @@ def _changed(vault: Vault, tree: Digest, scan: Scan) -> Iterable[bytes]:
 
 
 def _changed_in_trees(vault: Vault, tree: Digest, scan: Scan) -> Iterator[bytes]:
-    for change in tree_changes(vault.load_tree, tree, scan.tree):
+    for change in tree_changes(loader_for(vault, scan), tree, scan.tree):
         yield change.path
 
 

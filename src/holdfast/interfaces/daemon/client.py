@@ -78,10 +78,11 @@ def ask(
     return answer
 
 
-def ask_status(workspace: str, answer_s: float) -> dict[str, Any]:
-    """The daemon's status, with one workspace; empty without a daemon."""
+def ask_status(workspace: str, answer_s: float, *, seen: str | None = None) -> dict[str, Any]:
+    """The daemon's status, with one workspace; empty without a daemon. `seen` is where the caller
+    sees the workspace: then a scan of it is included, if the daemon has one."""
     try:
-        return ask("status", {"workspace": workspace}, answer_s=answer_s)
+        return ask("status", {"workspace": workspace, "seen": seen}, answer_s=answer_s)
     except NoDaemon:
         return {}
 
@@ -95,6 +96,17 @@ def watch_in(status: Mapping[str, Any]) -> dict[str, Any] | None:
 def ask_about_watch(workspace: str, answer_s: float) -> dict[str, Any] | None:
     """The daemon's watch over a workspace; None without daemon or watch."""
     return watch_in(ask_status(workspace, answer_s))
+
+
+def ask_about_content(workspace: str, answer_s: float) -> dict[str, Any]:
+    """The `watch`, and a `scan` of what is in the workspace now, where the watch proves it and the
+    daemon is not switched off; nothing without daemon or watch."""
+    seen = None
+    if os.environ.get(hook_client.SWITCH) != "off":
+        with contextlib.suppress(OSError):
+            seen = hook_client.seen_from_here(workspace).decode()
+    found = ask_status(workspace, answer_s, seen=seen).get("workspaces")
+    return dict(found[0]) if found else {}
 
 
 def _exchange(

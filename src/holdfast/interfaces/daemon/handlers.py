@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast import __version__
 from holdfast.api.views.health import watch_view
+from holdfast.api.views.scans import ScanView, scan_view
+from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.daemon import hook_client
 from holdfast.interfaces.daemon.hook_events import answer_hook, unpack_variables
 
@@ -75,7 +77,8 @@ def ping(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
 
 
 def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
-    """Of one workspace if it is named, else of all that are open. Opens none."""
+    """Of one workspace if it is named, else of all that are open. Opens none. With where the client
+    sees it (`seen`), also what is in it now, where the watch proves that."""
     wanted = arguments.get("workspace")
     key = None if wanted is None else os.path.realpath(str(wanted))
     return {
@@ -88,19 +91,34 @@ def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         "requests": daemon.requests,
         "wakeups": daemon.wakeups + daemon.workspaces.wakeups,
         "workspaces": [
-            described(workspace)
+            described(daemon, workspace, arguments.get("seen"))
             for workspace in daemon.workspaces.all()
             if key is None or str(workspace.workspace) == key
         ],
     }
 
 
-def described(workspace: WatchedWorkspace) -> dict[str, Any]:
+def described(
+    daemon: Daemon, workspace: WatchedWorkspace, seen: str | None = None
+) -> dict[str, Any]:
+    scan = None if seen is None else _scan(daemon, workspace, seen)
     return {
         "workspace": str(workspace.workspace),
         "session_id": workspace.session,
         "watch": watch_view(workspace.status()),
+        **({} if scan is None else {"scan": scan}),
     }
+
+
+def _scan(daemon: Daemon, workspace: WatchedWorkspace, seen: str) -> ScanView | None:
+    """None where the client has to look itself: in doubt, while others are at work here, and where
+    it may see another directory under this name."""
+    with daemon.workspaces.if_free(workspace) as free, contextlib.suppress(HoldfastError, OSError):
+        here = hook_client.seen_from_here(str(workspace.workspace))
+        if free and here == seen.encode() and workspace.is_current():
+            found = workspace.look()
+            return None if found is None else scan_view(found)
+    return None
 
 
 def stop(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:

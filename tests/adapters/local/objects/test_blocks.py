@@ -65,7 +65,7 @@ def test_members_are_found_again_from_the_packs_alone(tmp_path: Path) -> None:
             assert store.read(digest) == data
 
 
-@pytest.mark.requirement("PF-8")
+@pytest.mark.requirement("PF-7")
 def test_blocks_that_are_read_by_turns_are_read_from_the_pack_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _CACHE_BYTES = 8 << 20
 _READ_AT_ONCE = 5_000
-_MOST_OPEN_BLOCKS = 32
+_MOST_OPEN_BLOCKS = 16
 
 
 class LocalObjectStore:

@@ -55,7 +55,7 @@ def run(invocation: Invocation) -> int:
 def _run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.path_arguments import excluded_directory_warning
     from holdfast.interfaces.cli.status_view import Status
-    from holdfast.interfaces.daemon.client import ask_about_watch
+    from holdfast.interfaces.daemon.client import ask_about_content
 
     with invocation.open() as opened:
         listed = [one.id for one in opened.sessions.listed()]
@@ -64,12 +64,13 @@ def _run(invocation: Invocation) -> int:
             session = None  # deleted, or it has not begun
         known = opened.sessions.get(session) if session is not None else None
         scope = None if invocation.options.session is None else session
+        watched = ask_about_content(str(opened.path), _DAEMON_S)
         with invocation.busy("scanning", opened):
-            scanned = opened.health.scan(scope)
+            scanned = opened.health.scan(scope, watched.get("scan"))
         found = opened.health.status(session, scanned)
         status = Status(
             found,
-            watch=ask_about_watch(str(opened.path), _DAEMON_S),
+            watch=watched.get("watch"),
             problems=_problems(invocation, opened.path),
             agents=_agents(invocation, opened),
             chosen=invocation.chosen_session,
