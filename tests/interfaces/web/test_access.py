@@ -280,8 +280,10 @@ def test_large_bodies_are_refused_with_and_without_a_length(client: Client) -> N
     connection.request(
         "POST", CHECKPOINTS, iter([body]), {**sent, **client.token_header}, encode_chunked=True
     )
-    assert connection.getresponse().status in (400, 413)
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())["code"]) == (413, "too_large")
     connection.close()
+    assert b'errors_total{code="too_large"} 2.0' in client("GET", "/metrics").body
     assert client.get(SESSIONS) == []
 
 

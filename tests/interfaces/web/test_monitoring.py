@@ -209,6 +209,8 @@ def test_probes_tell_whether_the_server_works_and_nothing_else(
     assert client("GET", "/livez", token=False).status == 200
     reply = client("GET", "/readyz", token=False)
     assert (reply.status, reply.json) == (503, {"status": "unavailable"})
+    known = {"If-None-Match": "*"}
+    assert client("GET", "/readyz", headers=known, token=False).status == 503
     reply = client("GET", CHECKPOINTS)
     assert reply.status == 500
     assert reply.problem["code"] == "store_missing"

@@ -81,6 +81,14 @@ def test_answers_with_another_status_are_described(
         reply = client("POST", CHECKPOINTS, {"reasoning": "later"}, headers=headers)
     assert reply.status == 202
     Draft202012Validator(described | components).validate(reply.json)
+    for path, method, operation in _operations(document):
+        tagged = method == "get" and (
+            "application/json" in operation["responses"]["200"]["content"] or path.endswith("/raw")
+        )
+        assert ("304" in operation["responses"]) == tagged, path
+    for path in (f"{CHECKPOINTS}/start", f"{CHECKPOINTS}/start/raw?path=notes.txt"):
+        tag = client("GET", path).headers["etag"]
+        assert client("GET", path, headers={"If-None-Match": tag}).status == 304
     ready = document["paths"]["/readyz"]["get"]["responses"]["503"]["content"]
     assert ready.keys() == {"application/json"}
     raw = document["paths"]["/api/sessions/{session_id}/checkpoints/{checkpoint_id}/raw"]["get"]

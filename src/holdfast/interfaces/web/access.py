@@ -208,7 +208,8 @@ class Guard:
                 answer = _too_many()
             scope = {**scope, SCOPES_KEY: scopes}
         if answer is None:
-            await self._app(scope, _bounded(receive), protected)
+            body = _Body(receive)
+            await self._app(scope, body.receive, body.or_too_large(scope, protected))
             return
         if isinstance(answer, ProblemResponse):
             scope.get(OBSERVED_KEY, {})["code"] = answer.code
@@ -336,21 +337,35 @@ def _wrong_body(headers: Headers) -> Response | None:
     return None
 
 
-def _too_large() -> Response:
+def _too_large() -> ProblemResponse:
     return problem_response(413, "too_large", f"a request body has at most {LARGEST_BODY:,} bytes")
 
 
-def _bounded(receive: Receive) -> Receive:
-    """A body without a length is counted while it is read; one that is too long is cut off."""
-    read = 0
+class _Body:
+    """A body without a length is counted while it is read. One that is too large ends there, and
+    its answer is that it is, whatever the application makes of the end."""
 
-    async def bounded() -> Message:
-        nonlocal read
-        message = await receive()
-        read += len(message.get("body", b""))
-        return message if read <= LARGEST_BODY else {"type": "http.disconnect"}
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._read = 0
+        self._is_answered = False
 
-    return bounded
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._read += len(message.get("body", b""))
+        return message if self._read <= LARGEST_BODY else {"type": "http.disconnect"}
+
+    def or_too_large(self, scope: Scope, send: Send) -> Send:
+        async def answered(message: Message) -> None:
+            if self._read <= LARGEST_BODY:
+                await send(message)
+            elif not self._is_answered:
+                self._is_answered = True
+                answer = _too_large()
+                scope.get(OBSERVED_KEY, {})["code"] = answer.code
+                await answer(scope, self._receive, send)
+
+        return answered
 
 
 def with_security_headers(send: Send) -> Send:

@@ -24,10 +24,12 @@ _FAILURES = {
     "413": "The body is too large",
     "415": "The body is not JSON",
     "429": "Too many requests",
+    "431": "The headers are too large",
     "500": "The store cannot be used",
     "503": "The store is busy",
     "507": "No space left",
 }
+_KNOWN = {"304": {"description": "You have this version already, as If-None-Match says"}}
 _OTHERS = "/api/workspaces/{workspace_id}"
 _WORKSPACE_PARAMETER = {
     "name": "workspace_id",
@@ -60,6 +62,7 @@ def openapi_document(app: FastAPI, routes: Sequence[Route]) -> bytes:
                 status: {"description": why, "content": problem}
                 for status, why in _FAILURES.items()
             },
+            **(_KNOWN if route.method == "GET" and _has_tag(route) else {}),
             **{
                 str(status): _answer(one.meaning, one.view, route, schemas)
                 for status, one in route.other_answers.items()
@@ -81,6 +84,10 @@ def openapi_document(app: FastAPI, routes: Sequence[Route]) -> bytes:
         "cookie": {"type": "apiKey", "in": "cookie", "name": "holdfast_PORT"},
     }
     return json.dumps(found, separators=(",", ":")).encode()
+
+
+def _has_tag(route: Route) -> bool:
+    return JSON in route.media_types or route.path.endswith("/raw")
 
 
 def _answer(meaning: str, view: Any, route: Route, schemas: Schemas) -> dict[str, Any]:

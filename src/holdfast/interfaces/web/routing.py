@@ -231,7 +231,7 @@ def _begin(route: Route, request: Request) -> None:
 def json_response(request: Request, answer: Answer) -> Response:
     """With an entity tag, so that a client which has the answer already gets 304."""
     content, headers = _encode(answer.view), dict(answer.headers)
-    if request.method in ("GET", "HEAD"):
+    if request.method in ("GET", "HEAD") and answer.status == 200:
         headers["etag"] = entity_tag(content)
         headers.setdefault("cache-control", "private, no-cache")
         if is_known(request, headers["etag"]):
