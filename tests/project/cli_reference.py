@@ -32,7 +32,7 @@ _INTRODUCTION = """\
 This page is the text of `holdfast help COMMAND`. With pip or pipx it is installed as manual pages
 too, such as `man holdfast-undo`; uv installs no manual pages. See also
 [how to name a checkpoint or a file](references.md),
-[exit statuses](exit-statuses.md), [JSON answers](json.md) and
+[exit statuses](exit-statuses.md), [JSON output](json.md) and
 [environment variables](environment.md).
 """
 _MARKED_UP = re.compile(
