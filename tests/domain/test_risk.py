@@ -248,7 +248,7 @@ def test_what_is_too_long_to_be_read_is_risky() -> None:
     long = "echo a; " * 200_000 + "rm -rf src"
     found = _assess(long)
     assert found.grade is RiskGrade.RISKY
-    assert "too long to be read whole" in found.reasons
+    assert "too long to analyse" in found.reasons
 
 
 def test_what_runs_elsewhere_names_no_path_of_this_machine() -> None:
@@ -266,7 +266,7 @@ def test_commands_that_call_each_other_without_end_are_followed_so_far_and_no_fu
     found = _assess(piece * 3_000)
     assert found.grade in RiskGrade
     if piece.startswith("docker"):
-        assert "too long to be read whole" in found.reasons
+        assert "too long to analyse" in found.reasons
 
 
 def test_what_a_heredoc_writes_is_not_taken_for_commands() -> None:

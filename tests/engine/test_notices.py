@@ -44,7 +44,7 @@ def test_a_restore_is_reported_once_with_all_an_agent_needs(workspace: Path) -> 
         first[:10],
         "'green'",
         "the tests pass",
-        "1 file went back to earlier content: a.txt",
+        "1 file was restored to earlier content: a.txt",
         "1 file was removed: new.txt",
         "messages 0 to 1",
         "now make it fast",
@@ -87,8 +87,8 @@ def test_what_a_restore_of_selected_paths_left_alone_is_not_said_to_be_gone(
         (notice,) = session.take_notices()
     assert (workspace / "unsaved.txt").exists()
     assert "unsaved.txt" not in notice
-    assert "Only these paths went back, every other file is as it was: a.txt." in notice
-    assert "1 file went back to earlier content: a.txt" in notice
+    assert "Only these paths were restored, all other files are unchanged: a.txt." in notice
+    assert "1 file was restored to earlier content: a.txt" in notice
 
 
 @pytest.mark.requirement("RB-7")
@@ -124,7 +124,7 @@ def test_of_hunks_a_notice_names_the_file(workspace: Path) -> None:
         (workspace / "a.txt").write_text("\n".join(["new first", *lines[1:-1], "new last"]))
         session.restore_checkpoint(first, ["a.txt"], hunks=[1])
         (notice,) = session.take_notices()
-    assert "Only 1 part of a.txt went back" in notice
+    assert "Only 1 part of a.txt was restored" in notice
 
 
 def test_a_record_from_before_paths_were_kept_still_says_that_something_was_selected(
@@ -141,7 +141,7 @@ def test_a_record_from_before_paths_were_kept_still_says_that_something_was_sele
         with vault.lock.hold(), vault.catalog.transaction() as transaction:
             transaction.replace_checkpoint(older)
         (notice,) = session.take_notices()
-    assert "Only selected paths went back; every other file is as it was." in notice
+    assert "Only selected paths were restored; all other files are unchanged." in notice
     assert "unsaved.txt" not in notice
 
 
@@ -154,7 +154,7 @@ def test_a_name_that_sounds_like_a_selection_makes_no_restore_one_of_selected_pa
         session.restore("green (1 selected path)")
         (notice,) = session.take_notices()
     assert "Only" not in notice
-    assert "1 file went back to earlier content: a.txt" in notice
+    assert "1 file was restored to earlier content: a.txt" in notice
 
 
 @pytest.mark.requirement("CP-8")
@@ -176,7 +176,7 @@ def test_every_session_is_notified_of_a_restore_and_nothing_that_was_said_in_ano
     for words in (
         "Another session of this workspace, s, restored the workspace",
         f"checkpoint {first[:10]}",
-        "1 file went back to earlier content: a.txt",
+        "1 file was restored to earlier content: a.txt",
         "1 file was removed: new.txt",
         "Your conversation is not rolled back",
         "Read a file again before you edit it",
@@ -256,7 +256,7 @@ def test_of_one_message_a_notice_speaks_in_the_singular(workspace: Path) -> None
         (workspace / "a.txt").write_text("1")
         session.restore(first)
         (notice,) = session.take_notices()
-    assert "message 0 ('make it fast') no longer holds: the work done in it is undone" in notice
+    assert "message 0 ('make it fast') no longer applies: its work was undone" in notice
 
 
 def test_of_one_restore_more_than_are_reported_a_notice_speaks_in_the_singular(
@@ -267,7 +267,7 @@ def test_of_one_restore_more_than_are_reported_a_notice_speaks_in_the_singular(
         for number in range(6):
             (workspace / "a.txt").write_text(str(number + 1))
             session.restore(first)
-        assert session.take_notices()[0].startswith("1 more restore came before")
+        assert session.take_notices()[0].startswith("1 more restore happened before that")
 
 
 def test_names_of_files_cannot_begin_a_line_of_their_own(workspace: Path) -> None:

@@ -194,7 +194,7 @@ def _mark(state: DamagedState) -> RepairStep:
         lost = (f"everything in {subject}",)
         why = "its root directory can no longer be read"
         return RepairStep(RepairType.DROP_CHECKPOINT, subject, why, lost)
-    named = [f"{to_text(path) or 'what was left out'} of {subject}" for path in state.paths]
+    named = [f"{to_text(path) or 'the list of skipped paths'} of {subject}" for path in state.paths]
     named += [f"{_component_data(name)} of {subject}" for name in state.components]
     why = "some of it can no longer be read; the rest can be restored (--best-effort)"
     if not state.paths:

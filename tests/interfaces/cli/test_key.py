@@ -229,7 +229,7 @@ def test_a_passphrase_is_asked_for_unseen_and_opens_the_store(cli: CommandLine) 
     with Screen(cli.workspace, "init", "--encrypt") as screen:
         screen.read_until("New passphrase: ")
         screen.type(WORDS + "\n")
-        screen.read_until("The same again: ")
+        screen.read_until("Repeat the passphrase: ")
         screen.type(WORDS + "\n")
         shown = screen.finish()
         assert screen.status == 0
@@ -255,7 +255,9 @@ def test_a_passphrase_that_was_mistyped_or_is_weak_makes_no_store(
     cli: CommandLine, holdfast_home: Path, typed: tuple[str, ...], said: str
 ) -> None:
     with Screen(cli.workspace, "init", "--encrypt") as screen:
-        for question, answer in zip(("New passphrase: ", "again: "), typed, strict=False):
+        for question, answer in zip(
+            ("New passphrase: ", "Repeat the passphrase: "), typed, strict=False
+        ):
             screen.read_until(question)
             screen.type(answer + "\n")
         assert said in screen.finish()

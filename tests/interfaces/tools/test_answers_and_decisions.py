@@ -70,7 +70,7 @@ def test_a_restore_that_the_agent_asked_for_is_reported_in_its_answer_and_not_ag
     text, _ = done(tools, "checkpoint_restore", Restored, confirm_token=preview.confirm_token)
     assert "The workspace was restored to an earlier state" not in text
     assert text.count("app.py") == 1
-    assert "message 0 ('make it worse') no longer holds" in text
+    assert "message 0 ('make it worse') no longer applies" in text
     assert "network calls" in text
     text, _ = done(tools, "checkpoint_undo", Restored)
     assert "A restore was undone" not in text
@@ -91,7 +91,7 @@ def test_what_another_process_undid_is_reported_beside_what_the_agent_asked_for(
         another.restore(theirs)
     text, _ = done(tools, "checkpoint_restore", Restored, confirm_token=preview.confirm_token)
     assert "Another session of this workspace, another, restored the workspace" in text
-    assert "1 file went back to earlier content: src/app.py" in text
+    assert "1 file was restored to earlier content: src/app.py" in text
 
 
 @pytest.mark.requirement("SE-5", "CP-10")

@@ -88,7 +88,7 @@ def _time_of_day(value: Any) -> str:
     if value == "":
         return ""
     if not (colon and len(hours) == len(minutes) == 2 and (hours + minutes).isdecimal()):
-        raise ValueError("expects a time of day such as 18:00, or nothing")
+        raise ValueError('expects a time of day such as 18:00, or "" for never')
     if int(hours) > 23 or int(minutes) > 59:
         raise ValueError("there is no such time of day")
     return str(value)
@@ -293,7 +293,7 @@ class Settings:
     auto_edit: str = _setting("on", _ON_OFF, "a checkpoint before an agent edits or writes a file")
     auto_shell: str = _setting("on", _ON_OFF, "a checkpoint before an agent runs a command")
     auto_after_edit: str = _setting(
-        "on", _ON_OFF, "a checkpoint after an agent's edit, so that yours are not undone with it"
+        "on", _ON_OFF, "a checkpoint after an agent's edit, so that undo keeps your later edits"
     )
     auto_after_shell: str = _setting(
         "on", _ON_OFF, "a checkpoint after an agent's command, if it changed files"
@@ -346,13 +346,13 @@ class Settings:
     end_of_day: str = _setting(
         "00:00",
         _time_of_day,
-        "the time of the daily checkpoint of a watched workspace, or nothing",
+        "the time of the daily checkpoint of a watched workspace; empty for never",
         example='"18:00" or "" for never',
     )
     auto_merge: tuple[str, ...] = _setting(
         ("main", "master"),
         _branch_names("main_branches"),
-        "branches that get a checkpoint when another branch is merged into them; none for never",
+        "branches that get a checkpoint when another branch is merged into them; empty for never",
         example='["main", "master"] or [] for never',
     )
     daemon: str = _setting("on", _ON_OFF, "agent hooks use the daemon, and start it")
@@ -404,14 +404,14 @@ class Settings:
         "",
         _branch_names("mirror_branch"),
         "the branch that gets a commit for each checkpoint; true for holdfast-checkpoints, "
-        "nothing for none; not read from a project's file",
+        "empty for none; not read from a project's file",
         from_project=FromProject.NEVER,
         example='true or "holdfast-checkpoints" or "" for none',
     )
     mirror_refs: str = _setting(
         "",
         _branch_names("mirror_place"),
-        "where below refs/ the mirror puts approved checkpoints and rounds; nothing for the "
+        "where below refs/ the mirror puts approved checkpoints and rounds; empty for the "
         "name of the branch; not read from a project's file",
         from_project=FromProject.NEVER,
         example='"tags" or "holdfast-checkpoints"',

@@ -130,7 +130,7 @@ def assess(
     walk.through(script, 0)
     findings = [*walk.findings, *sql_findings(walk.commands)]
     if not script.whole or budget.is_spent:
-        findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
+        findings.append(Finding(RiskGrade.RISKY, "too long to analyse"))
     grade = max((f.grade for f in findings), default=RiskGrade.NONE)
     ordered = sorted(findings, key=lambda f: f.gravity, reverse=True)
     reasons = tuple(dict.fromkeys(f.reason for f in ordered))[:_MOST_REASONS]
@@ -229,7 +229,7 @@ class _Walk:
         self._keep(findings_of(words, many=many), command)
         self._keep(fed_code(words, command.fed), command)
         if reads_unseen(words, command.fed):
-            unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs what it is handed")
+            unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs its input")
             self._keep([unseen], command)
         self._name_all(words, command.fed, sent_away=chosen is not None)
         if depth < _DEEPEST:
@@ -334,7 +334,7 @@ class _Walk:
         walk = elsewhere if inner.place else self
         script = self._parse(inner.text) if inner.text else ShellScript(())
         if not script.whole:
-            self.findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
+            self.findings.append(Finding(RiskGrade.RISKY, "too long to analyse"))
         walk.through(script, depth)
         if inner.words:
             walk._command(ShellCommand(inner.words), depth)

@@ -86,7 +86,7 @@ def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
     if rule is not None:
         yield from rule(name, arguments)
         if many and name in ("rm", "sed", "mv", "perl", "truncate", "unlink", "chmod", "chown"):
-            yield risky(f"{name} on every name of a list")
+            yield risky(f"{name} on every name in a list")
     elif name.startswith("mkfs") or name in _DISKS:
         yield risky(f"{name} rewrites a disk")
     elif set(_PUBLISHING.get(name, "").split()) & set(arguments[:2]) or name in ("scp", "sftp"):
@@ -116,9 +116,9 @@ def _unknown(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
         return
     destroys = flags(words) & {"r", "R", "f", "D", "--recursive", "--force", "--hard"}
     if destroys or (dynamic and (many or words[0] == EACH)):
-        yield risky("an unknown command with destructive words")
+        yield risky("an unknown command with destructive options")
     elif dynamic:
-        yield notable("the command that runs is not known")
+        yield notable("it is unknown which command runs")
 
 
 def script_findings(script: ShellScript) -> Iterator[Finding]:
@@ -126,7 +126,7 @@ def script_findings(script: ShellScript) -> Iterator[Finding]:
     names = [program(unwrap(c.words)[0][0]) for c in script.commands if unwrap(c.words)[0]]
     bare = [n for c in script.commands for n in map(program, c.words[:2]) if n in SHELLS]
     if bare and any(name in ("curl", "wget") for name in names):
-        yield risky("runs what it downloads")
+        yield risky("runs downloaded code")
 
 
 def sql_findings(commands: Iterable[ShellCommand]) -> Iterator[Finding]:
@@ -159,7 +159,7 @@ def _is_wide(names: Sequence[str]) -> bool:
 def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     given, names = flags(arguments), _names(arguments)
     first = names[0] if names else ""
-    shown = first or "what it is given"
+    shown = first or "its arguments"
     if given & {"r", "R", *("--recursive"[:size] for size in range(3, 12))}:
         yield risky(f"deletes {shown} and everything below", first)
     elif _is_wide(names):
@@ -172,11 +172,11 @@ def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _find(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if "-delete" in arguments:
-        yield risky("find deletes what it finds")
+        yield risky("find deletes every match")
     elif any(word.startswith(("-fprint", "-fls")) for word in arguments):
-        yield risky("find overwrites a file with what it finds")
+        yield risky("find overwrites a file with its results")
     elif any(word in ("-exec", "-execdir", "-ok") for word in arguments):
-        yield notable("find runs a command on what it finds")
+        yield notable("find runs a command on every match")
 
 
 def _truncate_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -224,7 +224,7 @@ def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 def _move_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
     if names and names[-1] == "/dev/null":
-        yield risky(f"moves {names[0]} to nowhere", names[0])
+        yield risky(f"moves {names[0]} to /dev/null", names[0])
     elif len(names) > 1 and names[0] == "/dev/null":
         yield risky(f"empties {names[-1]}", names[-1])
     elif name == "rsync" and any(word.startswith("--delete") for word in arguments):
@@ -303,7 +303,7 @@ def _remote(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 def _whole(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
     first = names[0] if names else ""
-    yield risky(f"deletes {first or 'what it is given'} and everything below", first)
+    yield risky(f"deletes {first or 'its arguments'} and everything below", first)
 
 
 def _zip(name: str, arguments: Sequence[str]) -> Iterator[Finding]:

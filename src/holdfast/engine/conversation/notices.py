@@ -57,7 +57,7 @@ STILL_YOURS = (
 _DONE = {
     OperationKind.RESTORE: "The workspace was restored to an earlier state",
     OperationKind.RESET: "The work was reset to the last approved state",
-    OperationKind.UNDO: "A restore was undone: the workspace is as it was before it",
+    OperationKind.UNDO: "A restore was undone: the workspace is as it was before the restore",
     OperationKind.REDO: "An undone restore was redone",
 }
 _TO_THE_BEGINNING = (
@@ -72,9 +72,9 @@ _DONE_ELSEWHERE = {
 _TO_ITS_BEGINNING = "reset the workspace to the start of that session"
 
 _FATES = (
-    (ChangeType.MODIFIED, "went back to earlier content", "went back to earlier content"),
+    (ChangeType.MODIFIED, "was restored to earlier content", "were restored to earlier content"),
     (ChangeType.REMOVED, "was removed", "were removed"),
-    (ChangeType.ADDED, "came back", "came back"),
+    (ChangeType.ADDED, "was recreated", "were recreated"),
 )
 
 
@@ -158,7 +158,9 @@ def _notices(
     earlier = len(done) - len(notices)
     if earlier:
         came = "restore" if earlier == 1 else "restores"
-        notices.insert(0, f"{earlier} more {came} came before: see holdfast log --records.")
+        notices.insert(
+            0, f"{earlier} more {came} happened before that: see holdfast log --records."
+        )
     return notices
 
 
@@ -171,7 +173,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     if undone:
         # The note was written for the person, whose edits these are.
         undone = undone.replace("your edits", "their own edits", 1)
-        done = f"A person undid {undone}: the workspace is as it was before it"
+        done = f"A person undid {undone}: the workspace is as it was before"
     parts = [done + _to(target or record) + "."]
     if operation.note and not undone:
         parts.append(f"Why: {operation.note}.")
@@ -252,11 +254,14 @@ def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
     if selected is None:
         return _changed(vault, before, after) or "No file differs from the version you saw last."
     if not selected.paths:
-        return "Only selected paths went back; every other file is as it was."
+        return "Only selected paths were restored; all other files are unchanged."
     if selected.hunks:
-        parts = "1 part" if len(selected.hunks) == 1 else f"{len(selected.hunks)} parts"
-        return f"Only {parts} of {_names(selected.paths)} went back; all else is as it was."
-    named = f"Only these paths went back, every other file is as it was: {_names(selected.paths)}."
+        count = len(selected.hunks)
+        parts, were = ("1 part", "was") if count == 1 else (f"{count} parts", "were")
+        return f"Only {parts} of {_names(selected.paths)} {were} restored; the rest is unchanged."
+    named = (
+        f"Only these paths were restored, all other files are unchanged: {_names(selected.paths)}."
+    )
     changed = _changed(vault, before, after, selected)
     return f"{named} {changed}" if changed else named
 
@@ -274,7 +279,7 @@ def _missing(vault: Vault, after: Checkpoint | None) -> str:
             if selected is None or any(is_within(one.path, path) for path in selected.paths)
         )
     except StoreDamaged:
-        return "The list of files that the checkpoint left out cannot be read."
+        return "The list of files that the checkpoint skipped cannot be read."
     return f"Still missing, because Holdfast does not save it: {_names(gone)}." if gone else ""
 
 
@@ -346,13 +351,13 @@ def _messages(vault: Vault, operation: Operation, marks: Marks) -> str:
     if first == last:
         about = f" ({preview!r})" if preview else ""
         return (
-            f"In the conversation, message {first}{about} no longer holds: the work done in it "
-            "is undone. Do it again if it is still wanted."
+            f"In the conversation, message {first}{about} no longer applies: its work was "
+            "undone. Do it again if it is still wanted."
         )
     about = f" (from {preview!r} on)" if preview else ""
     return (
-        f"In the conversation, messages {first} to {last}{about} no longer hold: the work done "
-        "in them is undone. Do it again if it is still wanted."
+        f"In the conversation, messages {first} to {last}{about} no longer apply: their work "
+        "was undone. Do it again if it is still wanted."
     )
 
 

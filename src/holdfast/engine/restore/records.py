@@ -287,7 +287,7 @@ def add_safety_row(
     """A second safety checkpoint: the first one with what changed while the restore ran; with
     `capture`, also with components as they are now."""
     now_ns = vault.clock.now_ns()
-    why = f"{safety.intent.reasoning}, with what changed meanwhile"
+    why = f"{safety.intent.reasoning}, with changes made meanwhile"
     identifier, components = CheckpointId(vault.ids.new_id()), safety.components
     if capture:
         components = capture_components(vault, identifier, safety, beyond_budget=True).manifest

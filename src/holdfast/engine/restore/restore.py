@@ -223,7 +223,7 @@ def _untouched(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> 
 def _blocked(plan: RestorePlan) -> RestoreConflict:
     first = plan.blocked[0]
     if first.reason.startswith(SkipReason.LOST.value):
-        lost = ", ".join(to_text(b.path) or "what was left out" for b in plan.blocked[:5])
+        lost = ", ".join(to_text(b.path) or "the list of skipped paths" for b in plan.blocked[:5])
         return RestoreConflict(
             f"the checkpoint is damaged: {len(plan.blocked)} of its paths are lost ({lost})",
             hint="restore everything else: --best-effort",

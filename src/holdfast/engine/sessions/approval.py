@@ -196,7 +196,7 @@ def approve(
         )
         warnings += components.troubles
         if session.status is SessionStatus.ENDED:
-            late = "had ended, and stays so: the changes since then are approved"
+            late = "had ended and stays ended; the changes since then are approved"
             warnings.append(f"the session {session.id!r} {late}")
     checkpoint = _lock_in(vault, session, wanted, intent.reasoning if message else None)
     scanner.remember(saved.scan)

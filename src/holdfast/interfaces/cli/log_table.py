@@ -183,7 +183,7 @@ def _reason(terminal: Terminal, one: Checkpoint, width: int) -> list[str]:
     if name and cell_width(name) <= width:
         lines[0] = terminal.paint(name, BOLD) + lines[0].removeprefix(name)
     if one.partial:
-        lines.append(terminal.paint("(saved in part)", YELLOW))
+        lines.append(terminal.paint("(partial)", YELLOW))
     return [terminal.paint(line, DIM) for line in lines] if one.kind.is_record else lines
 
 

@@ -141,7 +141,7 @@ class Pages:
             if value:
                 yield ScreenLine(f"{label} {visible(value)}")
         if found.partial:
-            yield ScreenLine("saved in part: some paths could not be read", (YELLOW,))
+            yield ScreenLine("partial: some paths could not be read", (YELLOW,))
 
     def _changed_paths(self) -> Iterator[ScreenLine]:
         changes = self._replay.changes()

@@ -229,7 +229,7 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
         for one in (one for one in status.found.interrupted if one.session_id == session):
             what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
             said = what + (f" (session {visible(session)})" if others else "")
-            _fact(terminal, "cut off", Part(said, (YELLOW,), elastic=True))
+            _fact(terminal, "open", Part(said, (YELLOW,), elastic=True))
             left = status.found.restorable.get(one.number, one.paths)
             if one.paths and not left:
                 terminal.line("  all of its files were new, and all are gone now")

@@ -161,7 +161,7 @@ def _about_checkpoint(
         if (sure := given_confidence(row.kind, row.confidence)) is not None:
             yield percent(sure), (confidence_colour(sure),)
     if row.partial:
-        yield "(saved in part)", (YELLOW,)
+        yield "(partial)", (YELLOW,)
     yield _line(row.reasoning), ()
     if row.selected is not None and row.selected.paths:
         yield visible(selected_words(row.selected)), (DIM,)

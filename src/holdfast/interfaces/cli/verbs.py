@@ -75,7 +75,7 @@ Environment variables
   HOLDFAST_PAGER, PAGER       the pager for log, diff and show; cat for none
   VISUAL, EDITOR              the editor of holdfast config edit
   NO_COLOR, FORCE_COLOR       never use colours, or use them even in a pipe
-  COLUMNS                     the width to lay out for
+  COLUMNS                     the output width
 """,
     "lost-keys": """\
 If you lose every key of an encrypted store
@@ -128,7 +128,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
             known_as="back recover revert rollback",
         ),
         "restore": Verb(
-            "put the workspace, or some paths, back to a checkpoint",
+            "restore the workspace, or some paths, to a checkpoint",
             known_as="back checkout recover revert rollback",
         ),
         "redo": Verb("go forward again after an undo"),

@@ -152,12 +152,11 @@ _GUARDED = ("tools/call", "resources/read", "prompts/get", "completion/complete"
 _REFUSED = -32000
 _LONGEST_REASON = 300
 _INSTRUCTIONS = """\
-Holdfast saves the whole workspace with the reason and restores it exactly. Call \
-checkpoint_create before anything risky and after every state worth keeping. When work goes wrong, \
-look with checkpoint_diff and go back with checkpoint_restore instead of repairing by hand: it \
-previews first, saves the current state, and checkpoint_undo undoes it. Every tool takes \
-session_id, to work in another session than the server's, and workspace, a directory, if the \
-server serves several."""
+Holdfast saves the whole workspace with a reason and restores it exactly. Call checkpoint_create \
+before anything risky, and when you reach a state worth keeping. When work goes wrong, compare \
+with checkpoint_diff and restore with checkpoint_restore instead of repairing by hand. A restore \
+previews first and saves the current state, and checkpoint_undo undoes it. Every tool takes \
+session_id, to use another session, and workspace, a directory, if the server serves several."""
 
 CallNext = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
 
@@ -198,7 +197,7 @@ def make_server(
     server: MCPServer[Any] = MCPServer(
         "holdfast",
         title="Holdfast",
-        description="Save games for AI coding agents",
+        description="Undo for AI coding agents",
         instructions=_INSTRUCTIONS,
         version=__version__,
         tools=tools.tools(),

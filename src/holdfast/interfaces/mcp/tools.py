@@ -239,7 +239,7 @@ def _question(shown: ToolResult, token: str) -> str:
     """The preview without the words about its token: the same plan is the same question."""
     lines = [line for line in shown.output.split("\n") if token not in line]
     plan = getattr(shown.data, "plan_id", "")
-    return "\n".join([*lines, f"Do it? (plan {plan})"])
+    return "\n".join([*lines, f"Proceed? (plan {plan})"])
 
 
 def _declined(shown: ToolResult, consent: object) -> ToolResult:

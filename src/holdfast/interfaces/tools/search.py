@@ -91,7 +91,7 @@ SEARCH = Tool(
     "checkpoint_search",
     "Search",
     "Find checkpoints by name, reason, tag, tool call, changed path or the messages around them, "
-    'best first. All words must match; "a phrase"; auth* for beginnings. Filters: kind:risky, '
+    'best first. All words must match; "a phrase"; auth* for prefixes. Filters: kind:risky, '
     "tag:x, path:src/auth, after:2h, is:named.",
     (
         Parameter(

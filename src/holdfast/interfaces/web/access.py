@@ -225,7 +225,7 @@ class Guard:
             return problem_response(431, "headers_too_large", "the headers are too large")
         if method not in _METHODS:
             allowed = {"allow": ", ".join(_METHODS)}
-            return problem_response(405, "method", f"{method} is not used here", headers=allowed)
+            return problem_response(405, "method", f"{method} is not allowed here", headers=allowed)
         if path == LOGIN_PATH:
             return self._login(scope)
         metadata = None if self._access.issued is None else self._access.issued.metadata
@@ -251,7 +251,7 @@ class Guard:
             return problem_response(
                 403,
                 "wrong_host",
-                "this server does not answer to that host name",
+                "this server does not accept that host name",
                 f"use {self._access.origins[0]}",
             )
         origins = headers.getlist("origin")

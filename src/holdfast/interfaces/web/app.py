@@ -157,12 +157,14 @@ def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     _note(request, {404: "no_route", 405: "method"}.get(error.status_code, "usage"))
     if error.status_code == 404:
-        return problem_response(404, "no_route", "nothing is at this address", "see /openapi.json")
+        return problem_response(
+            404, "no_route", "there is nothing at this URL", "see /openapi.json"
+        )
     if error.status_code == 405:
         return problem_response(
             405,
             "method",
-            f"{request.method} is not used at this address",
+            f"{request.method} is not allowed at this URL",
             headers={"allow": ", ".join(_methods(request))},
         )
     return problem_response(error.status_code, "usage", str(error.detail))

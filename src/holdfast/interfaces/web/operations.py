@@ -50,7 +50,7 @@ class OperationView(TypedDict):
     problem: Problem | None
 
 
-LATER = {202: OtherAnswer("It goes on; the address in Location shows how far it is", OperationView)}
+LATER = {202: OtherAnswer("Still running; the URL in Location shows the progress", OperationView)}
 """For routes that call `run_long`."""
 
 

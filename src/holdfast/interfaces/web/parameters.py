@@ -24,13 +24,13 @@ Reference: TypeAlias = Annotated[
     Path(
         min_length=1,
         max_length=300,
-        description="A checkpoint: its id or the first characters of it, a name, or HEAD.",
+        description="A checkpoint: its id or the first characters, a name, or HEAD.",
     ),
     DECODED,
 ]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=1000, description="The size of a page.")]
 Cursor: TypeAlias = Annotated[
-    str | None, Query(max_length=5000, description="From the answer with the page before.")
+    str | None, Query(max_length=5000, description="The cursor from the previous page.")
 ]
 PathQuery: TypeAlias = Annotated[
     str | None,

@@ -55,7 +55,7 @@ class Place:
 
     def check(self) -> None:
         if (self.certificate is None) != (self.key is None):
-            raise UsageError("--tls-cert and --tls-key go together")
+            raise UsageError("--tls-cert and --tls-key must be used together")
         if self.host not in LOOPBACK and self.certificate is None:
             raise Refused(
                 f"listening on {self.host} lets other machines connect, and requires TLS",
@@ -185,7 +185,7 @@ class WebServer:
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     """The answer while there are too many connections or unread answers."""
     answer = problem_response(
-        503, "overloaded", "the server has too much to do", "try again soon", REFUSAL_HEADERS
+        503, "overloaded", "the server is overloaded", "try again soon", REFUSAL_HEADERS
     )
     scope[OBSERVED_KEY]["code"] = answer.code
     await answer(scope, receive, with_security_headers(send))

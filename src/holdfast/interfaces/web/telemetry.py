@@ -252,12 +252,14 @@ class _LimitsCollector:
     def collect(self) -> Iterator[Any]:
         cut_off = CounterMetricFamily(
             "http_connections_cut_off",
-            "Connections that were cut off: the request never ended, or the answer was not read.",
+            "Connections closed because the request never ended or the response was not read.",
             labels=["reason"],
         )
         cut_off.add_metric(["incomplete"], self._limits.incomplete.cut_off)
         cut_off.add_metric(["unread"], self._limits.unread.cut_off)
-        unread = GaugeMetricFamily("http_unread_bytes", "Answers that wait for slow clients.")
+        unread = GaugeMetricFamily(
+            "http_unread_bytes", "Bytes that slow clients have not read yet."
+        )
         unread.add_metric([], self._limits.unread_bytes())
         open_now = GaugeMetricFamily("http_connections", "Open connections.")
         open_now.add_metric([], self._limits.connections)
@@ -279,17 +281,19 @@ class _StoreCollector:
         counts = GaugeMetricFamily(
             "checkpoint_count_total", "Checkpoints in the store, by kind.", labels=["kind"]
         )
-        size = GaugeMetricFamily("checkpoint_storage_bytes", "What the store takes on disk.")
-        budget = GaugeMetricFamily("checkpoint_storage_budget_bytes", "What it may take.")
+        size = GaugeMetricFamily("checkpoint_storage_bytes", "The size of the store on disk.")
+        budget = GaugeMetricFamily(
+            "checkpoint_storage_budget_bytes", "The disk budget of the store."
+        )
         newest = GaugeMetricFamily(
             "checkpoint_newest_timestamp_seconds", "When the newest checkpoint was made."
         )
         failures = GaugeMetricFamily(
-            "component_failures", "Failures in a row of a component.", labels=["component"]
+            "component_failures", "Failures of a component in a row.", labels=["component"]
         )
         paused = GaugeMetricFamily(
             "component_breaker_open",
-            "1 while a component that failed is not tried again.",
+            "1 while Holdfast skips a component that failed.",
             labels=["component"],
         )
         readable = GaugeMetricFamily(
@@ -323,8 +327,10 @@ class _StoreCollector:
 
     def _watcher(self) -> Iterator[Any]:
         watched = GaugeMetricFamily("watcher_active", "1 while the daemon watches the workspace.")
-        directories = GaugeMetricFamily("watcher_directories", "Directories that it watches.")
-        overflows = GaugeMetricFamily("watcher_overflows", "How often it lost events.")
+        directories = GaugeMetricFamily(
+            "watcher_directories", "Directories that the daemon watches."
+        )
+        overflows = GaugeMetricFamily("watcher_overflows", "How often the daemon lost events.")
         used = CounterMetricFamily("watcher_cpu_seconds", "CPU time of the daemon that watches.")
         status = ask_status(str(self._workspaces.own), DAEMON_S)
         found = watch_in(status)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast cleanup [--dry-run] [--yes] [--stores]"
     parser.description = """\
-Delete expired checkpoints, in all sessions, and free their space. It lists what goes and why, and
-asks first; use --yes in scripts. Sessions active in the last 24 hours are left alone. Named,
+Delete expired checkpoints, in all sessions, and free their space. It lists them with the reasons
+and asks first; use --yes in scripts. Sessions active in the last 24 hours are left alone. Named,
 annotated, approved and manual checkpoints, the initial checkpoint and HEAD of each session, and
-what undo needs are always kept. The setting retention has the rules. Cleanup also runs
+checkpoints that undo needs are always kept. The setting retention has the rules. Cleanup also runs
 automatically once a day.
 
 With --stores, list the stores whose workspace is gone (a deleted project, a removed git worktree),

@@ -135,7 +135,7 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
             )
         first = ask_passphrase(invocation, "New passphrase: ")
         secret = passphrase_secret(first)
-        if ask_passphrase(invocation, "The same again: ") != first:
+        if ask_passphrase(invocation, "Repeat the passphrase: ") != first:
             raise Refused("the passphrases do not match; nothing was changed")
         return secret
 

@@ -39,19 +39,18 @@ List the checkpoints of the workspace, newest first. If there are several sessio
 shows its own; --session S lists one session. With PATHs, list only checkpoints that changed one of
 them. --since and --until take an age (2h, 3d), a date or a time (today, 09:30, "2026-11-15 09:30").
 
-Restores leave records behind: the state before (safety) and after (restore). --records lists them
-too, and they can be restored like any other.
+Each restore adds two records: the state before it (safety) and after it (restore). --records lists
+them too, and they can be restored like any checkpoint.
 
-On a terminal: a table with relative times and a mark for the confidence, green from 90%, yellow
-from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC. ▶ and (HEAD) mark
-the checkpoint that the workspace is at.
+On a terminal, this is a table with relative times and a mark for the confidence: green from 90%,
+yellow from 70%, else orange. In a pipe, each checkpoint is one line, with full ids and times in
+UTC. ▶ and (HEAD) mark the checkpoint that the workspace is at.
 
-With --graph, everything that happened in the workspace, or with --session S in one session, is
-drawn like a commit graph: each line of work has a lane, and a new one begins where work continued
-from an older checkpoint; restores, approvals and the ends of rounds are shown where they happened.
---messages adds the conversation. With --since or --days N, all newer events are shown. With --json,
-either prints the timeline as data, messages included. --rounds lists the rounds of every session,
-or of one."""
+With --graph, draw everything that happened in the workspace, or with --session S in one session,
+like a commit graph. Each line of work has a lane. A new lane begins where work continued from an
+older checkpoint. --messages adds the conversation. With --since or --days N, all newer events are
+shown. With --json, both options print the timeline as data, including messages. --rounds lists the
+rounds of every session, or of one."""
     parser.epilog = """\
 examples:
   $ holdfast log -n 5

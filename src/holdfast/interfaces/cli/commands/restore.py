@@ -32,29 +32,28 @@ def configure(parser: Parser) -> None:
         "       holdfast restore REF PATH --hunk N[,M] [-U N] [--dry-run]"
     )
     parser.description = """\
-Make the workspace what it was at a checkpoint. REF is an id, the beginning of one, a name, HEAD,
-HEAD~n, initial, approved, or a time such as @{2 hours ago}. Without it, on a terminal, you pick the
-moment from a list: type to search, space shows the difference, enter chooses.
+Restore the workspace to a checkpoint. REF is an id or its first characters, a name, HEAD, HEAD~n,
+initial, approved, or a time such as @{2 hours ago}. Without REF, on a terminal, you choose from a
+list: type to search, press space to see the differences, and press enter to choose.
 
-With PATHs, relative to the current directory (or, as :/PATH, to the workspace), only those are
-restored.
+With PATHs, restore only those. They are relative to the current directory or, as :/PATH, to the
+workspace.
 
-With --patch, each change since REF (by default HEAD) is shown, and you say which ones to restore.
-Answer s to split a change into smaller ones.
-With --hunk, only some changes of one text file are restored, by the numbers that holdfast diff REF
--- PATH shows; everything else in the file stays as it is.
+With --patch, choose the changes since REF (default: HEAD) to restore, one by one. Answer s to split
+a change into smaller ones. With --hunk, restore some changes of one text file, by the numbers that
+holdfast diff REF -- PATH shows. The rest of the file stays as it is.
 
 The current state is saved first, so holdfast undo brings it back. Files that are in no checkpoint
-are neither overwritten nor deleted. The restore happens completely or not at all, and is verified.
+are neither overwritten nor deleted. A restore completes or changes nothing, and is verified.
 
-Git is left alone unless --git says otherwise: exact puts HEAD, its branch, the index and a merge
-or rebase in progress back as they were; branch puts them onto a new branch restore/ID and moves no
-other; revert undoes the commits since then with a new one. --refs brings back other branches,
-tags and stash entries that were deleted or moved since then: by name, as a pattern such as 'wip/*',
-as stash, or all. Nothing is ever pushed or fetched, and holdfast undo reverts all of it.
+Git is not changed unless you use --git or --refs. --git exact restores HEAD, its branch, the index,
+and a merge or rebase in progress. --git branch creates the branch restore/ID at the old commit and
+moves no other. --git revert adds a commit that restores the old content. --refs restores branches,
+tags and stash entries that were deleted or moved since then: by name, by a pattern such as 'wip/*',
+stash, or all. Nothing is ever pushed or fetched, and holdfast undo reverts all of it.
 
-Files outside the workspace stay as they are unless you add --external, which asks about each one.
-It refuses files that are links now, or that belong to another user.
+Files outside the workspace are not changed unless you use --external, which asks about each one. It
+refuses files that are links now, or that belong to another user.
 
 Asks before changing more than one file, or anything in git; use --yes in scripts."""
     parser.epilog = """\

@@ -52,7 +52,7 @@ _With = Annotated[
     Literal["now", "before", "beginning"],
     Query(
         alias="with",
-        description="What to compare with: the workspace as it is now, the checkpoint before, or "
+        description="What to compare with: the current workspace, the previous checkpoint, or "
         "the first one of the session.",
     ),
 ]
@@ -178,7 +178,7 @@ def show_file(
     session_id: SessionParameter,
     checkpoint_id: Reference,
     path: RequiredPath,
-    offset: Annotated[int, Query(ge=0, description="From next of the piece before.")] = 0,
+    offset: Annotated[int, Query(ge=0, description="`next` of the previous piece.")] = 0,
     colours: _Colours = False,
 ) -> FileView:
     wanted = path_parameter(request) or b""
@@ -354,7 +354,7 @@ ROUTES = (
         f"{_ONE}/raw/now",
         raw_present_file,
         None,
-        "Download a file as it is",
+        "Download a file from the workspace",
         looks=True,
         **_RAW,
     ),
@@ -364,7 +364,7 @@ ROUTES = (
         f"{_ONE}/databases",
         list_databases,
         list[DatabaseView],
-        "Count the rows of databases",
+        "Count database rows",
         tag="files",
     ),
     Route("GET", f"{_ONE}/memory", agent_memory, MemoryAtView, "Show agents' memory", tag="files"),

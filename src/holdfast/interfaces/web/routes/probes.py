@@ -46,14 +46,14 @@ def metrics(request: Request) -> Response:
 
 _UNAVAILABLE = {503: OtherAnswer("The workspace cannot be read", ProbeView)}
 ROUTES = (
-    Route("GET", "/livez", live, ProbeView, "Whether the server runs", tag="health"),
+    Route("GET", "/livez", live, ProbeView, "Check that the server is running", tag="health"),
     *(
         Route(
             "GET",
             path,
             ready,
             ProbeView,
-            "Whether the server can answer",
+            "Check that the server can answer requests",
             tag="health",
             other_answers=_UNAVAILABLE,
         )
@@ -64,7 +64,7 @@ ROUTES = (
         "/metrics",
         metrics,
         None,
-        "Metrics in the text format of Prometheus",
+        "Metrics in the Prometheus text format",
         tag="health",
         media_types=("text/plain",),
     ),

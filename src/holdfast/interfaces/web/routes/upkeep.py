@@ -230,7 +230,7 @@ def doctor(request: Request) -> SymptomsView:
 
 def show_operation(
     request: Request,
-    operation_id: Annotated[str, Path(max_length=64, description="From a 202 answer."), DECODED],
+    operation_id: Annotated[str, Path(max_length=64, description="From a 202 response."), DECODED],
 ) -> OperationView:
     return server_of(request).operations.get(operation_id).view()
 
@@ -275,7 +275,12 @@ ROUTES = (
         other_answers=LATER,
     ),
     Route(
-        "GET", "/api/overview", overview, WorkspaceOverviewView, "Sum up a workspace", tag="upkeep"
+        "GET",
+        "/api/overview",
+        overview,
+        WorkspaceOverviewView,
+        "Show a workspace's status",
+        tag="upkeep",
     ),
     Route(
         "GET",
@@ -291,7 +296,7 @@ ROUTES = (
         f"{_SESSION}/statistics",
         statistics,
         StatisticsView,
-        "Count what a session holds",
+        "Show a session's statistics",
         tag="upkeep",
     ),
     Route(
@@ -311,7 +316,7 @@ ROUTES = (
         tag="upkeep",
         other_answers=LATER,
     ),
-    Route("GET", "/api/doctor", doctor, SymptomsView, "Find problems of the setup", tag="upkeep"),
+    Route("GET", "/api/doctor", doctor, SymptomsView, "Find setup problems", tag="upkeep"),
     Route(
         "GET",
         "/api/operations/{operation_id}",
