@@ -1,8 +1,8 @@
-"""Checks of the arguments that library callers pass to a session, made before anything is done.
+"""Argument checks for the Python API, run before anything else happens.
 
-Guarantee: behind them a text is a text, a number one that every database can count, and a list of
-paths a tuple of texts. Anything else is a `UsageError` with the argument's name and what it takes.
-The engine checks what only it can know: whether a name is taken, whether a checkpoint exists.
+Guarantee: afterwards, text is a string, numbers fit into the database, and a list of paths is a
+tuple of strings. Anything else raises `UsageError` with the argument's name and the expected value.
+The engine checks the rest: whether a name is taken, whether a checkpoint exists.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def prose(name: str, value: Any) -> str:
 
 
 def named_path(name: str, value: Any) -> str:
-    """A path as a text; the engine checks whether such a path can exist."""
+    """A path as a string. The engine checks whether such a path can exist."""
     found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
     if not isinstance(found, str):
         raise _wrong(name, value, "a path")
@@ -81,7 +81,7 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
 
 
 def items(name: str, value: Any) -> Any:
-    """Any iterable as a tuple; its items are checked where they are used."""
+    """Any iterable as a tuple. Its items are checked where they are used."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
@@ -114,7 +114,7 @@ def limit(name: str, value: Any) -> int:
 
 
 def kinds(name: str, value: Any) -> tuple[Kind, ...]:
-    """One kind of checkpoint or several, separated by commas."""
+    """One or several kinds of checkpoints, separated by commas."""
     found = kinds_named(text(name, value))
     if not found:
         known = ", ".join(["auto", *(kind.value for kind in Kind)])

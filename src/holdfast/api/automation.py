@@ -1,4 +1,4 @@
-"""The door for hooks, the daemon and `holdfast watch`: agent events and watched workspaces."""
+"""Entry points for hooks, the daemon and `holdfast watch`: agent events and watched workspaces."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 
 def event_handler(environment: Mapping[str, str], fallback: Fallback) -> EventHandler:
-    """Handles the events of agents. `fallback` is for when the stores cannot be written."""
+    """Handle agent events. `fallback` is used if the stores are not writable."""
     from holdfast.app.automation.event_handler import EventHandler
 
     return EventHandler(LocalHost(environment, fallback))
 
 
 def problem_log(environment: Mapping[str, str], fallback: Fallback) -> ProblemLog:
-    """Events that could not be handled."""
+    """The log of events that could not be handled."""
     from holdfast.app.automation.problem_log import ProblemLog
 
     return ProblemLog(LocalHost(environment, fallback))
 
 
 def open_watcher() -> Watcher:
-    """The watcher of this system, or one that says why there is none."""
+    """This system's watcher, or a stand-in that reports why there is none."""
     from holdfast.bootstrap.automation_host import open_watcher
 
     return open_watcher()
@@ -56,9 +56,9 @@ def watch_workspace(
     rules: TriggerRules | None = None,
     purpose: str = "holdfast daemon",
 ) -> WatchedWorkspace:
-    """Open a workspace and keep it open under watch; a store is created if there is none.
-    `listener` is called when files have changed; `rules` win over the settings. Saves do not run
-    the daily cleanup: no caller is to wait for it. `purpose` is what others read who wait for the
+    """Open a workspace and keep it open and watched. A missing store is created. `listener` is
+    called when files have changed. `rules` override the settings. Saves do not run the daily
+    cleanup, so that callers do not wait for it. `purpose` is shown to processes that wait for the
     store."""
     from holdfast.app.automation.watched_workspace import WatchedWorkspace
     from holdfast.bootstrap.workspace import open_workspace
@@ -75,8 +75,8 @@ def watch_workspace(
 
 
 def begins_unasked(workspace: Path, environment: Mapping[str, str]) -> bool:
-    """Whether a server may create the store of a workspace that has none: in a project, unless
-    every trigger is turned off."""
+    """Whether a server may create the missing store of a workspace: in a project, unless every
+    trigger is off."""
     from holdfast.bootstrap.settings import gather_settings
     from holdfast.bootstrap.workspace_choice import is_project
     from holdfast.domain.settings.schema import make_settings
@@ -88,14 +88,14 @@ def begins_unasked(workspace: Path, environment: Mapping[str, str]) -> bool:
 
 
 def trigger_rules(settings: Settings) -> TriggerRules:
-    """When automatic checkpoints are due, by the settings."""
+    """When automatic checkpoints are due, according to the settings."""
     from holdfast.app.automation.watched_workspace import trigger_rules
 
     return trigger_rules(settings)
 
 
 def clean_up(workspace: Path, environment: Mapping[str, str]) -> None:
-    """The daily cleanup, with the store opened once more."""
+    """Run the daily cleanup with a newly opened store."""
     from holdfast.bootstrap.workspace import open_workspace
     from holdfast.ports.progress import NoProgress
 
@@ -104,14 +104,15 @@ def clean_up(workspace: Path, environment: Mapping[str, str]) -> None:
 
 
 def is_checked(opened: OpenWorkspace, event: AgentEvent) -> bool:
-    """Whether the user wants the result of this tool call to be checked."""
+    """Whether the user wants this tool call's result checked."""
     from holdfast.app.automation.event_handler import is_checked
 
     return is_checked(opened, event)
 
 
 def needs_hook_process(workspace: WatchedWorkspace) -> str | None:
-    """Why the events of a workspace have to be handled in the hook's own process, if they must."""
+    """Why a workspace's events must be handled in the hook's own process; None if they need not
+    be."""
     from holdfast.domain.settings.schema import DEFAULTS
 
     settings = workspace.opened.engine.vault.settings

@@ -1,8 +1,8 @@
-"""Tokens that tie an action to the preview that it was shown in.
+"""Tokens that tie an action to its preview.
 
-A token confirms one plan: it is random, counts once, expires, and only so many are open at a time;
-the oldest gives way. The plan is kept here and not in the token, so nothing can be forged. Callers
-compare the plan again before they act: a token never confirms anything but what was shown.
+A token confirms one plan. It is random, works once and expires. Only a limited number are open at a
+time; a new one replaces the oldest. The plan is kept here and not in the token, so nothing can be
+forged. Callers compare the plan again before they act, so a token confirms only what was shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_OPEN = 32
 
 
 class NotConfirmed(Refused):
-    """An unknown or expired token; the hint says how to get one that does."""
+    """An unknown or expired token. The hint says how to get a valid one."""
 
     code = "not_confirmed"
 
@@ -32,7 +32,7 @@ class _Open:
 
 
 class Confirmations:
-    """The open previews of one session; safe to use from many threads."""
+    """The open previews of one session; thread-safe."""
 
     def __init__(self, monotonic_ns: Callable[[], int], new_token: Callable[[], str]) -> None:
         self._monotonic_ns = monotonic_ns
@@ -41,7 +41,7 @@ class Confirmations:
         self._lock = threading.Lock()
 
     def offer(self, tool: str, shown: object) -> str:
-        """A new token for what was just shown."""
+        """Create a token for the plan that was just shown."""
         token = self._new_token()
         with self._lock:
             self._open[tool, token] = _Open(shown, self._monotonic_ns() + _VALID_NS)
@@ -50,7 +50,7 @@ class Confirmations:
         return token
 
     def take(self, tool: str, token: str) -> object:
-        """The plan of a token; it is used up."""
+        """Return the plan of a token, which can then no longer be used."""
         with self._lock:
             found = self._open.pop((tool, token), None)
         if found is None:

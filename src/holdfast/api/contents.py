@@ -1,5 +1,4 @@
-"""The contents of checkpoints: their files, what was left out of them, and state other than
-files."""
+"""The contents of checkpoints: files, skipped paths, and state other than files."""
 
 from __future__ import annotations
 
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Contents:
-    """Topic of an open workspace."""
+    """Contents of checkpoints in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
         self._ignored: IgnoredContent | None = None
 
     def entry(self, checkpoint: Checkpoint, path: bytes) -> Entry | None:
-        """What a checkpoint has at a path; an empty path is the workspace itself."""
+        """The entry at a path in a checkpoint. An empty path is the workspace itself."""
         if path in (b"", b"."):
             size_bytes = checkpoint.size_bytes
             return DirectoryEntry(b"", 0o755, checkpoint.tree, checkpoint.files, size_bytes)
@@ -42,24 +41,24 @@ class Contents:
     def entries(
         self, checkpoint: Checkpoint, directory: bytes = b""
     ) -> Iterator[tuple[bytes, Entry]]:
-        """Every path below a directory, in order; none if the path is no directory."""
+        """Every path below a directory, in order; nothing if the path is not a directory."""
         found = self.entry(checkpoint, directory)
         if isinstance(found, DirectoryEntry):
             yield from stored_objects.list_entries(self._vault.load_tree, found.digest, directory)
 
     def names(self, checkpoint: Checkpoint, directory: bytes) -> Sequence[tuple[bytes, Entry]]:
-        """What is directly in a directory, in order."""
+        """The direct entries of a directory, in order."""
         found = self.entry(checkpoint, directory)
         if not isinstance(found, DirectoryEntry):
             return ()
         return sorted(self._vault.load_tree(found.digest).by_name.items())
 
     def read(self, entry: FileEntry) -> Iterator[bytes]:
-        """The bytes of a file, in pieces, each verified."""
+        """The bytes of a file, in verified pieces."""
         return stored_objects.read_content(self._vault.objects, entry)
 
     def require_shown(self, path: bytes, checkpoint: Checkpoint) -> None:
-        """`Refused` for a file that the rules ignore: it may hold secrets."""
+        """Raise `Refused` for a file that ignore rules exclude, because it may hold secrets."""
         if self._ignored is None:
             from holdfast.engine.compare.tree_diff import IgnoredContent
 
@@ -73,7 +72,7 @@ class Contents:
         return newest_with(self._vault, path)
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
-        """Paths that were left out of a checkpoint, with reasons."""
+        """Paths that a checkpoint left out, with reasons."""
         from holdfast.engine.restore.plan import read_report
 
         return read_report(self._vault, checkpoint)
@@ -84,13 +83,13 @@ class Contents:
         return read_states(self._vault.objects, checkpoint)
 
     def component_lines(self, checkpoint: Checkpoint) -> Sequence[tuple[str, str]]:
-        """One line for people about each component, with its name."""
+        """One readable line per component, with its name."""
         from holdfast.engine.components.manifests import describe_components
 
         return describe_components(self._vault, checkpoint)
 
     def component_summary(self, checkpoint: Checkpoint) -> dict[str, str]:
-        """What each component saved, in words; failed and damaged ones are left out."""
+        """What each component saved, as text, without failed and damaged components."""
         from holdfast.domain.git.drift import git_place
         from holdfast.engine.components.manifests import describe_components, read_states
 
@@ -115,29 +114,29 @@ class Contents:
         return saved_databases(self._vault, checkpoint)
 
     def counted_databases(self, checkpoint: Checkpoint) -> list[SavedDatabase]:
-        """The same, with the rows of SQLite files. They are counted, which reads each file."""
+        """Like `databases`, with row counts of SQLite files. Counting reads each file."""
         from holdfast.engine.components.databases import counted_databases
 
         return counted_databases(self._vault, checkpoint)
 
     def agent_states(self, checkpoint: Checkpoint) -> list[AgentState]:
-        """What agents had given through the library at a checkpoint."""
+        """Agent states set through the Python API, as of a checkpoint."""
         from holdfast.engine.replay.agent_state import agent_states
 
         return agent_states(self._vault, checkpoint)
 
     def memory_files(self, checkpoint: Checkpoint) -> Iterator[tuple[bytes, bytes]]:
-        """Path and content of each memory file of agents that a checkpoint has."""
+        """Path and content of each agent memory file in a checkpoint."""
         from holdfast.engine.replay.agent_state import memory_files
 
         return memory_files(self._vault, checkpoint)
 
     def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
-        """The state of git in a checkpoint; None without one, and where it is damaged."""
+        """Git state in a checkpoint; None if there is none or it is damaged."""
         return self._state(checkpoint, "git")
 
     def environment(self, checkpoint: Checkpoint) -> ComponentState | None:
-        """Tool versions and names of variables that a checkpoint recorded; likewise."""
+        """Tool versions and variable names in a checkpoint; None as for `git_state`."""
         return self._state(checkpoint, "environment")
 
     def _state(self, checkpoint: Checkpoint, name: str) -> ComponentState | None:
@@ -149,22 +148,24 @@ class Contents:
             return None
 
     def git_states(self, checkpoints: Iterable[Checkpoint]) -> dict[str, ComponentState]:
-        """The same of many, by checkpoint id."""
+        """`git_state` of many checkpoints, by checkpoint id."""
         found = ((one.id, self.git_state(one)) for one in checkpoints)
         return {identifier: state for identifier, state in found if state is not None}
 
     def explain_deletion(
         self, checkpoints: Iterable[Checkpoint | None], doing: str
     ) -> AbstractContextManager[None]:
-        """For a reader, who holds no lock: `Refused` where one of them is deleted meanwhile."""
+        """Raise `Refused` if one of the checkpoints is deleted while the block runs. Readers hold
+        no lock, so this can happen."""
         hint = "list checkpoints: holdfast log"
         hint = hint if doing == "shown" else f"compare others; {hint}"
         return stored_objects.explain_deletion(self._vault, checkpoints, doing, hint)
 
 
 def snapshots_of(vault: Vault, checkpoints: Iterable[Checkpoint]) -> list[WorkspaceSnapshot]:
-    """Checkpoints as the library hands them out: files listed, their content read when asked for.
-    Checkpoints of a history have most directories in common: each is listed once."""
+    """Checkpoints as public snapshots: files are listed, and their content is read on demand.
+
+    Checkpoints share most directories, so each directory is listed only once."""
     from holdfast.domain.snapshots import WorkspaceSnapshot
 
     listing = _Listing(vault)

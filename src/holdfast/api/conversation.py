@@ -1,4 +1,4 @@
-"""The conversation of a session: messages, annotations, notices; and what its agents remember."""
+"""A session's conversation: messages, annotations and notices; and its agents' states."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MOST_AGENTS = 1_000
 
 
 class ConversationAround(NamedTuple):
-    """What was said with a checkpoint, and about it."""
+    """The message and the annotations of a checkpoint."""
 
     message: Message | None
     annotations: Sequence[Annotation]
 
 
 class Conversation:
-    """Topic of an open workspace."""
+    """The conversation of a session in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
@@ -49,13 +49,13 @@ class Conversation:
         tool_calls: Iterable[ToolCall] = (),
         at: datetime | None = None,
     ) -> Message:
-        """Durable when it returns."""
+        """Add a message; durable when this returns."""
         from holdfast.engine.conversation.conversation import add_message
 
         return add_message(self._vault, session_id, role, content, tool_calls=tool_calls, at=at)
 
     def user_message(self, session_id: SessionId, text: str) -> Message:
-        """Save the workspace, then record what the user says."""
+        """Save the workspace, then record the user's message."""
         from holdfast.engine.conversation.message_checkpoints import user_message
         from holdfast.engine.edits.running import inside
 
@@ -64,8 +64,8 @@ class Conversation:
     def messages(
         self, session_id: SessionId, *, first: int = 0, limit: int | None = None
     ) -> list[Message]:
-        """By index; `rolled_back_by` names the restore that rolled a message back, and `checkpoint`
-        the one made before a user's message."""
+        """Messages by index. `rolled_back_by` is the restore that rolled a message back.
+        `checkpoint` is the one made before a user's message."""
         from holdfast.engine.conversation.conversation import messages
         from holdfast.engine.conversation.message_checkpoints import with_checkpoints
 
@@ -73,8 +73,8 @@ class Conversation:
         return with_checkpoints(self._vault, session_id, found)
 
     def around(self, checkpoint: Checkpoint) -> ConversationAround:
-        """The message that a checkpoint belongs to, and its annotations. None and none where the
-        conversation is damaged: `check` reports that."""
+        """The message that a checkpoint belongs to, and its annotations. Both are empty if the
+        conversation is damaged; `check` reports that."""
         from holdfast.engine.conversation.conversation import BestEffortStory
 
         story, message = BestEffortStory(self._vault), None
@@ -99,8 +99,8 @@ class Conversation:
         *,
         number: int | None = None,
     ) -> Annotation:
-        """Write something about a checkpoint; `number` is an annotation that this one replaces. Its
-        earlier words are kept."""
+        """Add a note to a checkpoint. With `number`, replace that note; earlier revisions are
+        kept."""
         from holdfast.engine.history.annotations import annotate
 
         return annotate(self._vault, session_id, reference, text, author=author, number=number)
@@ -108,7 +108,8 @@ class Conversation:
     def annotations(
         self, session_id: SessionId, reference: str | None = None, *, revisions: bool = False
     ) -> list[Annotation]:
-        """Of one checkpoint, or of the whole session; with `revisions`, all earlier words too."""
+        """Notes of one checkpoint or of the whole session; with `revisions`, including earlier
+        ones."""
         from holdfast.engine.history.annotations import annotations_of
 
         return list(annotations_of(self._vault, session_id, reference, revisions=revisions))
@@ -116,8 +117,8 @@ class Conversation:
     def take_notices(
         self, session_id: SessionId, answered: Collection[CheckpointId] = ()
     ) -> list[str]:
-        """What to tell the agent about restores since it last asked; each notice once. Of a restore
-        whose record is `answered`, only the rest."""
+        """Notices about restores since the last call, each one once. If the restore record is
+        `answered`, only what the answer did not contain."""
         from holdfast.engine.conversation.notices import take_notices
 
         return take_notices(self._vault, session_id, answered=answered)
@@ -125,8 +126,8 @@ class Conversation:
     def claim_notices(
         self, session_id: SessionId, answered: Collection[CheckpointId] = ()
     ) -> NoticeClaim | None:
-        """The same for an answer that may not reach the agent: they stay open until
-        `settle_notices` says that they were delivered."""
+        """Like `take_notices`, for an answer that may not reach the agent. Notices stay open until
+        `settle_notices` confirms delivery."""
         from holdfast.engine.conversation.notices import claim_notices
 
         return claim_notices(self._vault, session_id, answered=answered)
@@ -138,14 +139,14 @@ class Conversation:
 
 
 class AgentStates:
-    """Topic of an open workspace."""
+    """Agent states in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._store = opened.store
         self._states = stored_agent_states(opened.store)
 
     def set(self, session_id: SessionId, agent_id: str, state: Mapping[str, Any] | None) -> None:
-        """Durable when it returns; None removes the agent."""
+        """Set an agent's state, or remove it with None; durable when this returns."""
         text = _checked(agent_id, state)
         with self._store.hold():
             all_states = {session: dict(agents) for session, agents in self._states.load().items()}
@@ -163,14 +164,14 @@ class AgentStates:
             self._states.replace(all_states)
 
     def forget(self, session_id: SessionId) -> None:
-        """Of a session that is deleted."""
+        """Remove the states of a deleted session."""
         with self._store.hold():
             if self._states.exist() and session_id in (known := self._states.load()):
                 kept = {name: states for name, states in known.items() if name != session_id}
                 self._states.replace(kept)
 
     def of(self, session_id: SessionId) -> dict[str, dict[str, Any]]:
-        """The last state that each agent gave, or that a restore brought back."""
+        """The last state that each agent set, or that a restore brought back."""
         own = self._states.load().get(session_id, {})
         return {agent: dict(state) for agent, state in own.items()}
 

@@ -1,4 +1,4 @@
-"""Differences between checkpoints, or between a checkpoint and the workspace as it is now."""
+"""Differences between checkpoints, or between a checkpoint and the current workspace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORKSPACE = "workspace"
 
 
 class Diffs:
-    """Topic of an open workspace."""
+    """Differences in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine = opened.engine
@@ -33,7 +33,7 @@ class Diffs:
     def changes(
         self, old: Checkpoint | None, new: Checkpoint | None, *, renames: bool = True
     ) -> list[Change]:
-        """Between two checkpoints; None for `new` means the workspace as it is now."""
+        """Changes between two checkpoints; None for `new` means the current workspace."""
         return self._engine.changes(old, new, renames=renames)
 
     def of(
@@ -42,7 +42,7 @@ class Diffs:
         new: Checkpoint | None,
         changes: Sequence[Change],
     ) -> Difference:
-        """Changes that are known already, with their contents."""
+        """A `Difference` for changes that are already known."""
         return Difference(self._engine.vault, old, new, changes)
 
     def compare(
@@ -54,8 +54,8 @@ class Diffs:
         context: int = DEFAULT_CONTEXT,
         path_hint: str = "",
     ) -> Difference:
-        """Changes of these paths, or of all. `NotFound`, with `path_hint`, for a path that neither
-        side has."""
+        """Changes to these paths, or to all. Raises `NotFound`, with `path_hint`, for a path that
+        neither side has."""
         from holdfast.engine.compare.tree_diff import left_out_changes, require_known_paths
         from holdfast.engine.restore.plan import read_report
 
@@ -81,9 +81,9 @@ class Diffs:
 class Difference:
     """Changes between a checkpoint (or nothing) and another one (or the workspace).
 
-    `left_out` has paths that only one side captured, with the reason of the other. `recorded` says
-    what differs besides files and is never restored, such as tool versions. Contents are read when
-    asked for; ignored ones are withheld."""
+    `left_out` has paths that only one side captured, with the other side's reason. `recorded` lists
+    differences other than files that are never restored, such as tool versions. Contents are read
+    on demand; content of ignored files is withheld."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Difference:
         return old is not None and new is not None and old.session_id != new.session_id
 
     def has_numbers(self, change: Change) -> bool:
-        """Whether the hunks of this change can be restored one by one."""
+        """Whether single hunks of this change can be restored."""
         return (
             self.new is None
             and isinstance(change.old, FileEntry)
@@ -118,7 +118,8 @@ class Difference:
         )
 
     def content(self, change: Change) -> ContentDiff | None:
-        """None where there is no content to compare: directories, and modes alone."""
+        """The content difference; None if there is no content to compare, as for directories and
+        mode changes."""
         from holdfast.engine.compare.changed_content import compare_change
 
         if change.is_directory:
@@ -134,7 +135,7 @@ class Difference:
         )
 
     def contents(self, change: Change) -> tuple[Content | None, Content | None]:
-        """Both sides, every byte."""
+        """The full bytes of both sides."""
         from holdfast.engine.compare.changed_content import contents_of
 
         return contents_of(self._vault, change, new_in_workspace=self.new is None)

@@ -1,4 +1,4 @@
-"""Guarded edits and attempts: some files, or the whole workspace, rolled back on failure."""
+"""Guarded edits and attempts: some files, or the whole workspace, are rolled back on failure."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Edits:
-    """Topic of an open workspace."""
+    """Edits and attempts in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
 
     def start(self, session_id: SessionId, paths: Iterable[str | Path], reason: str | None) -> int:
-        """Save files before a tool changes them; the number of the edit."""
+        """Save files before a tool changes them. Returns the edit's number."""
         activity = edit_guard.start_edit(
             self._engine, session_id, paths, reason, inside=inside(self._vault)
         )
@@ -35,12 +35,12 @@ class Edits:
         return activity.number
 
     def finalize(self, session_id: SessionId, number: int | None) -> Activity:
-        """Keep the changes of the edit, and record its diff; without a number, of the newest."""
+        """Keep the edit's changes and record their diff. Without a number: the newest edit."""
         with self._ending(session_id, number) as ending:
             return edit_guard.finalize_edit(self._vault, ending)
 
     def abort(self, session_id: SessionId, number: int | None, why: str | None) -> Activity:
-        """Restore the files of the edit, and no other; without a number, of the newest."""
+        """Restore the edit's files, and no others. Without a number: the newest edit."""
         with self._ending(session_id, number) as ending:
             return edit_guard.abort_edit(self._engine, ending, why)
 
@@ -59,7 +59,8 @@ class Edits:
         return Attempt(self._engine, session_id, reasoning, kind)
 
     def begin_attempt(self, session_id: SessionId, reasoning: str) -> Activity:
-        """Save the workspace before a program of its own runs; then keep it or put it back."""
+        """Save the workspace before a caller's own code runs. Later, keep the attempt or roll it
+        back."""
         return attempts.begin_attempt(
             self._engine, session_id, reasoning, inside=inside(self._vault)
         )
@@ -68,28 +69,28 @@ class Edits:
         attempts.keep_attempt(self._vault, number)
 
     def put_back_attempt(self, number: int, why: str) -> None:
-        """Restore the workspace to before the attempt, and record why."""
+        """Restore the workspace to before the attempt, and record the reason."""
         attempts.put_back(self._engine, number, why)
 
     def keep_interrupted(self, session_id: SessionId) -> list[Activity]:
-        """Settle interrupted edits and attempts: the workspace stays as it is."""
+        """Close interrupted edits and attempts, and leave the workspace as it is."""
         return list(attempts.keep_interrupted(self._vault, session_id))
 
     def interrupted(self, session_id: SessionId) -> list[Activity]:
-        """Edits and attempts whose process is gone, and that were neither kept nor rolled back."""
+        """Edits and attempts whose process ended before they were kept or rolled back."""
         return list(attempts.interrupted_activities(self._vault, session_id))
 
     def activities(
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None
     ) -> list[Activity]:
-        """Every edit, attempt and guarded call of the session, in order, with how it ended."""
+        """Every edit, attempt and guarded call of the session, in order, with its result."""
         if not self._vault.has_story():
             return []
         return list(self._vault.story.activities(session_id, after=after, limit=limit))
 
     def diff(self, session_id: SessionId, number: int) -> str | None:
-        """The changes of a finished edit as a unified diff; None for one that is open or was rolled
-        back, and for attempts."""
+        """The changes of a finished edit as a unified diff; None if it is open or was rolled back,
+        and for attempts."""
         from holdfast.engine.edits.diff import unpacked_diff
 
         edit_guard.own_activity(self._vault, session_id, number)

@@ -1,11 +1,11 @@
-"""Following what happens in a workspace, no matter who does it.
+"""The event stream of a workspace, whichever process causes the events.
 
-    one thread a workspace: the listener wakes → what is new gets its numbers → followers wake
-    each follower          : reads on from its own number, as fast or as slowly as it likes
+    one thread per workspace: the listener wakes → new events get numbers → followers wake
+    each follower:            reads from its own number, at its own pace
 
-Guarantees: everything in order, once, from any number on, also after a restart; what another
-process did within 300 ms, on a machine with time for it. Nothing is written while a save runs.
-Trouble, such as a full disk, ends the following. The next follower begins again.
+Guarantees: every event once, in order, from any number, even after a restart. Events of other
+processes arrive within 300 ms on a machine that is not overloaded. Nothing is written while a save
+runs.
 """
 
 from __future__ import annotations

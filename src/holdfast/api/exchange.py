@@ -1,4 +1,4 @@
-"""Work exchanged with others: bundles in and out, git bundles, and checkpoints as one commit."""
+"""Bundles in and out, git bundles, and checkpoints squashed into a commit."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def verify_bundle(request: ImportRequest, progress: Progress) -> ImportOutcome:
-    """Look at a bundle where there is no store yet; nothing is written."""
+    """Verify a bundle without a store; nothing is written."""
     from holdfast.bootstrap.workspace import verify_bundle
 
     return verify_bundle(request, progress)
 
 
 class Bundles:
-    """Topic of an open workspace."""
+    """Export and import in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
@@ -50,7 +50,7 @@ class Bundles:
     def export(
         self, selection: Selection, path: Path, *, replace: bool, progress: Progress
     ) -> ExportOutcome:
-        """Write a bundle; the file is there whole, or not at all."""
+        """Write a bundle. The file appears only when it is complete."""
         from holdfast.engine.bundles.exporter import export_to_file
 
         return export_to_file(self._vault, selection, path, replace=replace, progress=progress)
@@ -64,20 +64,20 @@ class Bundles:
     def export_git(
         self, path: Path, *, sessions: Sequence[SessionId] | None, replace: bool
     ) -> MirrorOutcome:
-        """Write a bundle for `git clone`, of these sessions or, for None, of all."""
+        """Write a bundle for `git clone`, with these sessions, or all for None."""
         from holdfast.engine.git_mirror import export_git_bundle
 
         return export_git_bundle(self._vault, path, sessions=sessions, replace=replace)
 
     def import_file(self, request: ImportRequest, *, progress: Progress) -> ImportOutcome:
-        """Import a bundle after everything in it was verified; all of it or nothing."""
+        """Verify a whole bundle, then import all of it or nothing."""
         from holdfast.engine.bundles.importer import import_bundle
 
         return import_bundle(self._vault, request, progress=progress)
 
 
 class Acceptances:
-    """Topic of an open workspace."""
+    """Checkpoints squashed into commits, in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
@@ -106,7 +106,7 @@ class Acceptances:
         return AcceptOutcome(outcome.commit, outcome.message, outcome.plan, warnings)
 
     def _warnings(self, acceptance: Acceptance) -> tuple[str, ...]:
-        """Work that is not in the commit although users may expect it."""
+        """Work that is not in the commit, although users may expect it."""
         end = acceptance.range.end
         session = self._vault.catalog.session(end.session_id)
         if session is None or session.head != end.id:

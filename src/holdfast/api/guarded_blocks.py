@@ -1,8 +1,8 @@
-"""Blocks of code that are rolled back when they fail: guarded edits and attempts.
+"""Blocks of code that are rolled back if they fail: guarded edits and attempts.
 
-Every exception counts as a failure, `KeyboardInterrupt` and the cancellation of a task included,
-and goes on after the files are back. When they cannot be put back, that error comes first, with the
-other as its cause, and the edit or attempt stays open: it is offered again at the next start.
+Every exception counts as a failure, including `KeyboardInterrupt` and task cancellation, and is
+re-raised after the rollback. If the rollback fails, its error is raised with the original one as
+its cause. The edit or attempt then stays open, and is offered again at the next start.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class GuardedBlock:
-    """What both kinds share: begin before the block, then keep or put back."""
+    """The common part: begin before the block, then keep or roll back."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -38,12 +38,12 @@ class GuardedBlock:
 
     @property
     def number(self) -> int:
-        """Of the edit or attempt in the session's activities."""
+        """The number of the edit or attempt in the session's activities."""
         return self._begun.number
 
     @property
     def checkpoint(self) -> str:
-        """What the block would go back to."""
+        """The checkpoint that a rollback restores."""
         return self._begun.checkpoint
 
     @property
@@ -110,7 +110,7 @@ class GuardedBlock:
 
 
 class Editing(GuardedBlock):
-    """Some files, put back if the block fails."""
+    """Some files, rolled back if the block fails."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Editing(GuardedBlock):
 
 
 class Attempt(GuardedBlock):
-    """The whole workspace, rolled back if the block fails or was rejected."""
+    """The whole workspace, rolled back if the block fails or is rejected."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Attempt(GuardedBlock):
         """The reason, if it was rejected."""
 
     def reject(self, why: str) -> None:
-        """Roll everything back at the end of the block, whatever it still does."""
+        """Roll everything back at the end of the block, even if it succeeds."""
         self.rejected = why
 
     def _begin(self) -> Activity:
@@ -184,8 +184,8 @@ class Attempt(GuardedBlock):
 def guarded(
     attempt: Callable[[str], Attempt], reasoning: str | None
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator that makes every call of a function an attempt; for functions and coroutine
-    functions alike. `attempt` makes one from its reasoning."""
+    """A decorator that turns every call of a function or coroutine function into an attempt.
+    `attempt` creates one from the reasoning."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -220,7 +220,8 @@ def _words(error: BaseException) -> str:
 
 
 async def _to_the_end(work: Callable[[], T]) -> T:
-    """Run on a thread, to the end even if the task is cancelled meanwhile; then say so."""
+    """Run on a thread, to the end even if the task is cancelled meanwhile; then re-raise the
+    cancellation."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)

@@ -1,7 +1,6 @@
-"""The health of a workspace: the state of the work, what undo would undo, and whether its store is
-sound.
+"""The health of a workspace: its status, the next undo step, and whether its store is sound.
 
-A status is one look: every part of it is about the same moment.
+Every part of a status is about the same moment.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _LATELY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class LastAction:
-    """The last thing that happened to the workspace, which `undo` undoes."""
+    """The last change to the workspace, which `undo` would undo."""
 
     what: str
     at: datetime | None
@@ -48,7 +47,7 @@ class LastAction:
     """It deleted only what no checkpoint has: no undo brings it back."""
 
     def is_wreck(self, now: datetime) -> bool:
-        """Whether it deleted files, of late: most likely that is why people look."""
+        """Whether it recently deleted files, which is probably why the user asks."""
         return self._is_recent(now) and self.removed > self.added
 
     def is_in_wrecked_turn(self, now: datetime) -> bool:
@@ -60,7 +59,8 @@ class LastAction:
 
 
 class ScannedWorkspace(NamedTuple):
-    """One look at the workspace; `head` is that of a session, or without `scope` of all."""
+    """One scan of the workspace. `head` is that of a session or, without `scope`, of the
+    workspace."""
 
     scan: Scan
     scope: SessionId | None
@@ -76,7 +76,7 @@ class LastCleanup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStatus:
-    """The state of the work. Without a store, as before the first checkpoint, most is empty."""
+    """The status of a workspace. Before the first checkpoint, most of it is empty."""
 
     workspace: Path
     budget_bytes: int
@@ -112,7 +112,7 @@ class WorkspaceStatus:
 
 
 class Health:
-    """Topic of an open workspace."""
+    """Health of an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._opened = opened
@@ -127,8 +127,7 @@ class Health:
     def scan(
         self, scope: SessionId | None, reported: Mapping[str, Any] | None = None
     ) -> ScannedWorkspace:
-        """Look at every file, and compare with the HEAD of a session or of the workspace. What the
-        daemon has `reported` is as good as a look."""
+        """Scan every file and compare with the HEAD of a session or of the workspace."""
         from holdfast.engine.history.history import head_checkpoint
 
         scan = None
@@ -143,7 +142,7 @@ class Health:
         return ScannedWorkspace(scan, scope, head, changes)
 
     def status(self, session_id: SessionId | None, scanned: ScannedWorkspace) -> WorkspaceStatus:
-        """The state of the work in a session."""
+        """The status of the workspace and of a session."""
         from holdfast.api.sessions import Sessions
         from holdfast.bootstrap.maintenance import ignored_by_far, protection_gaps
         from holdfast.engine.edits.attempts import interrupted_activities, paths_to_revert
@@ -182,7 +181,7 @@ class Health:
         )
 
     def degraded(self, head: Checkpoint | None) -> Sequence[Degraded]:
-        """Components that the last checkpoint lacks. `check` reports one that cannot be read."""
+        """Components that the last checkpoint lacks. `check` reports unreadable ones."""
         from holdfast.engine.components.manifests import degraded
 
         try:
@@ -231,7 +230,7 @@ class Health:
             return None
 
     def _removed_in_turn(self, scan: Scan) -> int:
-        """How many files the last turn deleted, if it deleted more than it made."""
+        """How many files the last turn deleted, if it deleted more than it created."""
         try:
             turn = self._engine.last_step(scan, turn=True)
         except NothingToUndo:
@@ -249,7 +248,7 @@ class Health:
         return files.count(ChangeType.REMOVED), files.count(ChangeType.ADDED)
 
     def _redo(self, scan: Scan) -> str | None:
-        """What `redo` would bring back, directly after an undo."""
+        """What `redo` would restore, directly after an undo."""
         from holdfast.engine.undo.causes import undone_words
         from holdfast.engine.undo.undo import next_step
 
@@ -264,8 +263,8 @@ class Health:
 
 
 def _is_left_out(scan: Scan, change: Change) -> bool:
-    """Whether a path that the next checkpoint would lack is there and only left out: it cannot be
-    read, or a rule matches it now."""
+    """Whether a path that the next checkpoint would lack still exists: it is unreadable, or a rule
+    now excludes it."""
     from holdfast.domain.paths import is_within
     from holdfast.domain.trees.changes import ChangeType
 
@@ -275,7 +274,7 @@ def _is_left_out(scan: Scan, change: Change) -> bool:
 
 
 def examine_surroundings(directory: Path) -> list[Symptom]:
-    """Everything around the store of a directory that may be wrong, whatever its state."""
+    """Everything around a directory's store that may be wrong, in any state of the store."""
     from holdfast.bootstrap.maintenance import examine_surroundings
 
     return examine_surroundings(directory)

@@ -1,6 +1,6 @@
-"""The checkpoints of a workspace: found, listed, searched, explained and replayed.
+"""The checkpoints of a workspace: listing, search, line origins and replay.
 
-Where a session is None, all sessions of the workspace are meant.
+A session of None means all sessions of the workspace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DAY_NS = 86_400 * 1_000_000_000
 
 
 class History:
-    """Topic of an open workspace."""
+    """The history of an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
@@ -36,7 +36,7 @@ class History:
         return self._vault.catalog.checkpoint_named(session_id, name)
 
     def delete(self, checkpoint: Checkpoint) -> DeleteOutcome:
-        """Delete a checkpoint, and the content that nothing else needs. It cannot be undone."""
+        """Delete a checkpoint and the content that only it needs. This cannot be undone."""
         return self._engine.delete(checkpoint.session_id, checkpoint)
 
     def checkpoints(
@@ -48,15 +48,15 @@ class History:
         before: int | None = None,
         kinds: tuple[Kind, ...] = (),
     ) -> list[Checkpoint]:
-        """Newest first; `records` adds the records of restores. `before` is the sequence number of
-        the last checkpoint of the page before; it is not for a choice of `kinds`."""
+        """Checkpoints, newest first; `records` adds restore records. `before` is the sequence
+        number of the previous page's last checkpoint, and cannot be combined with `kinds`."""
         if kinds:
             return self.filtered(HistoryFilter(session_id, records, kinds=kinds), limit)[0]
         catalog = self._vault.catalog
         return list(catalog.history(session_id, limit=limit, records=records, before=before))
 
     def ancestry(self, checkpoint: Checkpoint) -> Iterator[Checkpoint]:
-        """A checkpoint and its parents up to the first, without records of restores."""
+        """A checkpoint and its ancestors up to the first, without restore records."""
         step: Checkpoint | None = checkpoint
         while step is not None:
             if not step.kind.is_record or step is checkpoint:
@@ -65,13 +65,13 @@ class History:
             step = self._vault.catalog.checkpoint(session_id, parent)
 
     def snapshots(self, checkpoints: Iterable[Checkpoint]) -> list[WorkspaceSnapshot]:
-        """With their files, whose content is read when asked for."""
+        """Checkpoints with their files, whose content is read on demand."""
         from holdfast.api.contents import snapshots_of
 
         return snapshots_of(self._vault, checkpoints)
 
     def filtered(self, wanted: HistoryFilter, limit: int | None) -> tuple[list[Checkpoint], int]:
-        """Newest first, and how many more there are."""
+        """Matching checkpoints, newest first, and how many more there are."""
         from holdfast.engine.history.history import history
 
         return history(self._vault, wanted, limit)
@@ -85,7 +85,7 @@ class History:
         tags: Sequence[str] = (),
         untags: Sequence[str] = (),
     ) -> Checkpoint:
-        """Give an existing checkpoint a name or tags, or take them away."""
+        """Add or remove the name and tags of an existing checkpoint."""
         from holdfast.engine.history.annotations import name_checkpoint
 
         with self._engine.recovered():
@@ -103,8 +103,8 @@ class History:
         since_ns: int | None = None,
         days: int | None = None,
     ) -> Timeline:
-        """Every event, newest first, with lanes; `before` is the `next` of the page before. Nothing
-        older than `since_ns`, or than so many days, is in it."""
+        """Every event, newest first, with lanes. `before` is the previous page's `next`. `since_ns`
+        and the number of days limit how far it goes back."""
         from holdfast.engine.history.timeline import timeline, workspace_timeline
 
         if days is not None:
@@ -130,7 +130,7 @@ class History:
         limit: int = 20,
         patience_s: float | None = 10.0,
     ) -> SearchResult:
-        """Moments that match, best first."""
+        """Matching checkpoints and messages, best first."""
         from holdfast.engine.search.search import search
 
         return search(self._vault, query, session_id=session_id, limit=limit, patience_s=patience_s)
@@ -143,8 +143,8 @@ class History:
         line: int | None = None,
         reference: str | None = None,
     ) -> Explanation:
-        """Which checkpoint wrote each line of a file, or one line, and why; of the file as it is
-        now, or as it is in a checkpoint."""
+        """Which checkpoint wrote each line of a file, or one line, and why. The file is the current
+        one or, with a reference, the one in a checkpoint."""
         from holdfast.engine.why.why import why
 
         return why(self._vault, session_id, path, line=line, reference=reference)
@@ -152,8 +152,8 @@ class History:
     def replay(
         self, session_id: SessionId, start: Checkpoint, *, from_last_step: bool = False
     ) -> Replay:
-        """A walk through a session, from a checkpoint or from the last step at that state. It never
-        touches the workspace. Use it as a context."""
+        """Replay a session, starting at a checkpoint or at the last step. The workspace is never
+        touched. Use it as a context manager."""
         import tempfile
 
         from holdfast.engine.replay.replay import Replay, last_step

@@ -1,6 +1,6 @@
-"""Pages of a workspace's history, as programs that show it ask for them, with bounds on each.
+"""Bounded pages of a workspace's history, for programs that display it.
 
-A cursor is opaque to clients: they pass back the one that the page before gave them.
+A cursor is opaque: clients pass back the one from the previous page.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_TEXT = 4_000_000
 
 
 class CheckpointPage(NamedTuple):
-    """Newest first; `next` is None on the last page."""
+    """Checkpoints, newest first; `next` is None on the last page."""
 
     checkpoints: list[CheckpointSummaryView]
     next: str | None
@@ -56,7 +56,7 @@ def checkpoint_page(
     cursor: str | None = None,
     records: bool = False,
 ) -> CheckpointPage:
-    """Checkpoints of a session; `records` adds the records of restores."""
+    """Checkpoints of a session; `records` adds restore records."""
     from holdfast.api.views.snapshots import checkpoint_summary_view
 
     found = workspace.history.checkpoints(
@@ -77,7 +77,7 @@ def checkpoint_page(
 
 
 def checkpoint_summary(workspace: Workspace, found: Checkpoint) -> CheckpointSummaryView:
-    """One checkpoint as a page lists it."""
+    """One checkpoint, as in a page."""
     from holdfast.api.views.snapshots import checkpoint_summary_view
 
     notes = workspace.conversation.around(found).annotations
@@ -92,7 +92,7 @@ def checkpoint_summary(workspace: Workspace, found: Checkpoint) -> CheckpointSum
 
 
 def _shortened(view: CheckpointSummaryView) -> CheckpointSummaryView:
-    """A list stays short, however long the texts in it are; the detail has all of them."""
+    """Shorten long texts in a list; the detail view has them in full."""
     view["reasoning"] = view["reasoning"][:_LONGEST_TEXT]
     if view["annotation"] is not None:
         view["annotation"] = view["annotation"][:_LONGEST_TEXT]
@@ -125,7 +125,7 @@ def timeline_page(
 def message_page(
     workspace: Workspace, session_id: SessionId, *, first: int, limit: int
 ) -> MessagesView:
-    """Messages in full, by index; fewer than asked for where they are long."""
+    """Messages in full, by index; fewer than requested if they are long."""
     from holdfast.api.views.history import replay_message_view
 
     found = workspace.conversation.messages(session_id, first=first, limit=limit + 1)
@@ -213,7 +213,7 @@ def _files(
 def _after(
     listed: Iterator[tuple[bytes, FileEntry]], last: bytes
 ) -> Iterator[tuple[bytes, FileEntry]]:
-    """What follows a path, in the order in which directories are listed."""
+    """The entries after a path, in listing order."""
     seen = _place(last)
     return (one for one in listed if _place(one[0]) > seen)
 
@@ -230,7 +230,7 @@ def _add_content(
     view: CheckpointFileView,
     room: int,
 ) -> int:
-    """How many bytes that took; a file that is ignored, damaged or too large has none to show."""
+    """Add a file's content, and return its size. Ignored and too large files have none."""
     view["content"], view["encoding"] = None, "utf-8"
     if entry.size > min(_LARGEST_CONTENT, room):
         return 0

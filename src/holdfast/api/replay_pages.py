@@ -1,4 +1,4 @@
-"""A replay in pages, for programs that show one with a slider. It never touches the workspace."""
+"""A replay in pages, for programs that show a slider. The workspace is never touched."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def replay_page(
     workspace: Workspace, session_id: SessionId, *, first: int, limit: int
 ) -> ReplayPageView:
-    """Steps without what they changed, which `replay_step` gives."""
+    """Steps without their changes, which `replay_step` returns."""
     with _replay(workspace, session_id) as replay:
         total, position = len(replay.steps), replay.position
         head = _head(workspace, session_id)

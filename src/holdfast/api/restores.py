@@ -2,8 +2,8 @@
 
     request, or the step that undo takes → plan, to show it → restore
 
-A request is checked again when its turn comes. A plan shows what a restore would do at the moment
-of the look; the restore looks again before it changes anything.
+A request is checked again when it runs. A plan shows what a restore would do now; the restore plans
+again before it changes anything.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Restores:
-    """Topic of an open workspace."""
+    """Restores in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
@@ -48,8 +48,8 @@ class Restores:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
     ) -> RestoreRequest:
-        """A restore of a checkpoint, or of some paths of it. `components` says how state other
-        than files comes back; `include` and `exclude`, which does besides the usual."""
+        """A request to restore a checkpoint, or some of its paths. `components` sets how state
+        other than files is restored. `include` and `exclude` change which components take part."""
         from holdfast.engine.components.selection import ComponentChoice
 
         return self._engine.restore_request(
@@ -74,11 +74,11 @@ class Restores:
 
     def last_step(self, *, turn: bool = False) -> UndoStep:
         """The last change to the workspace, no matter who made it; with `turn`, everything since
-        the last message to an agent. `NothingToUndo` where there is none."""
+        the last message to an agent. Raises `NothingToUndo` if there is none."""
         return self._engine.last_step(turn=turn)
 
     def next_step(self) -> UndoStep:
-        """What a redo of the whole workspace brings back."""
+        """What a redo would restore in the whole workspace."""
         from holdfast.engine.undo.undo import next_step
 
         return next_step(self._vault)
@@ -88,7 +88,7 @@ class Restores:
         return self._engine.last_loss()
 
     def undone_words(self, step: UndoStep) -> str:
-        """What the step undoes: `the Bash call "rm -rf src" by AGENT`."""
+        """A description of the step, such as `the Bash call "rm -rf src" by AGENT`."""
         from holdfast.engine.undo.causes import undone_words
 
         return undone_words(self._vault, step)
@@ -99,7 +99,7 @@ class Restores:
         return loss_words(self._vault, loss)
 
     def include_command(self, missing: Sequence[Missing]) -> str | None:
-        """The command that has such files saved from now on; None where no setting does."""
+        """The command that saves such files from now on; None if no setting does."""
         from holdfast.domain.ignore.includes import include_command
 
         paths = [gone.path for gone in missing if gone.can_be_included]
@@ -110,13 +110,13 @@ class Restores:
         return self._engine.plan(request)
 
     def last_changes(self, request: RestoreRequest, plan: RestorePlan) -> list[LastChange]:
-        """Who changed each file of a plan last, as far as checkpoints since its target tell."""
+        """Who changed each file of a plan last, according to checkpoints since its target."""
         from holdfast.engine.restore.last_changes import last_changes
 
         return last_changes(self._vault, plan, request.target)
 
     def changed_rows(self, plan: RestorePlan) -> list[ChangedRows]:
-        """Rows of the SQLite databases that a plan rewrites, now and then."""
+        """Row counts, now and at the checkpoint, of the SQLite databases that a plan rewrites."""
         from holdfast.domain.errors import Refused
         from holdfast.engine.components.database_rows import changed_rows
 
@@ -126,8 +126,8 @@ class Restores:
             return []
 
     def step_contents(self, step: Step) -> tuple[bytes | None, bytes | None]:
-        """The content that a step of a plan would bring about, and the present one; None where
-        there is none. `Refused` for an ignored file."""
+        """The content that a plan's step would write, and the current content; None if there is
+        none. Raises `Refused` for an ignored file."""
         from holdfast.domain.trees.changes import Change, ChangeType
         from holdfast.engine.compare.changed_content import contents_of
         from holdfast.engine.compare.tree_diff import IgnoredContent
@@ -145,17 +145,17 @@ class Restores:
         return self._engine.working_agents(request)
 
     def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
-        """Carry a request out, or the one found when the store's lock is held."""
+        """Carry out a request, or the one that is found once the store is locked."""
         return self._engine.restore(request)
 
     def look(self, target: Checkpoint | None = None) -> PresentState:
-        """The workspace as it is now, to compare with checkpoints, such as this target."""
+        """Scan the current workspace, to compare it with checkpoints such as this target."""
         return PresentState(
             self._engine, self._engine.scan(() if target is None else (target.tree,))
         )
 
     def generated_reason(self) -> str:
-        """A reason for a checkpoint that is made now, from what changed since the last one."""
+        """A reason for a new checkpoint, generated from the changes since the last one."""
         from holdfast.domain.ids import short
         from holdfast.domain.trees.changes import describe_changes
         from holdfast.engine.history.history import head_checkpoint
@@ -167,12 +167,13 @@ class Restores:
         return changed or f"No changes since {short(head.id)}"
 
     def newest_operation_ns(self) -> int:
-        """When the newest entry of the operation log was made; 0 in a new store."""
+        """The time of the newest entry in the operation log; 0 in a new store."""
         newest = self._vault.catalog.newest_operation()
         return 0 if newest is None else newest.at_ns
 
     def git_now(self, restored: RestoreOutcome | None = None) -> PresentGit | None:
-        """Where git is; directly after a restore, its safety checkpoint saves a look."""
+        """The current git position. Directly after a restore, it comes from the safety
+        checkpoint."""
         from holdfast.engine.components.git_drift import present_git
 
         return present_git(self._vault, restored=restored)
@@ -180,8 +181,8 @@ class Restores:
     def other_git_references(
         self, request: RestoreRequest, outcome: RestoreOutcome | None = None
     ) -> list[str]:
-        """Branches, tags and stash entries that a restore leaves deleted or moved. After the
-        restore, its safety checkpoint says how git is: git is not run again."""
+        """Branches, tags and stash entries that a restore does not bring back. After the restore,
+        the safety checkpoint has git's state, so git does not run again."""
         if request.paths or request.target.components is None or "git" in dict(request.components):
             return []
         from holdfast.engine.components.manifests import read_states
@@ -196,13 +197,13 @@ class Restores:
 
 
 class PresentState:
-    """One look at the workspace."""
+    """One scan of the workspace."""
 
     def __init__(self, engine: Engine, scan: Scan) -> None:
         self._engine, self._scan = engine, scan
 
     def is_state_of(self, checkpoint: Checkpoint) -> bool:
-        """Whether nothing differs at all; False also where only ignore rules do."""
+        """Whether nothing differs at all; False even if only ignore rules differ."""
         return checkpoint.tree == self._scan.tree
 
     def affected_files(self, checkpoint: Checkpoint) -> frozenset[bytes]:
@@ -218,7 +219,7 @@ class PresentState:
     def hunks(
         self, target: Checkpoint, path: bytes, *, context: int = DEFAULT_CONTEXT
     ) -> Iterator[NumberedHunk]:
-        """What differs in a text file, in parts that can be restored."""
+        """The differences in a text file, as hunks that can be restored."""
         from holdfast.engine.restore.hunks import hunks_of_file
 
         return hunks_of_file(self._engine.vault, self._scan, target, path, context=context)
@@ -230,7 +231,7 @@ class PresentState:
         *,
         context: int = DEFAULT_CONTEXT,
     ) -> RestoreRequest:
-        """The request for these hunks of its one file only."""
+        """The request, limited to these hunks of its one file."""
         from holdfast.engine.restore.hunks import choose_hunks
 
         return choose_hunks(self._engine.vault, self._scan, request, wanted, context=context)

@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 class SessionCheckpointer:
-    """Checkpoints of a workspace within one session; safe to share between threads.
+    """Checkpoints of a workspace in one session; thread-safe.
 
     `file_filter` gets the absolute path of each file and returns whether to capture it.
     """
@@ -81,7 +81,7 @@ class SessionCheckpointer:
 
     @classmethod
     def load(cls, workspace: Path, session_id: str) -> SessionCheckpointer:
-        """Open a session, with everything that was saved in it; an empty one if it is new."""
+        """Open a session with everything saved in it. A new session is empty."""
         return cls(workspace, session_id)
 
     @classmethod
@@ -94,7 +94,7 @@ class SessionCheckpointer:
         agent: str | None = None,
         file_filter: Callable[[Path], bool] | None = None,
     ) -> Self:
-        """Begin a session with a checkpoint of the present state, or resume an interrupted one."""
+        """Start a session with a checkpoint of the current state, or resume an interrupted one."""
         directory = Path(arguments.path("workspace", workspace))
         title = optional(arguments.prose, "title", title)
         agent = optional(arguments.prose, "agent", agent)
@@ -120,7 +120,7 @@ class SessionCheckpointer:
 
     @property
     def opened(self) -> Workspace:
-        """The workspace of the session, for everything that is not one session's."""
+        """The session's workspace, for everything that is not specific to one session."""
         return self._workspace
 
     @property
@@ -146,8 +146,10 @@ class SessionCheckpointer:
         tags: Iterable[str] = (),
         reuse: bool = False,
     ) -> str:
-        """Save the workspace; returns the checkpoint's id once it is durable. With `reuse`, and no
-        name, HEAD serves as well if it is less than a minute old and nothing has changed since."""
+        """Save the workspace. Returns the checkpoint's id once it is durable.
+
+        With `reuse` and no name, returns HEAD if it is less than a minute old and nothing has
+        changed since."""
         return self.save_checkpoint(
             reasoning,
             goal_id=goal_id,
@@ -172,9 +174,9 @@ class SessionCheckpointer:
         reuse: bool = False,
         record_environment: bool = False,
     ) -> SaveOutcome:
-        """Like `checkpoint`, with the full outcome: what was left out and why, and whether an
-        earlier checkpoint serves (`deduplicated`). With `record_environment`, the checkpoint also
-        has tool versions and names of environment variables."""
+        """Like `checkpoint`, with the full outcome: skipped paths with reasons, and whether an
+        existing checkpoint was reused (`deduplicated`). With `record_environment`, the checkpoint
+        also records tool versions and environment variable names."""
         reuse = flag("reuse", reuse)
         record_environment = flag("record_environment", record_environment)
         intent = make_intent(
@@ -191,9 +193,9 @@ class SessionCheckpointer:
         )
 
     def restore(self, snapshot_id: str | None = None) -> int:
-        """Restore the workspace; returns how many files changed on disk.
+        """Restore the workspace. Returns how many files changed on disk.
 
-        Without an argument: to the checkpoint before the one HEAD is at.
+        Without an argument, restores the checkpoint before HEAD.
         """
         return self.restore_checkpoint(
             optional(arguments.text, "snapshot_id", snapshot_id)
@@ -208,11 +210,11 @@ class SessionCheckpointer:
         best_effort: bool = False,
         components: Mapping[str, str] | None = None,
     ) -> RestoreOutcome:
-        """Like `restore`, for some paths if asked, with the full outcome.
+        """Like `restore`, for all or some paths, with the full outcome.
 
-        `hunks` are numbers or names of hunks of the one file in `paths`, as `hunks()` gives them.
-        `components` says how state other than files comes back: `{"git": "exact"}`, or "branch",
-        "revert", or "files" to leave it alone.
+        `hunks` are numbers or names of hunks in the one file of `paths`, as `hunks()` returns them.
+        `components` sets how state other than files is restored, such as `{"git": "exact"}`, or
+        "branch", "revert", or "files" to leave git alone.
         """
         request = self._restore_request(reference, paths, hunks, best_effort, components)
         return self._topics.restores.restore(request)
@@ -225,24 +227,24 @@ class SessionCheckpointer:
         hunks: Sequence[int | str] | None = None,
         components: Mapping[str, str] | None = None,
     ) -> RestorePlan:
-        """What `restore_checkpoint` would do now, without doing any of it."""
+        """What `restore_checkpoint` would do now; nothing is changed."""
         request = self._restore_request(reference, paths, hunks, False, components)
         return self._topics.restores.plan(request)
 
     def step_contents(self, step: Step) -> tuple[bytes | None, bytes | None]:
-        """What a step of a plan would write, and what is there now; None where there is nothing.
-        `Refused` for an ignored file."""
+        """The content that a plan's step would write, and the current content; None if there is
+        none. Raises `Refused` for an ignored file."""
         return self._topics.restores.step_contents(arguments.step("step", step))
 
     def hunks(self, reference: str, path: str | PathLike[str]) -> list[NumberedHunk]:
-        """What differs in a file between a checkpoint and now, in parts that can be restored."""
+        """The differences in a file between a checkpoint and now, as hunks that can be restored."""
         reference, chosen = arguments.text("reference", reference), arguments.path("path", path)
         restores = self._topics.restores
         request = restores.request(self._id, reference, paths=[from_text(chosen)])
         return list(restores.look(request.target).hunks(request.target, *request.paths))
 
     def undo(self) -> RestoreOutcome:
-        """Undo the last restore: the workspace is exactly what it was before it."""
+        """Undo the last restore. The workspace is then exactly as it was before."""
         restores = self._topics.restores
         return restores.restore(lambda: restores.undo_request(self._id))
 
@@ -255,14 +257,14 @@ class SessionCheckpointer:
 
     @property
     def head(self) -> WorkspaceSnapshot | None:
-        """The checkpoint that the session is at: the newest, or the one restored last."""
+        """The session's current checkpoint: the newest one, or the one restored last."""
         topics = self._topics
         found = topics.head(self._id)
         return topics.history.snapshots([found])[0] if found else None
 
     @property
     def head_id(self) -> str | None:
-        """The id of `head`, without reading its list of files."""
+        """The id of `head`, without reading its file list."""
         found = self._topics.head(self._id)
         return found.id if found else None
 
@@ -277,19 +279,19 @@ class SessionCheckpointer:
     def history(
         self, limit: int | None = 20, *, records: bool = False, kind: str | None = None
     ) -> list[WorkspaceSnapshot]:
-        """Newest first; `records` adds the records of restores. `kind` is one kind or several, as
-        in "tool,risky"; "auto" means all automatic ones."""
+        """Checkpoints, newest first; `records` adds restore records. `kind` is one or several
+        kinds, as in "tool,risky"; "auto" means all automatic ones."""
         found = self._listed(limit, records, kind)
         return self._topics.history.snapshots(found)
 
     def summaries(
         self, limit: int | None = None, *, records: bool = False, kind: str | None = None
     ) -> list[CheckpointSummary]:
-        """One line for each checkpoint of the history, without its files."""
+        """A one-line summary of each checkpoint, without its files."""
         return [CheckpointSummary.of(one) for one in self._listed(limit, records, kind)]
 
     def get(self, reference: str) -> WorkspaceSnapshot | None:
-        """The checkpoint that a reference means; None for an unknown one."""
+        """The checkpoint that a reference names; None if there is none."""
         topics = self._topics
         try:
             found = topics.resolve(self._id, arguments.text("reference", reference))
@@ -303,8 +305,9 @@ class SessionCheckpointer:
         return None if found is None else history.snapshots([found])[0]
 
     def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
-        """Changed paths between two checkpoints (default: the first one and HEAD). Nothing differs
-        in a session without checkpoints."""
+        """Changed paths between two checkpoints (default: the first one and HEAD).
+
+        Empty for a session without checkpoints."""
         from_id = optional(arguments.text, "from_id", from_id)
         to_id = optional(arguments.text, "to_id", to_id)
         topics = self._topics
@@ -323,28 +326,29 @@ class SessionCheckpointer:
         days: int | None = None,
         everywhere: bool = False,
     ) -> Timeline:
-        """Every event, newest first, with lanes; `before` is the page's `next`. Of the last `days`,
-        if given; with `everywhere`, of all sessions of the workspace."""
+        """Every event, newest first, with lanes. `before` is the previous page's `next`. `days`
+        limits how far it goes back; `everywhere` includes all sessions of the workspace."""
         limit = arguments.limit("limit", limit)
         days = optional(arguments.limit, "days", days)
         wanted = None if flag("everywhere", everywhere) else self._id
         return self._topics.history.timeline(wanted, limit=limit, before=before, days=days)
 
     def search(self, query: str, limit: int = 20, *, everywhere: bool = False) -> SearchResult:
-        """Matching moments of this session, best first; with `everywhere` of all sessions."""
+        """Matching checkpoints and messages of this session, best first; with `everywhere`, of all
+        sessions."""
         wanted = None if flag("everywhere", everywhere) else self._id
         return self._topics.history.search(query, session_id=wanted, limit=limit)
 
     def why(self, path: str, line: int | None = None, ref: str | None = None) -> Explanation:
-        """For each line of a file, or for one, the checkpoint, reason, tool call and message that
-        wrote it; of the file as it is now, or as it is in a checkpoint."""
+        """The checkpoint, reason, tool call and message that wrote each line of a file, or one
+        line. The file is the current one or, with a reference, the one in a checkpoint."""
         chosen = from_text(arguments.named_path("path", path))
         ref = optional(arguments.text, "ref", ref)
         return self._topics.history.why(self._id, chosen, line=line, reference=ref)
 
     def replay(self, reference: str | None = None) -> Replay:
-        """A walk through the session, which never touches the workspace. It begins at a checkpoint
-        or, without one, at the last step. Use it as a context."""
+        """Replay the session, starting at a checkpoint or, by default, at the last step. The
+        workspace is never touched. Use it as a context manager."""
         reference = optional(arguments.text, "reference", reference)
         start = self._topics.resolve(self._id, reference or "HEAD")
         last = reference is None
@@ -353,9 +357,10 @@ class SessionCheckpointer:
     # Conversation
 
     def user_message(self, text: str) -> Message:
-        """Save the workspace, then record what the user says. Call it before the agent reads the
-        message: `session.restore(message.checkpoint)` then undoes everything the agent did about
-        it. No limit on checkpoints applies."""
+        """Save the workspace, then record the user's message.
+
+        Call it before the agent reads the message. `session.restore(message.checkpoint)` then
+        undoes everything the agent did in response. No checkpoint limit applies."""
         return self._topics.conversation.user_message(self._id, text)
 
     def add_message(
@@ -366,15 +371,15 @@ class SessionCheckpointer:
         tool_calls: Iterable[ToolCall] = (),
         at: datetime | None = None,
     ) -> Message:
-        """Record a message (role: user, assistant, system or tool); durable when it returns."""
+        """Record a message (role: user, assistant, system or tool); durable when this returns."""
         calls = arguments.items("tool_calls", tool_calls)
         return self._topics.conversation.add_message(
             self._id, role, content, tool_calls=calls, at=at
         )
 
     def messages(self, *, first: int = 0, limit: int | None = None) -> list[Message]:
-        """The conversation by index; `rolled_back_by` names the restore that rolled a message
-        back, and `checkpoint` the one made before a user's message."""
+        """Messages by index. `rolled_back_by` is the restore that rolled a message back.
+        `checkpoint` is the one made before a user's message."""
         return self._topics.conversation.messages(self._id, first=first, limit=limit)
 
     def import_transcript(self, path: Path, agent: str = "claude-code") -> TranscriptImport:
@@ -386,82 +391,84 @@ class SessionCheckpointer:
     def annotate(
         self, reference: str, text: str, author: str | None = None, *, number: int | None = None
     ) -> Annotation:
-        """Write something about a checkpoint; `number` is an annotation that this one replaces. Its
-        earlier words are kept."""
+        """Add a note to a checkpoint. With `number`, replace that note; earlier revisions are
+        kept."""
         reference = arguments.text("reference", reference)
         return self._topics.conversation.annotate(self._id, reference, text, author, number=number)
 
     def annotations(
         self, reference: str | None = None, *, revisions: bool = False
     ) -> list[Annotation]:
-        """Of one checkpoint, or of the whole session; with `revisions`, all earlier words too."""
+        """Notes of one checkpoint or of the whole session; with `revisions`, including earlier
+        ones."""
         reference = optional(arguments.text, "reference", reference)
         revisions = flag("revisions", revisions)
         return self._topics.conversation.annotations(self._id, reference, revisions=revisions)
 
     def take_notices(self) -> list[str]:
-        """What to tell the agent about restores since it last asked; each notice once."""
+        """Notices about restores since the last call, to pass to the agent. Each one is returned
+        once."""
         return self._topics.conversation.take_notices(self._id)
 
     def set_agent_state(self, agent_id: str, state: Mapping[str, Any] | None) -> None:
-        """Let every further checkpoint hold an agent's own state; None for no longer."""
+        """Include an agent's own state in every later checkpoint. None removes it."""
         self._topics.agent_states.set(self._id, agent_id, state)
 
     def agent_states(self) -> dict[str, dict[str, Any]]:
-        """The last state that each agent gave, or that a restore brought back."""
+        """The last state that each agent set, or that a restore brought back."""
         return self._topics.agent_states.of(self._id)
 
     # Guarded edits and attempts
 
     def start_edit(self, paths: Iterable[str | Path], reason: str | None = None) -> int:
-        """Save files before a tool changes them; the number of the edit."""
+        """Save files before a tool changes them. Returns the edit's number."""
         chosen = arguments.paths("paths", paths)
         return self._topics.edits.start(self._id, chosen, _prose("reason", reason))
 
     def finalize_edit(self, number: int | None = None) -> Activity:
-        """Keep the changes of the edit, and record its diff; without a number, of the newest."""
+        """Keep the edit's changes and record their diff. Without a number: the newest edit."""
         return self._topics.edits.finalize(
             self._id, optional(arguments.whole_number, "number", number)
         )
 
     def abort_edit(self, number: int | None = None, *, why: str | None = None) -> Activity:
-        """Restore the files of the edit, and no other; without a number, of the newest."""
+        """Restore the edit's files, and no others. Without a number: the newest edit."""
         number = optional(arguments.whole_number, "number", number)
         return self._topics.edits.abort(self._id, number, _prose("why", why))
 
     def editing(self, paths: Iterable[str | Path], reason: str | None = None) -> Editing:
-        """`with session.editing(["a.py"]):` restores the files if the block fails; also with
-        `async with`."""
+        """`with session.editing(["a.py"]):` restores the files if the block fails. `async with`
+        works too."""
         chosen = arguments.paths("paths", paths)
         return self._topics.edits.editing(self._id, chosen, _prose("reason", reason))
 
     def open_edits(self) -> list[Activity]:
-        """Edits whose process is gone, and that were neither kept nor rolled back."""
+        """Edits whose process ended before they were kept or rolled back."""
         return [a for a in self._topics.edits.interrupted(self._id) if a.kind.value == "edit"]
 
     def open_attempts(self) -> list[Activity]:
-        """Attempts that were interrupted in the same way."""
+        """Attempts whose process ended before they were kept or rolled back."""
         return [a for a in self._topics.edits.interrupted(self._id) if a.kind.value != "edit"]
 
     def activities(self, *, after: int = 0, limit: int | None = None) -> list[Activity]:
-        """Every edit, attempt and guarded call of the session, in order, with how it ended."""
+        """Every edit, attempt and guarded call of the session, in order, with its result."""
         after = arguments.whole_number("after", after)
         limit = optional(arguments.limit, "limit", limit)
         return self._topics.edits.activities(self._id, after=after, limit=limit)
 
     def edit_diff(self, number: int) -> str | None:
-        """The changes of a finished edit as a unified diff; None for one that is open or was rolled
-        back, and for attempts."""
+        """The changes of a finished edit as a unified diff; None if it is open or was rolled back,
+        and for attempts."""
         return self._topics.edits.diff(self._id, arguments.whole_number("number", number))
 
     def attempt(self, reasoning: str) -> Attempt:
-        """`with session.attempt("why") as a:` saves first; a block that fails, or calls
-        `a.reject(why)`, is rolled back and recorded. Also with `async with`."""
+        """`with session.attempt("why") as a:` saves first. If the block fails or calls
+        `a.reject(why)`, the workspace is rolled back and the attempt recorded. `async with` works
+        too."""
         return self._topics.edits.attempt(self._id, reasoning)
 
     def guarded(self, reasoning: str | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
-        """A decorator that makes every call of a function an attempt; for functions and coroutine
-        functions alike."""
+        """A decorator that turns every call of a function or coroutine function into an attempt."""
         from holdfast.api.guarded_blocks import guarded
         from holdfast.domain.story import ActivityKind
 
@@ -473,29 +480,30 @@ class SessionCheckpointer:
     # Rounds
 
     def approve(self, message: str | None = None) -> ApproveOutcome:
-        """Lock in what the workspace holds now; the round is merged and the next one begins."""
+        """Approve the current state of the workspace, and begin the next round."""
         return self._topics.rounds.approve(self._id, _prose("message", message))
 
     def reset(self) -> ResetOutcome:
-        """Back to what was approved last, or to the first checkpoint; the round is abandoned."""
+        """Restore the last approved checkpoint, or the first one. The round is abandoned."""
         topics = self._topics
         restored = topics.restores.restore(topics.rounds.reset_request(self._id))
         return topics.rounds.reset_outcome(self._id, restored)
 
     def approval(self, *, look: bool = False) -> ApprovalStatus:
-        """The active round, whether HEAD differs from what was approved, and when that was. With
-        `look` the workspace is scanned, so that edits which no checkpoint has yet count too."""
+        """The active round, whether HEAD differs from the last approval, and when that was.
+
+        With `look`, the workspace is scanned, so that unsaved edits count too."""
         return self._topics.rounds.status(self._id, look=flag("look", look))
 
     def rounds(self) -> list[Round]:
-        """Every round, oldest first: merged, abandoned, and the active one last; each with its
+        """Every round, oldest first: approved, abandoned, and the active one last, each with its
         number of checkpoints."""
         return self._topics.rounds.all(self._id)
 
     # Bundles, git and removal for good
 
     def export(self, path: Path, *references: str, replace: bool = False) -> ExportOutcome:
-        """Write the whole session, or some checkpoints of it, into one file."""
+        """Write the whole session, or some of its checkpoints, to one file."""
         place, chosen = Path(arguments.path("path", path)), _references(references)
         replace = flag("replace", replace)
         bundles = self._topics.bundles
@@ -516,7 +524,7 @@ class SessionCheckpointer:
         foreign: bool = False,
         dry_run: bool = False,
     ) -> ImportOutcome:
-        """Import what `export` wrote; `foreign` accepts a file of another workspace."""
+        """Import a file that `export` wrote; `foreign` accepts a file from another workspace."""
         from holdfast.api.exchange import ImportRequest
 
         directory = Path(arguments.path("workspace", workspace))
@@ -532,7 +540,7 @@ class SessionCheckpointer:
             return opened.bundles.import_file(request, progress=NoProgress())
 
     def purge(self, *references: str, force: bool = False) -> PurgeOutcome:
-        """Remove checkpoints for good, with everything that only they need, and prove it."""
+        """Permanently remove checkpoints with all content that only they need, and prove it."""
         wanted, force = _references(references), flag("force", force)
         upkeep = self._topics.upkeep
         upkeep.finish_purge()
@@ -546,7 +554,7 @@ class SessionCheckpointer:
         keep_shared: bool = False,
         force: bool = False,
     ) -> PurgeOutcome:
-        """Remove paths for good from every checkpoint of the workspace, and prove it."""
+        """Permanently remove paths from every checkpoint of the workspace, and prove it."""
         upkeep = self._topics.upkeep
         request = upkeep.purge_request(
             [from_text(path) for path in arguments.paths("paths", paths)],
@@ -566,12 +574,12 @@ class SessionCheckpointer:
         edit: bool = False,
         dry_run: bool = False,
     ) -> AcceptOutcome:
-        """Squash a range of checkpoints, `A..B`, into one commit on the present branch.
+        """Squash a range of checkpoints, `A..B`, into one commit on the current branch.
 
-        Without a range: from what was accepted or approved last, or the first checkpoint, to HEAD.
-        The message is composed from the intents unless there is one. With `dry_run` nothing is
-        changed, and the outcome has no commit. `Refused`, with the way out, when something is in
-        the way.
+        By default, the range starts at the last accepted or approved checkpoint, or at the first
+        one, and ends at HEAD. Without a message, one is composed from the reasons. With `dry_run`
+        nothing is changed, and the outcome has no commit. Raises `Refused`, with a hint, if
+        something prevents the commit.
         """
         from holdfast.api.exchange import CommitWish
 
@@ -590,7 +598,7 @@ class SessionCheckpointer:
     def export_git_bundle(
         self, path: Path, *, everything: bool = False, replace: bool = False
     ) -> MirrorOutcome:
-        """Write the session, or all of them, into a git bundle that `git clone` takes."""
+        """Write the session, or all sessions, to a git bundle for `git clone`."""
         place = Path(arguments.path("path", path))
         sessions = None if flag("everything", everything) else [self._id]
         replace = flag("replace", replace)
@@ -600,42 +608,49 @@ class SessionCheckpointer:
 
     @property
     def title(self) -> str | None:
-        """What listings call the session; None if it has no title."""
+        """The session's title in listings; None if it has none."""
         session = self._topics.sessions.get(self._id)
         return session.title if session else None
 
     def rename(self, title: str) -> None:
-        """Give the session another title."""
+        """Change the session's title."""
         self._topics.sessions.rename(self._id, arguments.prose("title", title))
 
     @property
     def status(self) -> str | None:
-        """`active`, `ended` or `archived`; None before the first checkpoint. Without its agent's
-        process it has ended."""
+        """`active`, `ended` or `archived`; None before the first checkpoint.
+
+        A session whose agent's process is gone has ended."""
         sessions = self._topics.sessions
         session = sessions.get(self._id)
         return None if session is None else sessions.status(session).value
 
     def end(self) -> Session:
-        """End the session: it stays listed and restorable. It is active again when it is started
-        again, or as soon as a checkpoint or a message is added to it."""
+        """End the session. It can still be listed and restored.
+
+        It becomes active again when it is started again, or when a checkpoint or a message is
+        added."""
         return self._topics.sessions.end(self._id)
 
     def save(self) -> Path:
-        """Nothing to flush: a checkpoint is durable when it is returned. The store's directory."""
+        """Return the store's directory. There is nothing to flush: checkpoints are durable when
+        they are returned."""
         return self._workspace.store_directory
 
     def archive(self) -> Path | None:
-        """Close the session; it stays listable and restorable. None when it has no checkpoint."""
+        """Close the session, which can still be listed and restored. None if it has no
+        checkpoint."""
         return self._workspace.store_directory if self._topics.sessions.archive(self._id) else None
 
     def delete_session(self) -> int:
-        """Remove the session with everything that only it has; how many checkpoints that were.
-        It cannot be undone. The workspace stays as it is, and the id can be used again."""
+        """Delete the session and everything that only it has. Returns the number of deleted
+        checkpoints.
+
+        This cannot be undone. The workspace is not changed, and the id can be used again."""
         return self._topics.sessions.delete(self._id).checkpoints
 
     def close(self) -> None:
-        """Release the store. A second time does nothing; anything else is refused from now on."""
+        """Release the store. Closing twice is allowed; every other later call is refused."""
         self._workspace.close()
         self._closed = True
 
@@ -693,7 +708,7 @@ def start_session(
     agent: str | None = None,
     file_filter: Callable[[Path], bool] | None = None,
 ) -> SessionCheckpointer:
-    """Begin a session with a checkpoint of the present state, or resume an interrupted one."""
+    """Start a session with a checkpoint of the current state, or resume an interrupted one."""
     return SessionCheckpointer.start(
         workspace, session_id, title=title, agent=agent, file_filter=file_filter
     )

@@ -1,4 +1,4 @@
-"""The sessions of a workspace, and their rounds: work that is approved, or reset to an approval."""
+"""The sessions of a workspace, and their rounds of work: approved, or reset."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Sessions:
-    """Topic of an open workspace."""
+    """Sessions of an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._opened = opened
         self._engine, self._vault = opened.engine, opened.engine.vault
 
     def overview(self) -> list[SessionSummary]:
-        """Sessions with checkpoints, by their last activity, newest first."""
+        """Sessions with checkpoints, most recently active first."""
         from holdfast.engine.sessions.overview import sessions_overview
 
         return sessions_overview(self._vault)
@@ -42,14 +42,15 @@ class Sessions:
         return listed_sessions(self._vault)
 
     def all(self) -> Sequence[Session]:
-        """Sessions without checkpoints too, oldest first."""
+        """All sessions, even without checkpoints, oldest first."""
         return self._vault.catalog.sessions()
 
     def get(self, session_id: SessionId) -> Session | None:
         return self._vault.catalog.session(session_id)
 
     def require(self, session_id: SessionId) -> Session:
-        """By its id only; `NotFound` names the workspace that has it, or the sessions here."""
+        """A session by its exact id. `NotFound` names the workspace that has it, or the sessions
+        here."""
         found = self.get(session_id)
         if found is None:
             from holdfast.bootstrap.stores import unknown_session
@@ -58,13 +59,13 @@ class Sessions:
         return found
 
     def find(self, reference: str) -> Session:
-        """By id, title or the beginning of an id; `NotFound` otherwise."""
+        """A session by id, title or the first characters of its id; `NotFound` otherwise."""
         from holdfast.engine.history.references import find_session
 
         return find_session(self._vault, reference)
 
     def status(self, session: Session) -> SessionStatus:
-        """`ended` also for a session whose agent is gone."""
+        """A session whose agent is gone counts as `ended`."""
         from holdfast.engine.sessions.active_agents import effective_status
 
         return effective_status(self._vault, session)
@@ -76,13 +77,13 @@ class Sessions:
         return active_agents(self._vault)
 
     def stop_agents(self, *, wait_s: float = 5.0) -> list[StoppedAgent]:
-        """Ask active agents to end (SIGTERM to the process that hooks recorded), and wait."""
+        """Ask active agents to exit (SIGTERM to the process that hooks recorded), and wait."""
         from holdfast.engine.sessions.active_agents import stop_agents
 
         return stop_agents(self._vault, wait_s=wait_s)
 
     def last_checkpoint_by_agent(self) -> dict[str, datetime]:
-        """When a checkpoint was last made for each agent."""
+        """The time of each agent's last checkpoint."""
         catalog, found = self._vault.catalog, dict[str, int]()
         for session in catalog.sessions():
             if session.agent is None:
@@ -97,17 +98,17 @@ class Sessions:
         return self._vault.catalog.current_session()
 
     def ensure_current(self, fresh_id: Callable[[], SessionId]) -> SessionId:
-        """The current session, or a new one that becomes current."""
+        """The current session, or a new one that becomes the current one."""
         return self._engine.ensure_current_session(fresh_id)
 
     def checkpoint_count(self, session_id: SessionId | None) -> int:
-        """Of one session or, for None, of all."""
+        """The number of checkpoints in one session or, for None, in all."""
         return self._vault.catalog.counts(session_id).checkpoints
 
     def start(
         self, session_id: SessionId, *, title: str | None = None, agent: str | None = None
     ) -> None:
-        """Begin the session with a checkpoint of the present state, or resume it."""
+        """Start the session with a checkpoint of the current state, or resume it."""
         from holdfast.engine.edits.running import inside
         from holdfast.engine.sessions.lifecycle import start
 
@@ -125,11 +126,11 @@ class Sessions:
         return end(self._engine, session_id)
 
     def archive(self, session_id: SessionId) -> bool:
-        """Close the session; False if there is none."""
+        """Close the session; False if it does not exist."""
         return self._engine.archive(session_id)
 
     def delete(self, session_id: SessionId) -> DeletedSession:
-        """Remove the session with everything that only it has. It cannot be undone."""
+        """Delete the session and everything that only it has. This cannot be undone."""
         from holdfast.api.conversation import AgentStates
 
         AgentStates(self._opened).forget(session_id)
@@ -137,25 +138,25 @@ class Sessions:
 
 
 class Rounds:
-    """Topic of an open workspace."""
+    """Rounds in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._vault = opened.engine, opened.engine.vault
 
     def all(self, session_id: SessionId) -> list[Round]:
-        """Oldest first, each with its number of checkpoints."""
+        """All rounds, oldest first, each with its number of checkpoints."""
         from holdfast.engine.sessions.approval import counted_rounds
 
         return counted_rounds(self._vault, session_id)
 
     def status(self, session_id: SessionId, *, look: bool = False) -> ApprovalStatus:
-        """From the records alone; with `look`, unsaved work counts too."""
+        """The approval status from recorded state; with `look`, unsaved work counts too."""
         from holdfast.engine.sessions.approval import approval
 
         return approval(self._vault, session_id, self._engine.scan() if look else None)
 
     def approve(self, session_id: SessionId, message: str | None = None) -> ApproveOutcome:
-        """Approve the present state, and begin the next round."""
+        """Approve the current state, and begin the next round."""
         return self._engine.approve(session_id, message)
 
     def reset_request(self, session_id: SessionId) -> RestoreRequest:
@@ -165,7 +166,7 @@ class Rounds:
         return reset_request(self._vault, session_id)
 
     def abandoned_by(self, request: RestoreRequest, plan: RestorePlan) -> str | None:
-        """The round that a reset would abandon; None with nothing to reset."""
+        """The round that a reset would abandon; None if there is nothing to reset."""
         from holdfast.engine.sessions.approval import active_round, has_nothing_to_reset
 
         if has_nothing_to_reset(self._vault, request, plan):
@@ -173,7 +174,7 @@ class Rounds:
         return active_round(self._vault, request.session_id)
 
     def reset_outcome(self, session_id: SessionId, restored: RestoreOutcome) -> ResetOutcome:
-        """What the restore of a reset did to the rounds."""
+        """What a reset's restore did to the rounds."""
         from holdfast.engine.sessions.approval import reset_outcome
 
         return reset_outcome(self._vault, session_id, restored)

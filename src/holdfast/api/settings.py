@@ -1,6 +1,6 @@
 """Settings of a workspace: effective values, their origins, and changing them.
 
-The environment wins over the store, the store over the project's file, and that over the user's.
+The environment overrides the store, the store the project's file, and that the user's file.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ __all__ = [
 
 
 def typed_value(key: str, words: Sequence[str]) -> Any:
-    """A value as people type it: TOML, or plain words. A dot in the key leads to one entry of a
-    table, which is checked with the table."""
+    """A value as people type it: TOML, or plain words. A dot in the key selects one entry of a
+    table, which is checked together with the table."""
     from holdfast.engine.settings import parse_entry, parse_value
 
     return parse_entry(words) if "." in key else parse_value(key, words)
 
 
 def typed_entries(key: str, words: Sequence[str]) -> list[Any]:
-    """Entries of a setting that is a list, as people type them."""
+    """Entries of a list setting, as people type them."""
     from holdfast.engine.settings import parse_entries
 
     return parse_entries(key, words)
 
 
 class WorkspaceSettings:
-    """Topic of an open workspace."""
+    """Settings of an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._opened = opened
@@ -55,11 +55,11 @@ class WorkspaceSettings:
 
     @property
     def origins(self) -> Mapping[str, str]:
-        """Where each value that is not the default comes from."""
+        """The origin of each value that is not the default."""
         return self._opened.setting_origins
 
     def stored(self) -> dict[str, Any]:
-        """The values in the store, as they are written in settings."""
+        """The values in the store, as written in settings files."""
         stored = self._opened.engine.vault.catalog.settings()
         return {key: json.loads(text) for key, text in stored.items()}
 
@@ -68,9 +68,9 @@ class WorkspaceSettings:
         self._opened.engine.set_setting(key, value)
 
     def add(self, key: str, entries: Sequence[str]) -> None:
-        """Add entries to a setting that is a list; those that it has are not repeated."""
+        """Add entries to a list setting, without duplicates."""
         self._opened.engine.change_list(key, add=entries)
 
     def remove(self, key: str, entries: Sequence[str]) -> None:
-        """Remove entries from a setting that is a list; `InvalidSetting` if it lacks one."""
+        """Remove entries from a list setting; `InvalidSetting` if one is missing."""
         self._opened.engine.change_list(key, remove=entries)

@@ -1,4 +1,4 @@
-"""Stores, open or not: where they are, which directories they protect (CP-16), and their keys."""
+"""Stores, open or not: their location, the directories they protect (CP-16), and their keys."""
 
 from __future__ import annotations
 
@@ -66,20 +66,20 @@ __all__ = [
 
 
 def store_directory(workspace: Path) -> Path | None:
-    """Where the store of exactly this directory is, readable or not."""
+    """The store of exactly this directory, even if it is unreadable."""
     found = store_of(workspace)
     return None if found is None else found.directory
 
 
 def workspace_with_store(start: Path) -> Path | None:
-    """The nearest directory, from `start` upwards, that has a store, readable or not."""
+    """The nearest directory, from `start` upwards, that has a store, even an unreadable one."""
     directory = start.expanduser().resolve()
     candidates = (directory, *directory.parents)
     return next((place for place in candidates if store_of(place) is not None), None)
 
 
 class KnownWorkspace(NamedTuple):
-    """A workspace of this user. `id` is the name of its store, which stays the same."""
+    """A workspace of this user. `id` is the name of its store, which never changes."""
 
     id: str
     path: Path
@@ -87,7 +87,7 @@ class KnownWorkspace(NamedTuple):
 
 
 def known_workspaces() -> list[KnownWorkspace]:
-    """The user's workspaces that are there, the latest activity first."""
+    """The user's existing workspaces, most recently active first."""
     found = [(path, at_ns, store_of(path)) for path, at_ns in recent_workspaces()]
     return [
         KnownWorkspace(store.directory.name, path, at_ns)
@@ -97,14 +97,14 @@ def known_workspaces() -> list[KnownWorkspace]:
 
 
 class Keys:
-    """Topic of an open workspace."""
+    """Keys of an open, encrypted workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._store = opened.store
 
     @property
     def used(self) -> str | None:
-        """The id of the key that opened the store; None where the store is not encrypted."""
+        """The id of the key that opened the store; None if the store is not encrypted."""
         return self._store.used_key()
 
     def all(self) -> Sequence[KeySlot]:

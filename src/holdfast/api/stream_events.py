@@ -1,4 +1,4 @@
-"""Events of a workspace with what clients show of them, read when the event is passed on.
+"""Workspace events with the content that clients show, read when the event is delivered.
 
 An edit of several files becomes one event per file. Content that is no longer readable is null.
 """
@@ -34,7 +34,7 @@ _HEADER = re.compile(r"^--- (?:/dev/null|a/(.*))\n\+\+\+ (?:/dev/null|b/(.*))\n"
 
 
 def stream_events(workspace: Workspace, event: Event) -> list[StreamEventView]:
-    """What clients are sent of an event."""
+    """The client events for one workspace event."""
     if event.type is EventType.MESSAGE and event.about.get("role") == "user":
         said = _message(workspace, event)
         if said is not None and event.session_id is not None:

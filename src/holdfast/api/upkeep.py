@@ -1,4 +1,4 @@
-"""Upkeep of a store: expired checkpoints, purges, its size, and the repair of a damaged one."""
+"""Store maintenance: expired checkpoints, purges, size, and repair."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 
 def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
-    """Examine the store of a workspace, however damaged, and repair it if `act`. `NotFound` when
-    the directory has no store; an encrypted one needs its key."""
+    """Examine a workspace's store, however damaged, and repair it if `act`. `NotFound` if the
+    directory has no store. An encrypted store needs its key."""
     from holdfast.bootstrap.maintenance import repair_workspace
 
     return repair_workspace(workspace, act=act)
 
 
 class Totals(NamedTuple):
-    """Checkpoints of a workspace by kind, the sessions that have some, the newest one's time."""
+    """Checkpoints of a workspace by kind, the number of sessions with checkpoints, and the time of
+    the newest one."""
 
     by_kind: Mapping[Kind, int]
     sessions: int
@@ -43,13 +44,13 @@ class Totals(NamedTuple):
 
 
 class Upkeep:
-    """Topic of an open workspace."""
+    """Store maintenance in an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._engine, self._store = opened.engine, opened.store
 
     def size_bytes(self) -> int:
-        """What the store takes on disk."""
+        """The size of the store on disk."""
         return self._store.space.size_bytes()
 
     @property
@@ -57,25 +58,25 @@ class Upkeep:
         return self._engine.vault.settings.budget
 
     def statistics(self, session_id: SessionId) -> dict[str, int]:
-        """How much a session holds, and how much the store does."""
+        """Statistics of a session and of the store."""
         from holdfast.engine.statistics import session_statistics
 
         return session_statistics(self._engine.vault, session_id)
 
     def content_growth(self) -> list[tuple[int, int]]:
-        """What checkpoints took in the store as it grew: times in nanoseconds, and bytes."""
+        """Stored bytes of checkpoints over time: times in nanoseconds, and bytes."""
         from holdfast.engine.statistics import content_growth
 
         return content_growth(self._engine.vault)
 
     def usage(self) -> Usage:
-        """How the checkpoints of the workspace are used; counted here, never sent anywhere."""
+        """How the workspace's checkpoints are used. Counted locally, never sent anywhere."""
         from holdfast.engine.statistics import workspace_usage
 
         return workspace_usage(self._engine.vault)
 
     def totals(self) -> Totals:
-        """Checkpoints of all sessions by kind, without records of restores."""
+        """Checkpoints of all sessions by kind, without restore records."""
         catalog = self._engine.vault.catalog
         by_kind: Counter[Kind] = Counter()
         sessions = 0
@@ -91,7 +92,7 @@ class Upkeep:
         return self._engine.plan_cleanup()
 
     def retention_decisions(self) -> Sequence[Decision]:
-        """What the retention rules say about each checkpoint."""
+        """What the retention rules decide about each checkpoint."""
         return self._engine.retention_decisions()
 
     def cleanup(self, progress: Progress) -> CleanupOutcome:
@@ -99,15 +100,16 @@ class Upkeep:
         return self._engine.cleanup(progress)
 
     def over_budget(self) -> Sequence[Checkpoint]:
-        """What would have to go for the store to fit into its budget."""
+        """What would have to be deleted for the store to fit its budget."""
         return self._engine.over_budget()
 
     def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
-        """Delete what a person agreed to: how many, and the bytes that freed."""
+        """Delete these checkpoints, which a person agreed to. Returns their number and the freed
+        bytes."""
         return self._engine.evict(checkpoints)
 
     def is_saved_path(self, path: bytes) -> bool:
-        """Whether any checkpoint has something at this path, inside or outside the workspace."""
+        """Whether any checkpoint has this path, inside or outside the workspace."""
         from holdfast.engine.purge.plan import is_known_path
 
         return is_known_path(self._engine.vault, path)
@@ -121,8 +123,9 @@ class Upkeep:
         keep_shared: bool = False,
         force: bool = False,
     ) -> PurgeRequest:
-        """Paths in every checkpoint, or whole checkpoints. `everywhere` also removes the same
-        content from other paths, `keep_shared` keeps it there; `force` ignores protection."""
+        """A request to purge paths in every checkpoint, or whole checkpoints. `everywhere` also
+        removes the same content from other paths, and `keep_shared` keeps it there. `force` ignores
+        protection."""
         from holdfast.engine.purge.plan import PurgeRequest
 
         return PurgeRequest(tuple(paths), tuple(checkpoints), everywhere, keep_shared, force)
@@ -131,14 +134,14 @@ class Upkeep:
         return self._engine.plan_purge(request)
 
     def purge(self, request: PurgeRequest) -> PurgeOutcome:
-        """Remove content for good, and search the store for traces of it."""
+        """Remove content permanently, then search the store for traces of it."""
         return self._engine.purge(request)
 
     def plan_text_purge(self, text: str) -> TextPurgePlan:
         return self._engine.plan_text_purge(text)
 
     def purge_text(self, text: str) -> PurgeOutcome:
-        """Replace a text in everything that was said, and search the store for traces of it."""
+        """Replace a text in messages, reasons and notes, then search the store for traces of it."""
         return self._engine.purge_text(text)
 
     def finish_purge(self) -> PurgeOutcome | None:

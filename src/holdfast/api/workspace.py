@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 class Workspace:
-    """An open workspace; safe to share between threads. `NotFound` where nothing was ever saved."""
+    """An open workspace; thread-safe. Raises `NotFound` if nothing was ever saved."""
 
     _feed: EventFeed | None = None
     _is_closed = False
@@ -83,7 +83,7 @@ class Workspace:
 
     @classmethod
     def of(cls, opened: OpenWorkspace) -> Workspace:
-        """For a workspace that is open already; closing it closes that too."""
+        """Wrap a workspace that is already open. Closing this closes that workspace too."""
         made = cls.__new__(cls)
         made._opened = opened
         return made
@@ -98,16 +98,17 @@ class Workspace:
 
     @property
     def news(self) -> tuple[str, ...]:
-        """What opening it has to report, such as a store created in place of a lost one."""
+        """What opening the workspace has to report, such as a new store in place of a missing
+        one."""
         return self._opened.news
 
     def is_current(self) -> bool:
-        """Whether opening it again would give the same store and settings."""
+        """Whether opening the workspace again would give the same store and settings."""
         return self._opened.is_current()
 
     @property
     def recovered(self) -> bool:
-        """Whether opening it finished or rolled back an interrupted restore."""
+        """Whether opening the workspace finished or rolled back an interrupted restore."""
         return self._opened.recovered
 
     @property
@@ -119,7 +120,7 @@ class Workspace:
         return self._opened.store.read_purge_note() is not None
 
     def former_store(self) -> tuple[Path, bool] | None:
-        """The store that was missing when the present one was made, and whether it is back."""
+        """The store that was missing when the current one was created, and whether it is back."""
         from holdfast.bootstrap.stores import former_store
 
         found = former_store(self.path, self._opened.environment)
@@ -127,7 +128,7 @@ class Workspace:
 
     @property
     def setting_problems(self) -> tuple[SettingProblem, ...]:
-        """Settings that cannot be used."""
+        """Invalid settings."""
         return self._opened.setting_problems
 
     @property
@@ -228,10 +229,11 @@ class Workspace:
         reuse: bool = False,
         record_environment: bool = False,
     ) -> SaveOutcome:
-        """Save the workspace; the checkpoint is durable when this returns. With `reuse`, HEAD
-        serves if it is less than a minute old and nothing has changed since. With
-        `record_environment`, tool versions and names of variables are recorded, unless the setting
-        of that name says never."""
+        """Save the workspace; the checkpoint is durable when this returns.
+
+        With `reuse`, returns HEAD if it is less than a minute old and nothing has changed since.
+        With `record_environment`, records tool versions and variable names, unless the setting of
+        that name is `never`."""
         engine = self._opened.engine
         return engine.save(
             session_id,
@@ -242,18 +244,18 @@ class Workspace:
         )
 
     def resolve(self, scope: SessionId | None, reference: str | None) -> Checkpoint:
-        """The checkpoint that a reference means, in one session or, for None, in all of them;
-        without a reference, the one before HEAD."""
+        """The checkpoint that a reference names, in one session or, for None, in all. Without a
+        reference, the one before HEAD."""
         return self._opened.engine.resolve(scope, reference)
 
     def head(self, scope: SessionId | None = None) -> Checkpoint | None:
-        """The checkpoint that the workspace, or one session, is at."""
+        """The current checkpoint of the workspace, or of one session."""
         from holdfast.engine.history.history import head_checkpoint
 
         return head_checkpoint(self._opened.engine.vault, scope)
 
     def leaves_out(self, directory: bytes) -> bool:
-        """Whether a save now would leave the directory out; False where that cannot be read."""
+        """Whether a save would now leave the directory out; False if that is unknown."""
         from holdfast.engine.save.workspace_tree import capture_policy
         from holdfast.engine.scan.ignore_check import leaves_out
 
@@ -272,18 +274,18 @@ class Workspace:
         return Confirmations(vault.clock.monotonic_ns, vault.ids.new_id)
 
     def new_call_id(self) -> str:
-        """An id for a tool call that came without one."""
+        """An id for a tool call that has none."""
         return self._opened.engine.vault.ids.new_id()
 
     def report_progress(self, listener: TransferProgress) -> AbstractContextManager[None]:
-        """Within the block, long work reports to this listener."""
+        """Within the block, report the progress of long work to this listener."""
         return self._opened.engine.vault.progress.reporting_to(listener)
 
     def watch(
         self, watcher: Watcher, *, listener: Callable[[], None], rules: TriggerRules
     ) -> WatchedWorkspace:
         """Make automatic checkpoints by these rules. `listener` is called when files have changed.
-        Closing the result closes this workspace too."""
+        Closing the result also closes this workspace."""
         from holdfast.app.automation.watched_workspace import WatchedWorkspace
 
         return WatchedWorkspace(self._opened, watcher, listener=listener, rules=rules)
@@ -291,10 +293,12 @@ class Workspace:
     def events(
         self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
     ) -> Iterator[Event]:
-        """Every checkpoint, restore, undo, approval, reset, message, edit, annotation, deletion,
-        change of settings and change of status, made by any process, oldest first. `after` is the
-        number of the last event that you have. With `follow` it continues with new events, until
-        nothing has happened for `timeout_s`, or until the workspace is closed."""
+        """Every event in the workspace, from any process, oldest first: checkpoints, restores,
+        undos, approvals, resets, messages, edits, annotations, deletions, and changes of settings
+        and status.
+
+        `after` is the number of the last event that you have. With `follow`, continue with new
+        events until none has happened for `timeout_s`, or until the workspace is closed."""
         if self._is_closed:
             from holdfast.domain.errors import UsageError
 
@@ -327,5 +331,5 @@ class Workspace:
 
 
 def open_workspace(path: Path, *, create: bool, **options: Unpack[OpenOptions]) -> Workspace:
-    """Open the store of a workspace, creating one if `create`."""
+    """Open a workspace's store; with `create`, create it if it is missing."""
     return Workspace.of(_open(path, create=create, **options))

@@ -1,7 +1,7 @@
-"""Tool calls of agents: which run now, and when each one ran.
+"""Agents' tool calls: which are running, and when each one ran.
 
-Both are hints. Nothing waits for a lock, nothing is synced, and anything that cannot be read or
-written is left out: no method raises for it.
+Both are hints. Nothing waits for a lock, nothing is synced, and no method raises. Anything
+unreadable or unwritable is left out.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ LONGEST_CALL_NS = 600 * 1_000_000_000
 
 
 class RunningTool(NamedTuple):
-    """One call. `owner` is the agent's process, `session` a `session_digest`; `waited` tells that
-    a save has waited for it in vain."""
+    """One call. `owner` is the agent's process, `session` a `session_digest`. `waited` means that a
+    save has already waited for it in vain."""
 
     key: str
     since_ns: int
@@ -29,9 +29,10 @@ class RunningTool(NamedTuple):
 
 
 class LoggedCall(NamedTuple):
-    """`session` is a digest of its id, `at` the checkpoint that holds what there was when it began,
-    `ended_ns` None for a call without an end. `names` are digests of what an edit names, None where
-    the tool may write anything. `is_end_reported`: the agent reported the end of this call."""
+    """`session` is a digest of its id. `at` is the checkpoint with the state before the call.
+    `ended_ns` is None for a call without an end. `names` are digests of the paths that an edit
+    names; None if the tool may write anything. `is_end_reported`: the agent reported the end of
+    this call."""
 
     session: str
     tool: str
@@ -43,8 +44,9 @@ class LoggedCall(NamedTuple):
 
 
 class RunningTools(Protocol):
-    """The calls that run now. A call no longer counts when its agent's process is gone, or after
-    `LONGEST_CALL_NS`."""
+    """The calls that are running.
+
+    A call no longer counts if its agent's process is gone, or after `LONGEST_CALL_NS`."""
 
     def begin(self, key: str, *, owner: str, session: str, tool: str, now_ns: int) -> None: ...
 
@@ -53,16 +55,18 @@ class RunningTools(Protocol):
     def end_all_of(self, session: str) -> None: ...
 
     def give_up(self, key: str) -> None:
-        """No save waits for it from then on; it still counts as running."""
+        """From now on, no save waits for this call. It still counts as running."""
 
     def of_others(self, now_ns: int) -> list[RunningTool]:
-        """Those that run now and that this process is no part of. A process that an agent or one of
-        its tools started belongs to that agent."""
+        """Running calls of other agents. A process that an agent or one of its tools started
+        belongs to that agent."""
 
 
 class ToolLog(Protocol):
-    """When calls began and ended. A checkpoint that would change nothing is not made, so only this
-    log knows of each call. The older half goes when it has grown."""
+    """When calls began and ended.
+
+    A checkpoint that would change nothing is not made, so only this log records every call. When
+    the log grows too long, its older half is dropped."""
 
     def begin(
         self,
@@ -81,17 +85,17 @@ class ToolLog(Protocol):
     def end_all_of(self, session_key: str, now_ns: int) -> None: ...
 
     def unchanged(self, at: str, now_ns: int) -> None:
-        """After a call everything was found as in the checkpoint `at`."""
+        """Record that after a call the state matched the checkpoint `at`."""
 
     def looks(self) -> list[tuple[int, str]]:
-        """When everything was found unchanged after a call, and as in which checkpoint."""
+        """When the state was found unchanged after a call, and which checkpoint it matched."""
 
     def calls(self) -> list[LoggedCall]:
-        """Every call that is known, in the order in which they began."""
+        """Every known call, in the order in which they began."""
 
 
 def session_digest(*parts: str) -> str:
-    """Of an agent and its session, and with a third part of one use of a tool."""
+    """A digest of an agent and its session; with a third part, of one tool call."""
     import hashlib  # late: most saves meet no tool
 
     joined = "\0".join(parts).encode("utf-8", "replace")
@@ -99,7 +103,7 @@ def session_digest(*parts: str) -> str:
 
 
 def name_digest(name: bytes) -> str:
-    """Of the last part of a path, or of a session's id."""
+    """A digest of a path's last part, or of a session id."""
     import hashlib
 
     return hashlib.sha256(os.path.basename(name)).hexdigest()[:16]

@@ -2,13 +2,13 @@
 
     CatalogReader ← Catalog, whose `transaction` makes a CatalogTransaction
 
-Reading is a separate port, so rows can be read from a place that only receives them. Reads need no
-lock and see the last finished transaction. Where a lookup takes a session or None, None means all
-sessions of the workspace.
+Reading is a separate port, so that rows can be read from a replica. Reads need no lock and see the
+last finished transaction. If a lookup takes a session or None, None means all sessions of the
+workspace.
 
-Writes happen inside `transaction`, under the store's writer lock; either everything of one
-transaction is durable when the block ends, or nothing of it is ever seen (I3). Sequence numbers are
-given out by the catalog and rise.
+Writes happen inside `transaction`, under the store's writer lock. When the block ends, the whole
+transaction is durable, or none of it is ever visible (I3). The catalog assigns increasing sequence
+numbers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:  # a save draws no timeline
 
 @dataclass(frozen=True, slots=True)
 class NewOperation:
-    """An operation before the catalog has given it a place in the order.
+    """An operation that has no sequence number yet.
 
-    `token` names the attempt that made it, so that recovery can tell whether it was recorded.
+    `token` names the attempt that made it, so that recovery can find out whether it was recorded.
     """
 
     kind: OperationKind
@@ -69,24 +69,25 @@ class CatalogTransaction(Protocol):
     def start_round(
         self, session_id: SessionId, number: int, *, approved: CheckpointId | None
     ) -> None:
-        """The next stretch of work begins, on top of what is approved now."""
+        """Begin the next round, based on the last approval."""
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
-        """Give it the next sequence number. A name already used in its session: `InvalidIntent`."""
+        """Add a checkpoint with the next sequence number. `InvalidIntent` if its name is already
+        used in its session."""
 
     def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
-        """Drop the row; children take over its parent. A restore record that referred to it is
-        independent from now on: it restores from nothing. A session whose approved checkpoint it
-        was has none."""
+        """Delete the row; children get its parent.
+
+        A restore record that referred to it becomes independent: it restores from nothing. A
+        session whose approved checkpoint it was has none."""
 
     def replace_checkpoint(self, changed: Checkpoint) -> None:
-        """Let a row say something else from now on; its id, session, parent and place stay."""
+        """Replace a row's content. Its id, session, parent and sequence number stay."""
 
     def add_operation(self, new: NewOperation) -> Operation: ...
 
     def set_operation_note(self, sequence: int, note: str) -> None:
-        """Let an entry of the log say something else from now on. One is added behind it in the
-        same transaction."""
+        """Replace the note of a log entry. A new entry is added in the same transaction."""
 
     def set_setting(self, key: str, value_json: str | None) -> None:
         """Store a setting of this workspace; None removes it."""
@@ -95,7 +96,7 @@ class CatalogTransaction(Protocol):
 
 
 class CatalogReader(Protocol):
-    """The record of what was saved."""
+    """Read access to the catalog."""
 
     def sessions(self) -> Sequence[Session]:
         """All sessions, oldest first."""
@@ -107,12 +108,14 @@ class CatalogReader(Protocol):
     def checkpoint(
         self, session_id: SessionId | None, checkpoint_id: str | None
     ) -> Checkpoint | None:
-        """By its id; None where there is none, and for no id: a parent may be missing."""
+        """A checkpoint by its id; None if there is none, or if the id is None, because a parent may
+        be missing."""
 
     def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None: ...
 
     def checkpoints_named(self, name: str) -> Sequence[Checkpoint]:
-        """Of all sessions, newest first: a name is taken once in a session."""
+        """Checkpoints of all sessions with this name, newest first. A name is unique within a
+        session."""
 
     def checkpoints_with_prefix(
         self, session_id: SessionId | None, prefix: str, limit: int
@@ -122,7 +125,7 @@ class CatalogReader(Protocol):
         """The oldest one that is not a record."""
 
     def checkpoint_at(self, session_id: SessionId | None, at_ns: int) -> Checkpoint | None:
-        """The newest by sequence, records apart, whose wall-clock time is not after `at_ns`."""
+        """The newest checkpoint by sequence, without records, whose time is not after `at_ns`."""
 
     def history(
         self,
@@ -132,21 +135,21 @@ class CatalogReader(Protocol):
         records: bool = False,
         before: int | None = None,
     ) -> Sequence[Checkpoint]:
-        """Newest first; `before` is a sequence number to page on from."""
+        """Newest first; `before` is the sequence number to continue from."""
 
     def outline(
         self, session_id: SessionId, *, limit: int, before: int | None = None
     ) -> Sequence[Outline]:
-        """Newest first, records included, only what a timeline shows: quick, and not checked for
-        damage as other reads are."""
+        """Newest first, including records, with only the fields that a timeline shows. Fast, and
+        not checked for damage like other reads."""
 
     def milestones(self, session_id: SessionId) -> Sequence[Milestone]:
-        """All of a session, oldest first, records included: quick, and not checked for damage as
-        other reads are."""
+        """All checkpoints of a session, oldest first, including records. Fast, and not checked for
+        damage like other reads."""
 
     def roots(self) -> Iterator[Checkpoint]:
-        """Every checkpoint of every session, for reachability, oldest first: an iterator over one
-        state, since there may be more of them than fit into memory."""
+        """Every checkpoint of every session, oldest first, for reachability. An iterator over one
+        state, because they may not fit into memory."""
 
     def operations(
         self,
@@ -155,33 +158,34 @@ class CatalogReader(Protocol):
         kinds: Sequence[OperationKind] | None = None,
         after: int = 0,
     ) -> Sequence[Operation]:
-        """Oldest first; those of some kinds only, and only what came after a sequence number."""
+        """Oldest first; only of some kinds, and only after a sequence number."""
 
     def restores_since(
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None
     ) -> Sequence[Operation]:
-        """What took the workspace back since a session began, made by any session, oldest first:
-        those that came after a sequence number. The session's first operation is its beginning."""
+        """Restores by any session since a session began, oldest first, after a sequence number. The
+        session's first operation is its beginning."""
 
     def checkpoints_after(self, sequence: int, limit: int) -> Sequence[Checkpoint]:
-        """Of all sessions, records included, in order: how an index catches up."""
+        """Checkpoints of all sessions, including records, in order. Indexes use it to catch up."""
 
     def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
-        """Of all sessions, in order."""
+        """Operations of all sessions, in order."""
 
     def operations_before(
         self, sequence: int | None, limit: int, *, kinds: Sequence[OperationKind]
     ) -> Sequence[Operation]:
-        """Of all sessions, newest first: the newest of these kinds, or those before a number."""
+        """Operations of all sessions, newest first: the newest of these kinds, or those before a
+        number."""
 
     def newest_operation(self) -> Operation | None:
-        """The last entry of the log: as long as it is the same, nothing has changed."""
+        """The last entry of the log. While it stays the same, nothing has changed."""
 
     def latest_operation(
         self, session_id: SessionId, *, other_than: Sequence[OperationKind]
     ) -> Operation | None:
-        """The operation of a session with the latest time, which need not be the newest: clocks
-        can be set back. Those of some kinds do not count."""
+        """A session's operation with the latest time, without those of some kinds. Clocks can be
+        set back, so it need not be the newest."""
 
     def operation_with_token(self, token: str) -> Operation | None: ...
 
@@ -195,26 +199,26 @@ class CatalogReader(Protocol):
     def count_in_round(
         self, session_id: SessionId, number: int, *, leading_to: str | None = None
     ) -> int:
-        """How many checkpoints, records apart, a round of a session has; with `leading_to`, only
-        that checkpoint and those that it grew from, back to where the round began."""
+        """How many checkpoints, without records, a round has. With `leading_to`, only that
+        checkpoint and its ancestors within the round."""
 
     def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
-        """The newest by sequence of these kinds."""
+        """The newest checkpoint of these kinds, by sequence."""
 
     def settings(self) -> Mapping[str, str]:
-        """Key to value as JSON."""
+        """Settings as JSON, by key."""
 
     def close(self) -> None: ...
 
 
 class Catalog(CatalogReader, Protocol):
-    """The place where the record becomes durable."""
+    """Read and write access to the catalog."""
 
     def transaction(self) -> AbstractContextManager[CatalogTransaction]: ...
 
     def erase_traces(self) -> None:
-        """Leave nothing of removed or replaced rows on the medium; `Busy` when a reader keeps it
-        from that."""
+        """Remove all traces of deleted or replaced rows from the disk; `Busy` if a reader prevents
+        it."""
 
     def check(self) -> Iterator[str]:
-        """Problems of the catalog's own structure."""
+        """Problems in the catalog's own structure."""

@@ -1,12 +1,12 @@
-"""A part of state other than files, as a plug-in: git, a database, an agent's memory.
+"""State other than files, as a plug-in: git, a database, an agent's memory.
 
-A component takes its state into a checkpoint and restores it. It never sees the store, the catalog
-or the engine. Every call has a time limit, and its result a size limit. If it raises, the
-checkpoint carries the reason, and files are saved anyway.
+A component captures its state into a checkpoint and restores it. It never sees the store, the
+catalog or the engine. Every call has a time limit, and its result a size limit. If it raises, the
+checkpoint records the reason, and files are saved anyway.
 
-A third-party component is an entry point of the group `holdfast.components`, called without an
-argument to make one; the setting `components` has to name it. Every component has to pass the suite
-`holdfast.testing.component_contract`.
+A third-party component is an entry point of the group `holdfast.components`. Holdfast calls it
+without arguments to create the component, if the setting `components` names it. Every component
+must pass the suite `holdfast.testing.component_contract`.
 """
 
 from __future__ import annotations
@@ -26,31 +26,32 @@ if TYPE_CHECKING:
 
 
 class ComponentProblem(Exception):
-    """Raised by a component: a reason for people, with the way out."""
+    """Raised by a component: a readable reason, with the fix."""
 
 
 class ContentSink(Protocol):
-    """Takes bytes into the object store: cut by content, deduplicated, compressed."""
+    """Stores bytes in the object store: chunked, deduplicated and compressed."""
 
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
-        """Store a content under a name that is unique in this capture. Pieces are taken one at a
-        time, so a content may be larger than memory."""
+        """Store content under a name that is unique in this capture. Pieces are read one at a time,
+        so content may be larger than memory."""
 
     def keep(self, name: str, content: StoredContent) -> None:
-        """Take over a content of the state before, as it was, without giving its bytes again."""
+        """Reuse content of the previous state without sending its bytes again."""
 
 
 class ContentSource(Protocol):
-    """Gives back what the sink took, proven to be the same bytes."""
+    """Returns the bytes that the sink stored, verified."""
 
     def read(self, name: str) -> Iterator[bytes]:
-        """The pieces of a content in order; `KeyError` when the state has none of that name."""
+        """The pieces of a content, in order; `KeyError` if the state has no content of that
+        name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """What a restore is about to do, for a capture that must be able to undo it; `contents` are
-    those of the state."""
+    """What a restore is about to do, for the capture before it, which must be able to undo it.
+    `contents` are those of the state."""
 
     state: ComponentState
     mode: str
@@ -68,8 +69,10 @@ class SeenFile(NamedTuple):
 
 
 class SeenDirectory(NamedTuple):
-    """What a scan learned about the files of one directory, by its path in the workspace. While
-    `proof` is equal, so is everything about them. `files` are those that had settled, by name."""
+    """What a scan learned about the files of one directory, by its path in the workspace.
+
+    While `proof` is equal, the files are unchanged. `files` has the files whose content is settled,
+    by name."""
 
     path: bytes
     proof: object
@@ -86,16 +89,18 @@ def nothing_seen() -> tuple[SeenDirectory, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """`previous` is the state of the checkpoint before; `checkpoint` the id of the one being made,
-    for what a component leaves outside of the store, None when the result is not kept and nothing
-    may be left anywhere. `owner` tells one store's leavings from another's. A call that takes
-    longer than `timeout_s` is given up; what it still does then is refused. `progress` may be
-    called now and then with the state of the work; the bytes that pass are counted anyway.
-    `repositories` are captured directories below the workspace that are git repositories of their
-    own, none when they are not wanted, and None when they are unknown. Not `thorough`: one of many
-    automatic checkpoints, which may do without what is costly and seldom needed. `changed` gives
-    the paths that may be others than at the checkpoint before; None when unknown. `seen` gives what
-    the scan learned about the files it captured, so components need not ask again."""
+    """`previous` is the state in the previous checkpoint. `checkpoint` is the id of the new one,
+    for data that a component keeps outside the store; None if the result is not kept, and then
+    nothing may be left anywhere. `owner` distinguishes the data of several stores.
+
+    A call that takes longer than `timeout_s` is abandoned, and its later results are refused.
+    `progress` may be called from time to time; transferred bytes are counted automatically.
+
+    `repositories` are captured directories below the workspace that are git repositories; empty if
+    they are not wanted, None if unknown. If `thorough` is False, this is one of many automatic
+    checkpoints, which may skip costly and rarely needed parts. `changed` returns the paths that may
+    differ from the previous checkpoint; None if unknown. `seen` returns what the scan learned about
+    captured files, so that components need not check again."""
 
     workspace: Path
     owner: str
@@ -113,7 +118,8 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What a component says about its state; `notes` are for itself, and no part of the state."""
+    """The state that a component reports. `notes` are private to the component and not part of the
+    state."""
 
     facts: dict[str, Any]
     problems: tuple[str, ...] = ()
@@ -122,9 +128,8 @@ class Captured:
 
 @dataclass(frozen=True, slots=True)
 class RestoreOf:
-    """`present` is how things are (as far as it was captured), `target` what they shall become;
-    `label` names the checkpoint for people, `title` says what it is; `progress` is as in a
-    capture."""
+    """`present` is the current state (as far as it was captured), `target` the wanted one. `label`
+    names the checkpoint for people, and `title` describes it. `progress` works as in a capture."""
 
     workspace: Path
     owner: str
@@ -141,10 +146,11 @@ class RestoreOf:
 
 @dataclass(frozen=True, slots=True)
 class ComponentPreview:
-    """What a restore would do, one line each; nothing to do when empty. Of `warnings`, a `Remark`
-    asks for nothing; `blocked` are reasons for which it cannot be done. `choices` are parts that
-    can be restored one by one, each with a key and its line: the mode `some:KEY,KEY` means just
-    these."""
+    """What a restore would do, one line per action; empty if there is nothing to do.
+
+    A `Remark` among `warnings` needs no action. `blocked` lists reasons that prevent the restore.
+    `choices` are parts that can be restored one by one, each with a key and its line: the mode
+    `some:KEY,KEY` restores only these."""
 
     actions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -153,10 +159,10 @@ class ComponentPreview:
 
 
 class Component(Protocol):
-    """One kind of state. Instances hold no state between calls that matters.
+    """One kind of state. Instances keep no important state between calls.
 
-    One that fails again and again is left alone for a while, as what it talks to may not answer; a
-    component with `outside = False` depends on local files alone and is always tried."""
+    A component that keeps failing is skipped for a while, because its service may not respond. A
+    component with `outside = False` depends on local files only and is always tried."""
 
     @property
     def name(self) -> str:
@@ -164,32 +170,34 @@ class Component(Protocol):
 
     @property
     def order(self) -> int:
-        """Captured and restored after those with a lower number; 100 unless there is a reason."""
+        """Captured and restored after components with a lower number; 100 by default."""
 
     @property
     def restored_by_default(self) -> bool:
-        """Whether a restore of a whole checkpoint includes it by default; in the mode that its
-        attribute `default_mode` names, if it has one, else `exact`."""
+        """Whether a restore of a whole checkpoint includes it by default, in the mode of its
+        attribute `default_mode`, or else in `exact`."""
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The ways in which it can be restored; the first is `exact`. None of a
-        `RecordedComponent`."""
+        """The ways to restore it; the first is `exact`. Empty for a `RecordedComponent`."""
 
     def applies(self, workspace: Path) -> bool:
-        """Whether there is anything to capture here. Asked in every save: a system call or two."""
+        """Whether there is anything to capture here. Called in every save, so it may make only a
+        few system calls."""
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
-        """The state as it is now, of one moment. None means that nothing has changed since
-        `previous`, contents included; that has to be found out cheaply, and proven.
+        """Capture the current state, as of one moment.
 
-        What cannot be captured goes into `problems`, each with the way out; raises
-        `ComponentProblem` when nothing can be. Changes nothing that anybody else can see, but may
-        keep alive what the state refers to until `release` says that it is no longer needed.
+        None means that nothing has changed since `previous`, including contents. The component must
+        prove that cheaply.
+
+        List parts that cannot be captured in `problems`, each with a fix. Raise `ComponentProblem`
+        if nothing can be captured. Change nothing that is visible to others. The component may keep
+        alive what the state refers to, until `release` says that it is no longer needed.
         """
 
     def describe(self, state: ComponentState) -> Sequence[str]:
-        """The state in a few lines, for people; from the state alone."""
+        """A few readable lines about the state, from the state alone."""
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
         """What `restore` would do now; changes nothing. `request.present` may be None."""
@@ -197,30 +205,33 @@ class Component(Protocol):
     def concerns(
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
     ) -> Sequence[str]:
-        """Warnings before these files of the workspace are overwritten or removed, a line each;
-        asked for previews only, also of one that does not apply. Paths are relative to the
+        """Warnings before these files of the workspace are overwritten or removed, one line each.
+        Called for previews only, even if the component does not apply. Paths are relative to the
         workspace. A `Remark` is a line that needs no action."""
 
     def restore(self, request: RestoreOf) -> None:
-        """Bring the target about, as the mode says. Doing it twice is the same as once: after a
-        crash it is called again, however far it came. Raises `ComponentProblem` when it cannot;
-        the engine then calls it with what was there before as the target, in the mode `exact`.
-        Never destroys anything that `present` does not have.
+        """Restore the target, as the mode says.
+
+        It must be idempotent: after a crash it is called again, however far it got. Raise
+        `ComponentProblem` if it fails. The engine then calls it with the previous state as the
+        target, in the mode `exact`. Never destroy anything that `present` does not have.
         """
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
-        """After `restore`: what is not as it should be; nothing when all is."""
+        """After `restore`: what differs from the target; empty if nothing does."""
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        """Release everything that was kept alive for `owner` and that none of these states needs:
-        checkpoints that named it are gone. Going through `needed` costs every checkpoint there is,
-        so a component that keeps nothing does not; one that stops half-way, because of an error,
-        must let nothing go."""
+        """Release everything kept alive for `owner` that none of these states needs, because the
+        checkpoints that named it are gone.
+
+        Iterating over `needed` reads every checkpoint, so a component that keeps nothing skips it.
+        A component that stops half-way, because of an error, must release nothing."""
 
 
 @runtime_checkable
 class DividedComponent(Component, Protocol):
-    """A component with the mode `some`, whose parts come and go one by one, has these as well."""
+    """Additional methods of a component with the mode `some`, whose parts are restored one by
+    one."""
 
     def differing(
         self,
@@ -229,13 +240,13 @@ class DividedComponent(Component, Protocol):
         other: ComponentState,
         others_contents: ContentSource,
     ) -> Sequence[str]:
-        """The keys of the parts that one state has otherwise than the other, or one alone has."""
+        """The keys of parts that differ between two states, or that only one of them has."""
 
 
 @runtime_checkable
 class VersionedComponent(Component, Protocol):
-    """A component that versions the files of the workspace itself, as git does, has this as well:
-    files that come back without it belong to another version."""
+    """Additional methods of a component that versions the workspace's files itself, as git does.
+    Files that are restored without it belong to another version."""
 
     def drift(
         self,
@@ -245,25 +256,27 @@ class VersionedComponent(Component, Protocol):
         *,
         timeout_s: float,
     ) -> GitDrift | None:
-        """Where it is now and where it was; None when that is the same. `after` is what a restore
-        is about to write, None for what it removes: paths are relative to the workspace."""
+        """The current position and that of the checkpoint; None if they are the same. `after` is
+        what a restore is about to write, None for removed files. Paths are relative to the
+        workspace."""
 
     def place(self, request: CaptureRequest) -> PresentGit | None:
-        """Where it is now, for a screen; None where there is nothing, or nothing usable. Nothing is
-        captured, and a `previous` state that still holds need not be found again."""
+        """The current position, for display; None if there is none. Nothing is captured, and a
+        `previous` state that is still valid is reused."""
 
 
 @runtime_checkable
 class SearchableComponent(Component, Protocol):
-    """A component that can look for purged content where it is at home, outside the store."""
+    """A component that can search its own data outside the store for purged content."""
 
     def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
-        """Where it still is; nothing is changed. `ComponentProblem` when that is unknown."""
+        """Places that still have the content; nothing is changed. Raises `ComponentProblem` if that
+        is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """A state without some of its files: its facts then, and the contents that read otherwise."""
+    """A state without some of its files: the new facts, and the contents that changed."""
 
     facts: dict[str, Any]
     changed: dict[str, bytes]
@@ -271,29 +284,30 @@ class Remainder:
 
 @runtime_checkable
 class FileComponent(Component, Protocol):
-    """A component that holds files of which one can be removed for good has these as well. Paths
+    """Additional methods of a component that holds files, of which single ones can be purged. Paths
     are absolute."""
 
     def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
-        """Each path that the state holds bytes of, with the name of their content."""
+        """Each path whose bytes the state holds, with the name of their content."""
 
     def without(
         self, state: ComponentState, contents: ContentSource, paths: Sequence[bytes]
     ) -> Remainder:
-        """The state with nothing at these paths and below, which a restore of it then leaves
-        alone; the contents that belong to them go."""
+        """The state without these paths and everything below. Their contents are removed, and a
+        restore of the state leaves the paths alone."""
 
     def forget(self, paths: Sequence[bytes]) -> None:
-        """Follow these paths, and all below them, no longer. Called with the store's lock held."""
+        """Stop tracking these paths and everything below. Called with the store's lock held."""
 
     def follows(self, path: bytes) -> bool:
-        """Whether the next capture would take it."""
+        """Whether the next capture would include the path."""
 
 
 @runtime_checkable
 class RecordedComponent(Component, Protocol):
-    """A component that is recorded and compared, and never restored, such as tool versions. It has
-    no modes and no contents, and is captured with manual and risky checkpoints only. `plan`,
+    """A component that is recorded and compared, but never restored, such as tool versions.
+
+    It has no modes and no contents, and is captured with manual and risky checkpoints only. `plan`,
     `restore` and `verify` are not called."""
 
     @property
@@ -301,22 +315,22 @@ class RecordedComponent(Component, Protocol):
         """True."""
 
     def differences(self, before: ComponentState, after: ComponentState) -> Sequence[str]:
-        """How two states differ, a line each; nothing when they are the same."""
+        """The differences between two states, one line each; empty if they are equal."""
 
     def restore_notes(self, then: ComponentState, now: ComponentState) -> Sequence[str]:
-        """Those differences that may keep files of `then` from working now."""
+        """The differences that may keep files of `then` from working now."""
 
 
 class Components(Protocol):
-    """Those that take part in a workspace; nothing is loaded before one is needed."""
+    """The components of a workspace; each is loaded when first needed."""
 
     def any_for(self, workspace: Path, *, recorded: bool) -> bool:
-        """Whether any component may have something to say here; asked in every save, so it costs
-        a few system calls, and says yes when in doubt. Those that are recorded only count if
+        """Whether any component may apply here. Called in every save, so it makes only a few
+        system calls, and returns True if in doubt. Components that are only recorded count if
         `recorded`."""
 
     def all(self) -> Sequence[Component]:
-        """In their order, those that could be loaded."""
+        """All components that could be loaded, in order."""
 
     def applying(self, workspace: Path) -> Sequence[Component]:
         """Those of `all` that may have something to say here, as `any_for` finds out. No other is
@@ -326,4 +340,4 @@ class Components(Protocol):
         """Those of `all` with such names. No other is loaded."""
 
     def missing(self) -> Sequence[str]:
-        """Names that the settings ask for and that cannot be loaded, each with the reason."""
+        """Names in the settings that cannot be loaded, each with the reason."""

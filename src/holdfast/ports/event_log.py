@@ -1,8 +1,8 @@
 """The numbered stream of workspace events, collected from catalog and story.
 
-Derived: no save writes to it. A follower of the stream first collects new events, in one
-transaction with its read position; everybody then reads the same numbers. When the file is lost,
-numbers continue above all earlier ones, and every event is delivered again.
+Saves do not write to it. A follower first collects new events, in one transaction with its read
+position, so that all followers see the same numbers. If the file is lost, numbers continue above
+all earlier ones, and every event is delivered again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from holdfast.values.classes import dataclass, field
 
 
 class EventsLost(Exception):
-    """The file's content was invalid: an empty one has taken its place."""
+    """The file was invalid and has been replaced by an empty one."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventCursors:
-    """How far each source has been read. An `operation` whose `operation_mark` no longer matches
-    belongs to another log; `story` is the version of the story. `open_edits` have not ended yet.
-    `sessions` and `settings` are as they were: status by id, digest of the value by key."""
+    """How far each source has been read.
+
+    An `operation` whose `operation_mark` no longer matches belongs to another log. `story` is the
+    version of the story. `open_edits` have not ended yet. `sessions` and `settings` are the last
+    known values: status by id, digest of the value by key."""
 
     operation: int = 0
     operation_mark: str = ""
@@ -37,37 +39,37 @@ class EventCursors:
 
 
 class EventReader(Protocol):
-    """Any member may raise `EventsLost`; the next call finds an empty log."""
+    """Any method may raise `EventsLost`; the next call finds an empty log."""
 
     def after(self, number: int, limit: int) -> Sequence[Event]:
-        """In order."""
+        """Events after a number, in order."""
 
     def newest(self) -> int:
-        """The highest number that was given out; what it begins above, if none was."""
+        """The highest number so far; in an empty log, the number that it starts above."""
 
     def close(self) -> None: ...
 
 
 class EventLog(EventReader, Protocol):
-    """The log with its writing side."""
+    """The log with its write methods."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Be the only one who takes in; `Busy` after a wait."""
+        """Become the only process that collects events; `Busy` after a timeout."""
 
     def cursors(self) -> EventCursors: ...
 
     def ingest(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
-        """All or nothing, in this order; a key that is there already is left out."""
+        """Add all events, in this order, or none. Known keys are skipped."""
 
 
 class ChangeListener(Protocol):
-    """Wakes when another process, or another thread, has written to catalog or story."""
+    """Wakes when another process or thread has written to catalog or story."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether something was written since the last call, at the latest after `timeout_s`. It
-        may wake for nothing; it wakes within a fifth of a second of a write."""
+        """Whether something was written since the last call; returns after `timeout_s` at the
+        latest. It may wake without a reason. It wakes within a fifth of a second of a write."""
 
     def stop(self) -> None:
-        """End a wait of another thread at once, and every later one."""
+        """End another thread's wait immediately, and every later one."""
 
     def close(self) -> None: ...

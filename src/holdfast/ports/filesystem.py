@@ -33,10 +33,11 @@ SET_ASIDE = b".aside"
 
 
 class Filesystem(Protocol):
-    """What a directory handle can be asked to do."""
+    """Operations on a directory handle."""
 
     def open(self, path: bytes, flags: int, mode: int = ..., *, dir_fd: int | None = ...) -> int:
-        """Open a file; directories and files of the workspace always with `O_NOFOLLOW`."""
+        """Open a file. Directories and files of the workspace are always opened with
+        `O_NOFOLLOW`."""
 
     def close(self, fd: int) -> None: ...
 
@@ -47,12 +48,12 @@ class Filesystem(Protocol):
     def fstat(self, fd: int) -> os.stat_result: ...
 
     def stat_all(self, names: Sequence[bytes], *, dir_fd: int) -> bytes | None:
-        """What the system says of each name, without following links, in one piece: equal bytes
-        mean that nothing which `stat` tells has changed. None where that cannot be had, or a name
-        cannot be looked at: `stat` tells why."""
+        """The stat results of each name, without following links, as bytes. Equal bytes mean that
+        nothing that `stat` reports has changed. None if this is not supported, or if a name cannot
+        be read; `stat` gives the reason."""
 
     def stat_numbers(self, packed: bytes) -> Sequence[StatNumbers]:
-        """The numbers in an answer of `stat_all`, in the order of the names."""
+        """The numbers in a result of `stat_all`, in the order of the names."""
 
     def list_names(self, fd: int) -> list[bytes]:
         """The names in the directory, in no particular order, without `.` and `..`."""
@@ -64,7 +65,7 @@ class Filesystem(Protocol):
     def write(self, fd: int, data: bytes) -> int: ...
 
     def fsync(self, fd: int) -> None:
-        """Make the file's or directory's content durable; an error means nothing is known."""
+        """Make the content of a file or directory durable. After an error, nothing is known."""
 
     def sync_all(self, fd: int) -> None:
         """Make everything written so far on the file system of `fd` durable."""
@@ -76,15 +77,16 @@ class Filesystem(Protocol):
     def fchmod(self, fd: int, mode: int) -> None: ...
 
     def set_mode(self, name: bytes, mode: int, *, dir_fd: int) -> None:
-        """Set the mode of `name` itself, readable or not, never of what a link points to."""
+        """Set the mode of `name` itself, even if it is unreadable, never that of a link's
+        target."""
 
     def may_chown(self) -> bool:
-        """Whether this process can give files away, and so has to care whose they are."""
+        """Whether this process can change file owners, and so must preserve them."""
 
     def fchown(self, fd: int, uid: int, gid: int) -> None: ...
 
     def set_times(self, name: bytes, mtime_ns: int, *, dir_fd: int) -> None:
-        """Set the modification time of `name` itself, never of what a link points to."""
+        """Set the modification time of `name` itself, never that of a link's target."""
 
     def mkdir(self, path: bytes, mode: int = ..., *, dir_fd: int | None = ...) -> None: ...
 
@@ -97,7 +99,7 @@ class Filesystem(Protocol):
     def readlink(self, path: bytes, *, dir_fd: int | None = ...) -> bytes: ...
 
     def link(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        """A second name for `source`; fails when `target` exists."""
+        """Add a second name for `source`; fails if `target` exists."""
 
     def rename(
         self,
@@ -110,52 +112,52 @@ class Filesystem(Protocol):
         """Move, replacing `target`."""
 
     def rename_new(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        """Move; `FileExistsError` when `target` exists, never replacing it."""
+        """Move without replacing; `FileExistsError` if `target` exists."""
 
     def exchange(self, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        """Swap two existing names. Where the system cannot do it in one step, `other` is first set
-        aside as `one` with `SET_ASIDE` behind it, so that no bytes can be lost, only briefly be
-        absent. It stays there if the process dies in between, and with `FileExistsError` if its
-        name was taken meanwhile."""
+        """Swap two existing names.
+
+        If the system cannot do it in one step, `other` is first moved to the name `one` plus
+        `SET_ASIDE`, so that no bytes are lost, only briefly absent. It stays there if the process
+        dies in between, or with `FileExistsError` if its name was taken meanwhile."""
 
     def is_open_for_writing(self, fd: int) -> bool | None:
-        """Whether anybody can write to this file right now through a handle or a mapping; None
-        when the system does not tell."""
+        """Whether any process can currently write to this file through a handle or a mapping; None
+        if unknown."""
 
     def expose_mapped_writes(self, fd: int) -> None:
-        """From here on a write through a mapping changes the times of this file, as far as the
-        file system can be brought to it."""
+        """From now on, a write through a mapping changes this file's times, as far as the file
+        system supports that."""
 
     def list_xattrs(self, fd: int) -> list[str]:
-        """Names of extended attributes that a copy of the bytes would not carry."""
+        """Extended attributes that a copy of the bytes would lose."""
 
     def free_bytes(self, path: bytes) -> int: ...
 
     def mount_points_below(self, path: bytes) -> list[bytes]:
-        """Where other file systems begin inside a directory; none where the system does not list
-        them."""
+        """Mount points inside a directory; empty if the system does not list them."""
 
 
 class LiveDatabases(Protocol):
-    """SQLite databases of the workspace that other programs have open: read, paused and written as
-    they allow. Every name is relative to `dir_fd` (I6)."""
+    """SQLite databases of the workspace that other programs have open: read, paused and written
+    under SQLite's locks. Every name is relative to `dir_fd` (I6)."""
 
     def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        """While it is held, a SQLite database is not rewritten, and its log is not restarted. False
-        when that cannot be had. Closing a handle of the database may end it."""
+        """While held, a SQLite database is not rewritten, and its log is not restarted. False if
+        that is not possible. Closing a handle of the database may end the hold."""
 
     def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        """For the block no process begins a transaction of a SQLite database with a rollback
-        journal; False when one does not end. True for any other file."""
+        """Within the block, no process begins a transaction on a SQLite database with a rollback
+        journal; False if a running one does not end. True for any other file."""
 
     def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
-        """Bring a live SQLite database to another state. Its users see the old one or the new one;
-        after a crash at any point, too. `PerhapsWritten` means one of the two, any other `OSError`
-        the old one."""
+        """Replace the content of a live SQLite database. Its users see the old state or the new
+        one, even after a crash. `PerhapsWritten` means one of the two, any other `OSError` the old
+        one."""
 
 
 def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:
-    """`write` may take less than it is given; a short write is not an error."""
+    """Write everything. `write` may write less than requested, which is not an error."""
     view = memoryview(data)
     while view:
         view = view[fs.write(fd, view) :]  # type: ignore[arg-type]

@@ -2,8 +2,8 @@
 
     ObjectReader ← ObjectStore, whose `writer` makes an ObjectWriter: one batch
 
-Reading is a separate port, so objects can be read from a place that only receives them. The store
-is where a save becomes durable. Reading needs no lock; there is one writer at a time.
+Reading is a separate port, so that objects can be read from a replica. A save becomes durable in
+the store. Reading needs no lock; there is one writer at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ObjectProblem:
 
 @dataclass(frozen=True, slots=True)
 class WriteTotals:
-    """What one writer did: bytes that went to disk, and bytes that were there already."""
+    """What one writer did: bytes written to disk, and bytes that were already stored."""
 
     stored_bytes: int = 0
     deduplicated_bytes: int = 0
@@ -38,69 +38,69 @@ class WriteTotals:
 
 
 class ObjectWriter(Protocol):
-    """One batch of new objects. Nothing in it may be named before `commit` returns (I1)."""
+    """One batch of new objects. Nothing may refer to them before `commit` returns (I1)."""
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
-        """Take an object whose digest the caller computed from `data`; False when it is known.
+        """Add an object whose digest the caller computed from `data`; False if it is already
+        stored.
 
-        `similar_to` may name an object with similar content; a store may use it to store less.
+        `similar_to` may name an object with similar content, so that the store can save space.
         """
 
     def commit(self) -> WriteTotals:
-        """Make every object of the batch durable; after this they are readable and stay so."""
+        """Make every object of the batch durable. After this they can be read."""
 
     def abandon(self) -> None:
-        """Forget the batch; objects of it that others do not hold take no space."""
+        """Drop the batch; its objects take no space unless others hold them."""
 
 
 class ObjectReader(Protocol):
     """A set of objects that can be read."""
 
     def read(self, digest: Digest) -> bytes:
-        """The bytes of an object, proven to match its name (I2).
+        """The bytes of an object, verified against its name (I2).
 
-        `ObjectMissing` when there is none, `ObjectDamaged` when its bytes do not match.
+        `ObjectMissing` if there is none, `ObjectDamaged` if its bytes do not match.
         """
 
     def read_many(
         self, digests: Iterable[Digest], *, skip_unreadable: bool = False
     ) -> Iterator[tuple[Digest, bytes]]:
-        """Each of these objects, proven as `read` does, in the order that is quickest.
+        """These objects, each verified as in `read`, in the fastest order.
 
-        The caller names each once. Raises as `read` does, or leaves out objects that are missing
-        or damaged.
+        The caller names each once. Raises like `read`, or skips missing and damaged objects.
         """
 
     def contains(self, digest: Digest) -> bool: ...
 
     def missing(self, digests: Iterable[Digest]) -> set[Digest]:
-        """Those of `digests` that are not held, asked at once."""
+        """The `digests` that are not stored, in one query."""
 
     def digests(self, *, after: Digest | None = None, limit: int) -> Sequence[Digest]:
-        """The next digests in ascending order: one page of all that are held."""
+        """One page of all stored digests, in ascending order."""
 
     def count(self) -> int: ...
 
     def size_bytes(self) -> int:
-        """Bytes that the objects take on their medium, without what is kept about them."""
+        """The size of the objects on disk, without their index."""
 
     def close(self) -> None: ...
 
 
 class ObjectStore(ObjectReader, Protocol):
-    """The place where objects become durable, and where unneeded ones are dropped."""
+    """The place where objects become durable, and where unneeded ones are deleted."""
 
     def writer(self, *, limit_bytes: int | None = None) -> ObjectWriter:
         """Start a batch; `NoSpace` when it would store more than the limit."""
 
     def generation(self) -> str:
-        """Another text after objects have been forgotten."""
+        """Changes after objects were deleted."""
 
     def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
-        """Every object, and about what it takes on the medium, one after the other."""
+        """Every object with its approximate size on disk."""
 
     def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
-        """Bytes that objects outside `needed` take."""
+        """The size of objects outside `needed`."""
 
     def retain_only(
         self,
@@ -109,50 +109,50 @@ class ObjectStore(ObjectReader, Protocol):
         limit_bytes: int | None = None,
         thorough: bool = False,
     ) -> int:
-        """Forget every object that is not in `needed`; the bytes given back.
+        """Delete every object that is not in `needed`. Returns the freed bytes.
 
-        Only the holder of the store's lock calls it. May keep more than was asked for, hardly
-        anything if it is `thorough`; with a limit it stops about there, and gives back 0 when
-        called with nothing left to do.
+        Only the holder of the store's lock calls it. It may keep more objects than necessary, but
+        hardly any if `thorough`. With a limit, it stops about there, and returns 0 when there is
+        nothing left to do.
         """
 
     def forget(self, digests: Iterable[Digest]) -> None:
-        """No longer hold objects that cannot be read, so that they can be stored again."""
+        """Drop unreadable objects from the index, so that they can be stored again."""
 
     def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
-        """Problems of the store's own structure; with `data`, of every byte of every object."""
+        """Problems in the store's own structure; with `data`, in every byte of every object."""
 
     def unreadable(self) -> dict[Digest, str]:
-        """Every object that is held and cannot be read, and why; reads every byte."""
+        """Every stored object that is unreadable, with the reason. Reads every byte."""
 
 
 class PackMaintenance(Protocol):
-    """Surgery on packs, the files in which the local store keeps its objects: for repairs and for
-    exact erasure only. The caller holds the store's lock."""
+    """Low-level work on packs, the files with the local store's objects: for repairs and for exact
+    erasure only. The caller holds the store's lock."""
 
     def damaged_packs(self) -> Mapping[int, str]:
-        """Packs that are not whole up to where they are known to be, by number, and why."""
+        """Packs that are incomplete within their known length, by number, with the reason."""
 
     def mend_packs(self, occasion: str) -> int:
-        """Rewrite damaged packs from their sound records; how many there were.
+        """Rewrite damaged packs from their valid records. Returns their number.
 
-        The old files are quarantined under `occasion`. No object that can be read is lost.
+        The old files are quarantined under `occasion`. No readable object is lost.
         """
 
     def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
-        """Leave `needed` on the medium, and no byte of any other object, in whatever form; the
-        bytes given back.
+        """Keep `needed` on disk, and no byte of any other object in any form. Returns the freed
+        bytes.
 
-        Interrupted, it loses nothing that is needed and can be run again. `Busy` when a reader
-        keeps it from finishing.
+        If interrupted, it loses nothing that is needed and can be run again. `Busy` if a reader
+        prevents it.
         """
 
     def stored_form(self, digest: Digest) -> bytes:
-        """The stored bytes of an object: what a raw file would show."""
+        """The stored bytes of an object, as they appear in the file."""
 
 
 def all_digests(objects: ObjectReader) -> Iterator[Digest]:
-    """Every object that is held, page by page."""
+    """Every stored digest, page by page."""
     last: Digest | None = None
     while page := objects.digests(after=last, limit=_PAGE):
         yield from page

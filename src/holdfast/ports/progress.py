@@ -1,7 +1,7 @@
 """Progress reports of long work.
 
-Most of the time there is no listener: then `ProgressRelay.live` is False, and work that only serves
-a listener is not done.
+Usually there is no listener. `ProgressRelay.live` is then False, and work that only serves a
+listener is skipped.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Protocol
 
 class Progress(Protocol):
     def advance(self, phase: str, done: int, total: int | None) -> None:
-        """Called now and then; must be cheap and must not raise."""
+        """Called from time to time; must be cheap and must not raise."""
 
 
 class TransferProgress(Progress, Protocol):
     def transferred(self, size_bytes: int) -> None:
-        """How many bytes the present phase has read or written so far; as `advance`."""
+        """How many bytes the current phase has read or written so far; as `advance`."""
 
 
 class NoProgress:
-    """For callers that show nothing."""
+    """For callers that show no progress."""
 
     def advance(self, phase: str, done: int, total: int | None) -> None:
         return None
@@ -32,7 +32,7 @@ class NoProgress:
 
 
 class ProgressRelay:
-    """One per opened workspace; passes everything on to the listener of the moment."""
+    """Forwards reports to the current listener. One per opened workspace."""
 
     __slots__ = ("_listener", "live")
 

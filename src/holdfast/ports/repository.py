@@ -1,7 +1,7 @@
-"""The git repository of a workspace as a place to hand work over to: commits, and a mirror.
+"""The workspace's git repository as a target for commits and a mirror.
 
-The engine decides what is handed over and reads the content; an adapter knows git. Nothing here
-ever changes a file of the workspace, talks to a remote, or moves a branch that was not named.
+The engine decides what to commit and reads the content; an adapter runs git. Nothing here ever
+changes a file of the workspace, contacts a remote, or moves a branch that was not named.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ContentReader: TypeAlias = Callable[[FileEntry], Iterator[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """A path of the workspace and what it shall hold; None for nothing."""
+    """A path of the workspace and its new content; None to remove it."""
 
     path: bytes
     content: Content | None
@@ -38,9 +38,9 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Changes that shall become one commit. `rules` are the ignore and attribute files that apply
-    to them, as the checkpoint has them; `seen_commit` is HEAD's commit when it was taken, if that
-    is known; `accepted` are commits that were made of what it grew from."""
+    """Changes to commit. `rules` are the ignore and attribute files that apply to them, as in the
+    checkpoint. `seen_commit` is HEAD's commit at the checkpoint, if known. `accepted` are commits
+    made from earlier checkpoints in its history."""
 
     workspace: Path
     changes: Sequence[PathChange]
@@ -52,10 +52,12 @@ class HandOver:
 
 @dataclass(frozen=True, slots=True)
 class CommitWish:
-    """How the commit shall be made. With `edit` the user's editor is opened on the message, on the
-    terminal of this process. `expected_head` is what a preview saw (`plan.head`); with `checked` a
-    commit is made only if it is still so. Hooks that take longer than `timeout_s` are ended; None
-    for no limit, and there is none while the user edits."""
+    """How to make the commit.
+
+    With `edit`, the user's editor opens on the message, on this process's terminal. `expected_head`
+    is the head of a preview (`plan.head`); with `checked`, the commit is made only if HEAD is still
+    there. Hooks that take longer than `timeout_s` are stopped; None means no limit. Editing the
+    message does not count."""
 
     message: str
     edit: bool = False
@@ -65,37 +67,37 @@ class CommitWish:
 
 
 class MirroredHistory(Protocol):
-    """What a mirror shows: checkpoints in their order, and names for some of them."""
+    """The content of a mirror: checkpoints in order, and names for some of them."""
 
     @property
     def owner(self) -> str:
-        """Tells one store's mirror from another's."""
+        """Distinguishes this store's mirror from others."""
 
     def after(self, sequence: int) -> Sequence[Checkpoint]:
-        """Some of the next checkpoints in order; none when there are no more."""
+        """Some of the next checkpoints, in order; empty at the end."""
 
     def tree(self, digest: Digest) -> Tree:
-        """`StoreDamaged` when it is not there, or not what it was."""
+        """`StoreDamaged` if the tree is missing or damaged."""
 
     def content(self, entry: FileEntry) -> Iterator[bytes]: ...
 
     def names(self) -> Mapping[bytes, CheckpointId]:
-        """Names of refs, without the place where they lie."""
+        """Ref names, without their prefix."""
 
     def approvals(self, approved: CheckpointId) -> Approvals:
-        """Those of the session that this checkpoint was approved in, up to now."""
+        """The session's approvals so far, up to this checkpoint's."""
 
     def leaves_out(self, path: bytes) -> bool:
-        """Whether a path is not for git."""
+        """Whether a path is left out of git."""
 
     def has_time(self) -> bool:
-        """Whether another checkpoint may be begun; the first one always may."""
+        """Whether there is time for another checkpoint; always for the first one."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorPlace:
-    """A branch, and where the names lie: both whole, such as `refs/heads/holdfast-checkpoints` and
-    `refs/holdfast-checkpoints/`."""
+    """A branch, and the prefix of the names, both in full, such as
+    `refs/heads/holdfast-checkpoints` and `refs/holdfast-checkpoints/`."""
 
     branch: bytes
     names: bytes
@@ -103,8 +105,8 @@ class MirrorPlace:
 
 @dataclass(frozen=True, slots=True)
 class MirrorOutcome:
-    """How many commits were added; not `complete` when time ran out. Failed parts are in
-    `warnings`, each with the way out."""
+    """How many commits were added; not `complete` if time ran out. `warnings` lists failed parts,
+    each with a fix."""
 
     commits: int = 0
     complete: bool = True
@@ -115,37 +117,38 @@ class WorkRepository(Protocol):
     """The repository that a workspace belongs to."""
 
     def main_branches(self, workspace: Path, names: Sequence[str]) -> MainBranches | None:
-        """None where there is no repository, or none that can be read. Starts no process."""
+        """None if there is no readable repository. Starts no process."""
 
     def merged_into(self, workspace: Path, branch: str, *, since: str, tip: str) -> str | None:
-        """What was merged into a branch between two commits, in words; None for nothing."""
+        """A description of what was merged into a branch between two commits; None if nothing
+        was."""
 
     def is_unborn(self, workspace: Path) -> bool:
-        """Whether the present branch has no commit yet; `Refused` when there is no repository."""
+        """Whether the current branch has no commit yet; `Refused` without a repository."""
 
     def plan_commit(self, work: HandOver) -> AcceptPlan:
-        """What a commit would hold, and what is in its way; nothing is written anywhere that
-        anybody else can see."""
+        """What a commit would contain, and what prevents it. Nothing that others can see is
+        written."""
 
     def commit(self, work: HandOver, wish: CommitWish) -> AcceptOutcome:
-        """Make the commit on the present branch, with the user's hooks, identity and signature;
-        `Refused` when something is in its way. The index then agrees with it in those paths."""
+        """Commit to the current branch, with the user's hooks, identity and signature. `Refused` if
+        something prevents it. Afterwards, the index matches the commit in those paths."""
 
     def mirror(
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory
     ) -> MirrorOutcome:
-        """Add what is missing to the mirror. Never raises for trouble with git or the store, and
-        never touches HEAD, the index, files or any other branch."""
+        """Add missing checkpoints to the mirror. Never raises for problems with git or the store,
+        and never touches HEAD, the index, files or any other branch."""
 
     def remake_mirror(
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory
     ) -> MirrorOutcome:
-        """Take the mirror away and make it again from what there is now. Refs besides the mirror
-        that have some of the old one are in `warnings`."""
+        """Delete the mirror and rebuild it from the current history. Other refs that contain old
+        mirror commits are listed in `warnings`."""
 
     def former_mirrors(self, workspace: Path, owner: str) -> Sequence[str]:
-        """Refs that hold a mirror of this store although none is asked for; or, where that cannot
-        be found out, why."""
+        """Refs with a mirror of this store although no mirror is configured; or the reason why that
+        is unknown."""
 
     def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
-        """Write a git bundle that holds what a mirror would, and can be cloned."""
+        """Write a git bundle with the content of a mirror, for `git clone`."""

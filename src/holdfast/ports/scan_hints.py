@@ -1,7 +1,7 @@
-"""Hints for a scan of the workspace: the stat cache, and a second process that reads along.
+"""Hints for a scan of the workspace: the stat cache, and a second process that reads files too.
 
-A hint is never proof. The scan looks at each directory and its files again; a lost or refused hint
-costs reading files again, never a wrong result.
+A hint is never proof. The scan checks each directory and its files again. A lost or rejected hint
+means that files are read again, never a wrong result.
 """
 
 from __future__ import annotations
@@ -14,53 +14,54 @@ if TYPE_CHECKING:
 
 
 class StatCache(Protocol):
-    """What each directory looked like when it was last scanned, kept between processes. An entry is
-    only used where the file system still shows the same numbers."""
+    """Directory metadata of the last scan, kept between processes.
+
+    An entry is used only while the file system still shows the same numbers."""
 
     def load(self, generation: str) -> dict[bytes, bytes]:
-        """Directory path to encoded entry; nothing when the entries are of another generation."""
+        """Encoded entries by directory path; empty if they belong to another generation."""
 
     def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Replace entries; None drops a directory and all below it.
+        """Replace entries; None removes a directory and everything below it.
 
-        May lose everything on a crash, never mix it up.
+        A crash may lose everything, but never mixes entries up.
         """
 
     def erase(self) -> None:
-        """Forget everything, and leave nothing of it on the medium."""
+        """Delete everything, including its traces on the disk."""
 
     def close(self) -> None: ...
 
 
 class ReadingAid(Protocol):
-    """Reads from the other end what its starter reads from the beginning, until they meet.
+    """A second reader that starts from the other end, until the two meet.
 
-    Only the contents that go with a directory are taken as they come. They are complete when
-    `finish` says so.
+    Content that belongs to a directory is used as it arrives. It is complete when `finish` returns
+    True.
     """
 
     def begin(self, root_fd: int, started_ns: int) -> None:
-        """Start; where it cannot be had, nothing comes of it."""
+        """Start. If that is not possible, nothing happens."""
 
     def receive(self) -> None:
-        """Take in what has come so far, without waiting."""
+        """Process what has arrived so far, without waiting."""
 
     def directory(self, path: bytes) -> bytes | None:
-        """What it says of a directory, in the form that scans are remembered in."""
+        """Its report on a directory, in the format of remembered scans."""
 
     def stop(self) -> None:
-        """Let it begin nothing more."""
+        """Start no further directory."""
 
     def finish(self) -> bool:
-        """Wait for the rest; False when something that it spoke of did not come."""
+        """Wait for the rest; False if something that it announced did not arrive."""
 
     def close(self) -> None:
-        """End it, whatever it is doing."""
+        """Stop it, whatever it is doing."""
 
 
 class SecondReader(Protocol):
-    """Has such help for the first scan of a workspace."""
+    """Provides a second reader for the first scan of a workspace."""
 
     def aid_for(self, writer: ObjectWriter) -> ReadingAid | None:
-        """Help whose contents go to this writer; nothing is started yet. None where there is none,
-        and for a store that has contents already: they would be stored again."""
+        """A reader whose contents go to this writer; nothing is started yet. None if there is none,
+        or if the store already has content, which would be stored twice."""

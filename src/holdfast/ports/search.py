@@ -1,9 +1,9 @@
-"""An index of everything that was said about the work, for finding it again.
+"""A search index of reasons, messages, notes and paths.
 
     SearchReader ← SearchIndex
 
-All of it is derived: a lost index is rebuilt from catalog and story, and nothing else depends on
-it. `ingest` is all or nothing. Reading never waits.
+The index is derived: if it is lost, it is rebuilt from catalog and story, and nothing else depends
+on it. `ingest` is all or nothing. Reading never waits.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from holdfast.domain.search.query import SearchQuery, State
 
 @dataclass(frozen=True, slots=True)
 class Cursors:
-    """How far the index has read, and in which version of each source. An `operation` whose
-    `operation_mark` no longer matches belongs to another log."""
+    """How far the index has read, and the version of each source.
+
+    An `operation` whose `operation_mark` no longer matches belongs to another log."""
 
     checkpoint: int = 0
     operation: int = 0
@@ -34,7 +35,7 @@ class Cursors:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointText:
-    """What can be found about one checkpoint."""
+    """The searchable texts of one checkpoint."""
 
     sequence: int
     id: CheckpointId
@@ -49,7 +50,7 @@ class CheckpointText:
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
-    """What can be found about one message; `sequence` is its number in the whole story."""
+    """The searchable text of one message; `sequence` is its number in the whole story."""
 
     sequence: int
     session_id: SessionId
@@ -60,7 +61,7 @@ class MessageText:
 
 @dataclass(frozen=True, slots=True)
 class IndexBatch:
-    """What changes together. A checkpoint that is known already is replaced."""
+    """Changes that are applied together. A known checkpoint is replaced."""
 
     cursors: Cursors
     checkpoints: Sequence[CheckpointText] = ()
@@ -70,8 +71,8 @@ class IndexBatch:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One text that matches: a checkpoint, or a message and the checkpoint it belongs to. `fields`
-    are those in which something matched."""
+    """One match: a checkpoint, or a message and its checkpoint. `fields` are the matching
+    fields."""
 
     session_id: SessionId
     checkpoint_id: CheckpointId | None
@@ -83,47 +84,48 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What matches, best first. With `back_to_ns`, what is older was not looked at."""
+    """Matches, best first. With `back_to_ns`, anything older was not searched."""
 
     found: Sequence[Found]
     back_to_ns: int | None = None
 
 
 class IndexLost(Exception):
-    """The index could not be used and is empty now."""
+    """The index was unusable and is now empty."""
 
 
 class SearchReader(Protocol):
-    """Every member may raise `IndexLost`."""
+    """Every method may raise `IndexLost`."""
 
     def cursors(self) -> Cursors: ...
 
     def find(self, query: SearchQuery, *, session_id: SessionId | None, limit: int) -> Findings:
-        """Best first, the newer of equals first; of one session, or of all. With very many matches
-        only the newest of them are ranked; a query that costs too much is answered from the newest
+        """Matches in one session or all, best first; of equals, the newer first. If there are very
+        many, only the newest are ranked. A query that is too expensive is answered from the newest
         texts alone, and says so."""
 
     def has(self, query: SearchQuery, *, session_id: SessionId | None) -> bool:
-        """Whether `find` would find something, at a fraction of its cost: without ranking, and with
-        a shorter look back."""
+        """Whether `find` would find something, at a fraction of its cost: without ranking, and
+        looking back less far."""
 
     def near_words(self, word: str, limit: int) -> Sequence[str]:
-        """Known words that it may have been meant for, the nearest first."""
+        """Similar known words, nearest first."""
 
     def close(self) -> None: ...
 
 
 class SearchIndex(SearchReader, Protocol):
-    """The index with its writing side; every member may raise `IndexLost`."""
+    """The index with its write methods; every method may raise `IndexLost`."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Be the only one who takes things in; `Busy` when another process does so for too long."""
+        """Become the only writer of the index; `Busy` if another process is writing for too
+        long."""
 
     def ingest(self, batch: IndexBatch) -> None:
-        """Within `exclusive`."""
+        """Call within `exclusive`."""
 
     def recreate(self) -> None:
-        """Forget everything; within `exclusive`."""
+        """Delete everything. Call within `exclusive`."""
 
     def erase(self) -> None:
-        """Forget everything, and leave nothing of it on the medium."""
+        """Delete everything, including its traces on the disk."""

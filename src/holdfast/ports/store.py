@@ -2,8 +2,8 @@
 
     OpenStore = WriterLock + StoreFiles + StoreParts, with a RestoreJournal and a SpaceMeter
 
-These are local by design: a save becomes durable here, whatever receives it later. Notes are
-durable, private, and sealed where the store is encrypted. Writers hold the store's lock.
+These are local by design: a save becomes durable here, wherever it is copied later. Notes are
+durable, private, and encrypted in encrypted stores. Writers hold the store's lock.
 """
 
 from __future__ import annotations
@@ -36,46 +36,46 @@ class WriterLock(Protocol):
         """
 
     def let_others_in(self) -> None:
-        """Wait, without the lock, as long as another process may need to take it."""
+        """Wait, without the lock, while another process may need it."""
 
 
 class StoreFiles(Protocol):
-    """Files, for proofs that something is gone, for quarantine, and for small notes."""
+    """Store files, for proofs that content is gone, for quarantine, and for small notes."""
 
     @property
     def directory(self) -> Path:
-        """Everything of the store is below it."""
+        """The directory that contains the whole store."""
 
     def path_inside_workspace(self) -> bytes | None:
-        """The user's data directory as a path of the workspace, if it is inside."""
+        """The user's data directory as a workspace path, if it is inside the workspace."""
 
     def is_sealed(self) -> bool:
-        """Whether the store is encrypted, so that nothing may be put there as it is."""
+        """Whether the store is encrypted, so that nothing may be written unencrypted."""
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with the store as a place: its description, what it acknowledged."""
+        """Problems with the store as a place: its description, and acknowledged changes."""
 
     def files(self) -> Iterator[Path]:
-        """Every file of the store, whatever it is, for looking into its bytes."""
+        """Every file of the store, to search its bytes."""
 
     def opened_parts(self, path: Path) -> Iterator[bytes]:
-        """The decrypted content of one of these files, part by part; nothing where the store is not
-        encrypted, because the bytes of the file are its content."""
+        """The decrypted content of one of these files, part by part; nothing if the store is not
+        encrypted, because the file's bytes are its content."""
 
     def erase_leftovers(self) -> None:
-        """Take away temporary files of killed writers; every removal so far is then durable."""
+        """Remove temporary files of killed writers. All removals so far are then durable."""
 
     def search_other_stores(
         self, digests: Collection[Digest]
     ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-        """Workspaces of this user whose stores have any of these objects, and stores that cannot be
-        asked: encrypted ones, and those that cannot be read."""
+        """This user's workspaces whose stores have any of these objects, and stores that cannot be
+        searched because they are encrypted or unreadable."""
 
     def quarantine_directory(self, occasion: str) -> Path:
-        """A fresh directory for what is taken out of the way."""
+        """A new directory for quarantined files."""
 
     def quarantine_note(self, occasion: str, name: str, data: bytes) -> None:
-        """Leave a note about an occasion in a fresh directory of that kind; durable."""
+        """Write a note into a new quarantine directory of that kind; durable."""
 
     def read_purge_note(self) -> bytes | None:
         """The record of an unfinished purge, or None."""
@@ -87,19 +87,21 @@ class StoreFiles(Protocol):
         """Durable when it returns."""
 
     def named_paths(self) -> tuple[bytes, ...]:
-        """Ignored files of the workspace that tools named, the oldest first; durable."""
+        """Ignored files of the workspace that tools named, oldest first."""
 
     def set_named_paths(self, paths: Sequence[bytes]) -> None:
-        """In place of those that there were; durable when it returns. Called with the lock held."""
+        """Replace the list; durable when this returns. Called with the lock held."""
 
 
 class RestoreJournal(Protocol):
-    """What a restore notes before it changes anything, so that a crash can be recovered from; and a
-    note beside it about permissions. Both are sealed where the store is encrypted, and empty when
-    their seal does not match. Called with the store's lock held."""
+    """What a restore records before it changes anything, so that it can be recovered after a crash;
+    and a note about permissions.
+
+    Both are encrypted in encrypted stores, and read as empty if they fail authentication. Called
+    with the store's lock held."""
 
     def read(self) -> bytes | None:
-        """The journal of a restore that has not finished, or None."""
+        """The journal of an unfinished restore, or None."""
 
     def write(self, data: bytes) -> None:
         """Durable when it returns (I4)."""
@@ -107,10 +109,10 @@ class RestoreJournal(Protocol):
     def remove(self) -> None: ...
 
     def quarantine(self, occasion: str) -> None:
-        """Take a journal that cannot be used out of the way without deleting it."""
+        """Move an unusable journal away without deleting it."""
 
     def read_note(self) -> bytes | None:
-        """Leftovers of a restore that has not begun its changes, or None."""
+        """The note of a restore that has not begun its changes, or None."""
 
     def write_note(self, data: bytes) -> None:
         """Durable when it returns."""
@@ -119,30 +121,31 @@ class RestoreJournal(Protocol):
 
 
 class SpaceMeter(Protocol):
-    """What a store takes on disk, what is left, and giving some of it back."""
+    """The size of a store, the free space, and ways to free some."""
 
     def size_bytes(self) -> int:
-        """Everything the store takes on disk: content, catalog, logs, caches."""
+        """The total size of the store on disk: content, catalog, logs, caches."""
 
     def others_bytes(self, own_bytes: int) -> int:
-        """What the other stores of this user take, as of the last minutes; they learn what this
-        one takes."""
+        """The size of this user's other stores, a few minutes old at most. It also publishes this
+        store's size."""
 
     def free_bytes(self) -> int:
-        """The free space for this user on the disk of the store."""
+        """The free space for this user on the store's disk."""
 
     def fold_logs(self) -> None:
-        """Give back what write-ahead logs take beside their databases, with the lock held; one that
-        a process is reading stays as it is."""
+        """Free the space of write-ahead logs, with the lock held. A log that another process is
+        reading stays."""
 
     def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
-        """Remove temporary files of killed processes that are older than that; their names."""
+        """Remove temporary files of killed processes that are older than this. Returns their
+        names."""
 
     def read_upkeep(self) -> dict[str, int]:
-        """What was noted about the last cleanup; may be lost, and is then empty."""
+        """The note about the last cleanup; empty if it was lost."""
 
     def note_upkeep(self, **facts: int) -> None:
-        """Add to that, or change it."""
+        """Add to the note, or change it."""
 
 
 AgentStatesBySession = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -150,66 +153,67 @@ AgentStatesBySession = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 class AgentStates(Protocol):
-    """What agents reported about themselves through the library last."""
+    """The last states that agents set through the Python API."""
 
     def exist(self) -> bool:
-        """Whether anything was ever given; one system call."""
+        """Whether any was ever set; one system call."""
 
     def load(self) -> AgentStatesBySession:
-        """Everything that was given last; `StoreDamaged` when it cannot be read."""
+        """All last states; `StoreDamaged` if unreadable."""
 
     def replace(self, states: AgentStatesBySession) -> None:
-        """All at once; durable when it returns."""
+        """Replace all states; durable when this returns."""
 
 
 class ExternalPaths(Protocol):
-    """Paths outside the workspace that tools have named, until others take their place."""
+    """Paths outside the workspace that tools have named, up to a limit."""
 
     def exist(self) -> bool:
         """Whether any was ever named; one system call."""
 
     def load(self) -> list[bytes]:
-        """Absolute paths, the one that was named first at the beginning; `StoreDamaged` when they
-        cannot be read."""
+        """Absolute paths, in the order in which they were first named; `StoreDamaged` if
+        unreadable."""
 
     def add(self, paths: Sequence[bytes]) -> None:
-        """Name some, which are then the newest; durable when it returns."""
+        """Add paths as the newest; durable when this returns."""
 
     def drop(self, paths: Sequence[bytes]) -> None:
-        """Take away these and all below them; durable when it returns."""
+        """Remove these and everything below; durable when this returns."""
 
 
 class NestedRepositories(Protocol):
-    """Repositories inside the workspace in which commits are kept alive for checkpoints. They are
-    released when the last checkpoint that knew of them is gone."""
+    """Repositories inside the workspace in which commits are kept alive for checkpoints.
+
+    They are released when the last checkpoint that refers to them is gone."""
 
     def load(self) -> list[bytes]:
-        """Git directories, relative to the workspace; none when the note cannot be used."""
+        """Git directories, relative to the workspace; empty if the note is unusable."""
 
     def add(self, git_directories: Sequence[bytes]) -> None:
-        """Note some more; durable when it returns."""
+        """Add repositories; durable when this returns."""
 
 
 class StoreParts(Protocol):
-    """Parts that a plain save does not touch; each is opened when it is first asked for."""
+    """Parts that a plain save does not use; each is opened on first use."""
 
     def has_story(self) -> bool:
-        """Whether anything was ever said: one system call, nothing is opened."""
+        """Whether there is a story: one system call, nothing is opened."""
 
     @property
     def story(self) -> Story:
-        """What was said and done around the checkpoints."""
+        """Messages, annotations and edits."""
 
     @property
     def search(self) -> SearchIndex:
-        """The index that searches use; the first of them makes it."""
+        """The search index; the first search creates it."""
 
     @property
     def events(self) -> EventLog:
-        """The numbered stream of what happened; the first reader makes it."""
+        """The event stream; the first reader creates it."""
 
     def has_running_tools(self) -> bool:
-        """Whether a tool call of an agent was ever noted: one system call, nothing is opened."""
+        """Whether any tool call was ever noted: one system call, nothing is opened."""
 
     @property
     def running_tools(self) -> RunningTools: ...
@@ -227,7 +231,7 @@ PASSPHRASE = "passphrase"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """What opens an encrypted store: the content of a key file, or a passphrase."""
+    """The secret that opens an encrypted store: the content of a key file, or a passphrase."""
 
     kind: str
     data: bytes
@@ -268,21 +272,21 @@ class OpenStore(WriterLock, StoreFiles, StoreParts, Protocol):
     def space(self) -> SpaceMeter: ...
 
     def was_replaced(self) -> bool:
-        """Whether another process has exchanged its catalog, as a repair does, or removed it."""
+        """Whether another process has replaced the catalog, as a repair does, or deleted it."""
 
     def forget_pages(self) -> None:
-        """Keep no memory for files of the store until it is used again."""
+        """Release memory for store files until the store is used again."""
 
     def open_change_listener(self) -> ChangeListener: ...
 
     def used_key(self) -> str | None:
-        """The id of the key that opened the store; None where the store is not encrypted."""
+        """The id of the key that opened the store; None if the store is not encrypted."""
 
     def key_slots(self) -> Sequence[KeySlot]:
-        """Of an encrypted store: every key that opens it."""
+        """Every key of an encrypted store."""
 
     def add_key(self, secret: Secret) -> None:
-        """Let one more secret open this encrypted store."""
+        """Add a secret that opens this encrypted store."""
 
     def change_key(self, secret: Secret) -> None:
         """Replace the secret that opened the store."""

@@ -2,10 +2,10 @@
 
     StoryReader ← Story
 
-Reading is a separate port, so rows can be read from a place that only receives them. The story is
-kept apart from the catalog, with its own lock: recording a message never waits for a save, and a
-damaged story costs no checkpoint. Every write is durable when it returns. Reads need no lock. A
-story that is not there yet reads as an empty one; the first write makes it.
+Reading is a separate port, so that rows can be read from a replica. The story is separate from the
+catalog and has its own lock: recording a message never waits for a save, and damage to the story
+affects no checkpoint. Every write is durable when it returns. Reads need no lock. A story that does
+not exist yet reads as empty; the first write creates it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from holdfast.values.classes import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message before the story has given it its index."""
+    """A message that has no index yet."""
 
     role: Role
     content: str
@@ -41,22 +41,22 @@ class NewMessage:
 
 
 class StoryReader(Protocol):
-    """What was recorded around the checkpoints."""
+    """Read access to the story."""
 
     def message_count(self, session_id: SessionId) -> int:
-        """How many there are: the index of the next one."""
+        """The number of messages, which is the index of the next one."""
 
     def messages(
         self, session_id: SessionId, *, first: int = 0, limit: int | None = None
     ) -> Sequence[Message]:
-        """By index, from `first` on."""
+        """Messages by index, starting at `first`."""
 
     def messages_after(self, sequence: int, limit: int) -> Sequence[tuple[int, Message]]:
-        """Of all sessions, in the order in which they were added, each with its number in that
-        order: how an index catches up."""
+        """Messages of all sessions, in the order in which they were added, each with its number.
+        Indexes use it to catch up."""
 
     def has_source(self, session_id: SessionId, source_key: str) -> bool:
-        """Whether the session has a message of that key."""
+        """Whether the session has a message with that key."""
 
     def annotations(
         self,
@@ -65,42 +65,42 @@ class StoryReader(Protocol):
         *,
         revisions: bool = False,
     ) -> Sequence[Annotation]:
-        """The newest revision of each, in the order in which they were begun; or all revisions."""
+        """The newest revision of each annotation, in order of creation; or all revisions."""
 
     def annotations_after(self, sequence: int, limit: int) -> Sequence[Annotation]:
-        """Of all sessions, every revision that came after, in order."""
+        """Later revisions of all sessions, in order."""
 
     def rollbacks(self, session_id: SessionId) -> Sequence[Rollback]:
-        """What restores did to the conversation, in the order of operations."""
+        """How restores affected the conversation, in the order of operations."""
 
     def fact(self, session_id: SessionId, name: str) -> str | None:
-        """Something small that was noted about a session."""
+        """A small value noted about a session."""
 
     def activity(self, number: int) -> Activity | None: ...
 
     def activities(
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None
     ) -> Sequence[Activity]:
-        """In the order in which they were begun."""
+        """Activities, in order of their start."""
 
     def activities_after(self, number: int, limit: int) -> Sequence[Activity]:
-        """Of all sessions, in the order in which they were begun."""
+        """Activities of all sessions, in order of their start."""
 
     def open_activities(self, session_id: SessionId | None = None) -> Sequence[Activity]:
-        """Of one session or all, in the order in which they were begun."""
+        """Open activities of one session or all, in order of their start."""
 
     def diff_of(self, number: int) -> bytes | None:
-        """What an activity changed, as it was given to `settle`."""
+        """An activity's diff, as passed to `settle`."""
 
     def generation(self) -> str:
-        """Another value whenever earlier answers may no longer hold: rows were removed for good, or
-        the story was rebuilt. An index of it is then rebuilt."""
+        """Changes whenever earlier results may be invalid: rows were removed permanently, or the
+        story was rebuilt. Indexes are then rebuilt."""
 
     def close(self) -> None: ...
 
 
 class Story(StoryReader, Protocol):
-    """The place where it becomes durable."""
+    """Read and write access to the story."""
 
     def add_messages(
         self,
@@ -109,8 +109,9 @@ class Story(StoryReader, Protocol):
         *,
         fact: tuple[str, str] | None = None,
     ) -> Sequence[Message]:
-        """All or none, in this order, after the last one; one whose `source_key` the session has
-        already is left out of the result. `fact` (name, value) is noted together with them."""
+        """Add all messages, in this order, or none. A message whose `source_key` the session
+        already has is skipped and not in the result. `fact` (name, value) is recorded in the same
+        transaction."""
 
     def annotate(
         self,
@@ -122,19 +123,20 @@ class Story(StoryReader, Protocol):
         at_ns: int,
         number: int | None = None,
     ) -> Annotation:
-        """A new annotation, or with `number` a new revision of that one (`NotFound` if none), which
-        stays that of its author unless another is named."""
+        """Add an annotation or, with `number`, a new revision of that one (`NotFound` if there is
+        none). The author stays the same unless another one is given."""
 
     def add_rollback(self, session_id: SessionId, rollback: Rollback) -> bool:
-        """False, and nothing is added, when one of that operation or a later one is there."""
+        """Record a rollback. False, without adding it, if one of that operation or a later one
+        exists."""
 
     def set_fact(
         self, session_id: SessionId, name: str, value: str, *, expected: str | None
     ) -> bool:
-        """Note it if it is still what was `expected`: of several who try, one succeeds."""
+        """Set the value if it is still `expected`. Of several concurrent callers, one succeeds."""
 
     def begin(self, new: NewActivity) -> Activity:
-        """Open until `settle`."""
+        """Record an activity, which is open until `settle`."""
 
     def settle(
         self,
@@ -145,42 +147,42 @@ class Story(StoryReader, Protocol):
         outcome: str | None = None,
         diff: bytes | None = None,
     ) -> Activity | None:
-        """The activity as it ended; None when it is not open, or no longer."""
+        """Close an activity and return it; None if it is not open."""
 
     def record_edit(self, new: NewActivity, *, at_ns: int, diff: bytes) -> Activity:
-        """An edit that is over, and kept: never open, in one write."""
+        """Record a finished, kept edit in one write."""
 
     def import_rows(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
-        """Add what comes from another story, with index, number and revision as they are; how many
-        rows that were. What is there already stays; a message that would leave a gap is not
-        taken. `rolled_back_by` and `sequence` are not taken over."""
+        """Add rows from another story, with their index, number and revision. Returns the number of
+        added rows. Existing rows stay. A message that would leave a gap is skipped.
+        `rolled_back_by` and `sequence` are not imported."""
 
     def named_checkpoints(self) -> set[CheckpointId]:
-        """Every checkpoint that an annotation or an activity is about."""
+        """Every checkpoint that an annotation or an activity refers to."""
 
     def forget_checkpoints(self, checkpoint_ids: Sequence[CheckpointId]) -> int:
-        """Remove the annotations and activities of checkpoints; how many rows that were."""
+        """Remove the annotations and activities of checkpoints. Returns the number of rows."""
 
     def forget_session(self, session_id: SessionId) -> int:
-        """Remove everything that was said, done and noted in a session; how many rows."""
+        """Remove everything recorded in a session. Returns the number of rows."""
 
     def forget_paths(self, paths: Sequence[bytes]) -> int:
-        """Remove every edit that is about one of the paths or something below it."""
+        """Remove every edit of these paths or anything below."""
 
     def replace_text(
         self, replacement: TextReplacement, diff: Callable[[bytes], bytes]
     ) -> Mapping[str, int]:
-        """Replace a text in everything that was said; how many messages, annotations and edits had
-        it, without those that had none. `diff` does it for what was given to `settle`."""
+        """Replace a text everywhere. Returns how many messages, annotations and edits contained it,
+        leaving out zero counts. `diff` does the replacement in diffs passed to `settle`."""
 
     def erase_traces(self) -> None:
-        """Leave nothing of removed rows on the medium; `Busy` when a reader keeps it from that."""
+        """Remove all traces of deleted rows from the disk; `Busy` if a reader prevents it."""
 
     def size_bytes(self) -> int:
-        """What it takes on disk."""
+        """The size on disk."""
 
     def check(self) -> Iterator[str]:
-        """Problems of the story's own structure."""
+        """Problems in the story's own structure."""
 
 
 def no_annotation(checkpoint_id: CheckpointId, number: int) -> NotFound:

@@ -1,4 +1,4 @@
-"""Time, randomness and processes, from the edge: the engine never asks the system itself."""
+"""Time, randomness and processes. The engine never asks the system directly."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ class Clock(Protocol):
 
 class IdSource(Protocol):
     def new_id(self) -> str:
-        """A fresh identifier that no other process makes: lower-case hexadecimal."""
+        """A new identifier that no other process creates: lower-case hexadecimal."""
 
 
 class Processes(Protocol):
-    """Processes of this user: who they are, and whether they still run."""
+    """This user's processes: their identity, and whether they are running."""
 
     def own_identity(self) -> str:
-        """This process, as text. No other process ever has the same, even after a restart of the
-        machine. It begins with the process number and a space."""
+        """This process, as text. No other process ever has the same identity, even after a reboot.
+        It begins with the process id and a space."""
 
     def is_alive(self, identity: str) -> bool:
-        """Whether that process still runs; False for any text that is no identity. Where the system
-        does not tell when a process began, any process with its number counts."""
+        """Whether that process is still running; False for any text that is not an identity. If the
+        system does not report when a process started, any process with that id counts."""
 
     def agent_above(self, number: int) -> str | None:
-        """The identity of the program that started a process, past the shells between; None if it
-        is unknown or belongs to another user."""
+        """The identity of the program that started a process, skipping shells in between; None if
+        it is unknown or belongs to another user."""
 
     def ask_to_end(self, identity: str, *, wait_s: float) -> bool | None:
-        """Ask that very process to end (SIGTERM), wait, and say whether it has ended. None if it
-        was not asked: it is gone, it cannot be proven to be the same process, or this process was
-        started by it."""
+        """Ask exactly that process to exit (SIGTERM), wait, and return whether it has exited.
+
+        None if it was not asked: it is gone, its identity cannot be proven, or it started this
+        process."""

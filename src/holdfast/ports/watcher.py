@@ -1,18 +1,19 @@
-"""The system's notifications of changes in a workspace: a hint, which is used only when proven.
+"""The system's change notifications for a workspace: a hint, used only when proven.
 
-The scan places a watch on every directory before it looks at it. From then on a change in that
-directory leads to an event, so a later scan need only look where there were events:
+A scan watches every directory before it reads it. From then on, each change in that directory
+causes an event, so a later scan reads only directories with events:
 
     scan under `begin`  → every directory is watched, then read      → `seen`
     `places`            → all events up to this moment, by a cookie  → scan of those → `seen`
 
-Guarantees: what `places` names contains every directory in which a name, a file or a mode was
-changed, by a system call that returned before `places` was called, since the scan that was last
-reported by `seen`. Whatever could break this (lost events, limits, mounts, a workspace that is
-another directory now, a watcher that died) makes it answer with a `Doubt` instead.
-Not guaranteed: that a named directory did change. No event is made by writes through a memory
-mapping before it ends, nor by changes through another name of the same file; the scan looks at
-such files each time, as far as it knows them.
+Guarantees: `places` names every directory in which a name, a file or a mode has changed since the
+last scan reported by `seen`, if the system call returned before `places` was called. If anything
+may break this (lost events, limits, mounts, a replaced workspace directory, a dead watcher), it
+returns a `Doubt` instead.
+
+Not guaranteed: that a named directory did change. Writes through an open memory mapping cause no
+event, and neither do changes through another name of the same file. The scan checks such files
+every time, if it knows them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ChangedPlaces:
-    """A proven hint. In `directories` something may have changed; of `subtrees` nothing is known.
-    `mark` is handed back to `seen` when they have been looked at."""
+    """A proven hint. `directories` may have changed; nothing is known about `subtrees`. Pass `mark`
+    to `seen` after scanning them."""
 
     mark: int
     directories: frozenset[bytes]
@@ -34,15 +35,15 @@ class ChangedPlaces:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why the whole workspace has to be looked at."""
+    """Why the whole workspace must be scanned."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class WatchStatus:
-    """For people. `doubt` is None while saves look only where something changed; `off` tells that
-    there is no watch and will be none, `unproven` that what it tells may not be everything."""
+    """For display. `doubt` is None while saves scan only changed places. `off` means that there is
+    no watch and will be none, `unproven` that reports may be incomplete."""
 
     directories: int
     doubt: str | None
@@ -56,8 +57,8 @@ class WatchStatus:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Activity since the last scan that was kept: how many names were touched (counted up to a
-    limit), and when something first and last was, on the monotonic clock."""
+    """Activity since the last kept scan: how many names were touched (up to a limit), and the times
+    of the first and last change, on the monotonic clock."""
 
     names: int
     first_ns: int
@@ -65,28 +66,28 @@ class Activity:
 
 
 class WorkspaceWatch(Protocol):
-    """The watch over one workspace; safe to use from several threads."""
+    """The watch over one workspace; thread-safe."""
 
     def begin(self) -> int:
-        """A scan of everything begins; the mark to hand to `seen`. Doubts that are older than it
-        are settled by it."""
+        """Begin a full scan, and return the mark for `seen`. The scan settles all earlier
+        doubts."""
 
     def watch(self, path: bytes, fd: int) -> None:
-        """Called before the open directory is looked at. Never raises: what cannot be watched
+        """Called before an open directory is read. Never raises: a directory that cannot be watched
         becomes a doubt."""
 
     def places(self, device: int, inode: int) -> ChangedPlaces | Doubt:
-        """Where something changed since the last scan; `device` and `inode` are those of the
-        directory that is about to be scanned."""
+        """Where something changed since the last scan. `device` and `inode` are those of the
+        directory about to be scanned."""
 
     def seen(self, mark: int, *, whole: bool) -> None:
-        """A scan begun at this mark is kept; what it looked at needs no second look."""
+        """A scan that began at this mark is kept, so its directories need no second scan."""
 
     def doubt(self, reason: str) -> None:
-        """The next scan has to look at everything."""
+        """The next scan must be a full one."""
 
     def differed(self, detail: str) -> None:
-        """A scan of everything found what the hint did not name."""
+        """A full scan found a change that the hint did not name."""
 
     def activity(self) -> Activity: ...
 
@@ -101,13 +102,13 @@ class Watcher(Protocol):
     def open(
         self, workspace: bytes, *, listener: Callable[[], None] | None = ...
     ) -> WorkspaceWatch:
-        """`listener` is called, from a thread of the watcher, when there was activity."""
+        """`listener` is called on activity, from a thread of the watcher."""
 
     def close(self) -> None: ...
 
 
 class NoWatch:
-    """Always in doubt, so that every scan looks at everything."""
+    """Always in doubt, so every scan is a full one."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

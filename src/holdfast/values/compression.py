@@ -1,7 +1,7 @@
-"""zstd, from the standard library where it has it, and the choice of how to store some bytes.
+"""zstd, from the standard library if available, and the choice of how to store bytes.
 
-Content similar to something already stored is compressed against it, which turns an edited file
-into a few dozen bytes. Content that does not shrink is stored as it is.
+Content similar to a stored object is compressed against it, which turns an edited file into a few
+dozen bytes. Content that does not shrink is stored uncompressed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Codec(IntEnum):
 
 
 class _Compressors(threading.local):
-    """Making a compressor costs more than compressing a small file, so each thread keeps one."""
+    """Creating a compressor takes longer than compressing a small file, so each thread keeps
+    one."""
 
     def __init__(self) -> None:
         self.plain = zstd.ZstdCompressor(LEVEL)
@@ -57,7 +58,7 @@ def compress(data: bytes) -> tuple[Codec, bytes]:
 
 
 def compress_against(data: bytes, base: bytes) -> tuple[Codec, bytes]:
-    """The smallest of: against `base`, on its own, as it is."""
+    """The smallest form: against `base`, on its own, or uncompressed."""
     if len(base) < _SMALLEST_BASE_BYTES:
         return compress(data)
     dictionary = zstd.ZstdDict(base, is_raw=True)
@@ -71,7 +72,7 @@ def compress_against(data: bytes, base: bytes) -> tuple[Codec, bytes]:
 
 
 def decompress(codec: Codec, stored: bytes, size: int, base: bytes | None) -> bytes:
-    """The original bytes; `ValueError` for anything that is not exactly `size` of them."""
+    """The original bytes; `ValueError` unless there are exactly `size` of them."""
     if codec is Codec.BLOCK:
         raise ValueError("a block is not an object of its own")
     if codec is Codec.RAW:

@@ -26,7 +26,7 @@ class HunkView(TypedDict):
 
 
 class NumberedHunkView(HunkView):
-    """With what `restore --hunk` takes: a number, or the id that only this hunk has."""
+    """A hunk with the number and the id that `restore --hunk` accepts."""
 
     number: int
     id: str
@@ -43,8 +43,8 @@ class CellView(TypedDict):
 
 
 class ChangeView(TypedDict):
-    """A path that differs. `left_out` is why a rule keeps it out of checkpoints. The modes and
-    `content`, the kind of content, are given together with hunks."""
+    """A path that differs. `left_out` says why a rule keeps it out of checkpoints. The modes and
+    `content`, the kind of content, come with hunks."""
 
     path: str
     change: str

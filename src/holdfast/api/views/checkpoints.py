@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ChangeCountsView(TypedDict):
-    """How many files differ from the checkpoint before."""
+    """How many files differ from the previous checkpoint."""
 
     added: int
     modified: int
@@ -27,7 +27,7 @@ class ChangeCountsView(TypedDict):
 
 
 class CheckpointView(TypedDict):
-    """The beginning of every listing of a checkpoint."""
+    """The common keys of every listed checkpoint."""
 
     id: str
     name: str | None
@@ -55,7 +55,7 @@ class FoundCheckpointView(TaggedCheckpointView):
 
 
 class CheckpointWithIntentView(TaggedCheckpointView):
-    """A checkpoint as `log` and `show` begin."""
+    """The keys that `log` and `show` share."""
 
     reasoning: str
     goal_id: str | None
@@ -74,7 +74,7 @@ class LoggedCheckpointView(CheckpointWithIntentView):
 
 
 class SkippedView(TypedDict):
-    """A path that is not in a checkpoint; `failed` where it should be."""
+    """A path that is not in a checkpoint. `failed` if it should be."""
 
     path: str
     reason: str
@@ -83,8 +83,8 @@ class SkippedView(TypedDict):
 
 
 class DatabaseView(TypedDict):
-    """A database in a checkpoint: the size of a file, tables and rows of a server's database or of
-    a file whose rows were counted."""
+    """A database in a checkpoint: the size of a file, or tables and rows of a server's database.
+    Files have row counts only if they were counted."""
 
     type: str
     name: str
@@ -109,7 +109,7 @@ class EnvironmentView(TypedDict):
 
 
 class SavedView(CheckpointView):
-    """A checkpoint that is durable now."""
+    """A new, durable checkpoint."""
 
     skipped: list[SkippedView]
     deduplicated: bool
@@ -149,7 +149,7 @@ class MessageTextView(TypedDict):
 
 
 class ComponentStateView(TypedDict):
-    """What a component recorded at a checkpoint; `failure` where it has nothing."""
+    """What a component recorded at a checkpoint; `failure` if it has nothing."""
 
     name: str
     facts: dict[str, Any]
@@ -169,7 +169,7 @@ class EntryView(TypedDict):
 
 
 class OldContentView(TypedDict, total=False):
-    """`content` of a text file, `base64` of another file, `paths` of a directory."""
+    """`content` for a text file, `base64` for another file, `paths` for a directory."""
 
     paths: list[str]
     content: str
@@ -177,13 +177,13 @@ class OldContentView(TypedDict, total=False):
 
 
 class OldFileView(EntryView, OldContentView):
-    """A path as a checkpoint has it."""
+    """A path in a checkpoint."""
 
     checkpoint: str
 
 
 class EntriesView(TypedDict, total=False):
-    """Everything in a checkpoint, if that was asked for."""
+    """Everything in a checkpoint, if requested."""
 
     entries: list[EntryView]
 
@@ -204,7 +204,7 @@ class ShownCheckpointView(CheckpointWithIntentView, EntriesView):
 
 
 class DeletedView(TypedDict):
-    """A checkpoint that is gone; `waiting` for the next cleanup to free its space."""
+    """A deleted checkpoint. `waiting` means that the next cleanup frees its space."""
 
     deleted: str
     name: str | None
@@ -418,7 +418,7 @@ def old_file_view(
     content: bytes | None = None,
     paths: Iterable[bytes] | None = None,
 ) -> OldFileView:
-    """`content` of a file, `paths` of a directory."""
+    """`content` for a file, `paths` for a directory."""
     held: OldContentView = {}
     if paths is not None:
         held["paths"] = [to_text(name) for name in paths]

@@ -15,27 +15,28 @@ if TYPE_CHECKING:
 
 
 class GitPlaceView(TypedDict):
-    """Where HEAD is: no branch when it is detached, no commit before the first."""
+    """The position of HEAD. The branch is null if it is detached, the commit before the first
+    one."""
 
     branch: str | None
     commit: str | None
 
 
 class GitNowView(GitPlaceView):
-    """With the number of dirty tracked files; null where that is not known."""
+    """The position of HEAD, with the number of dirty tracked files; null if unknown."""
 
     dirty: int | None
 
 
 class GitAtCheckpointView(GitNowView):
-    """With the names of the first dirty files, and of the first staged ones."""
+    """The position of HEAD at a checkpoint, with the names of the first dirty and staged files."""
 
     dirty_files: list[str]
     staged_files: list[str]
 
 
 class GitDriftView(TypedDict):
-    """HEAD is elsewhere than at the checkpoint; `modes` are the ways to restore git as well."""
+    """HEAD has moved since the checkpoint; `modes` are the ways to restore git too."""
 
     then: GitPlaceView
     now: GitPlaceView
@@ -58,7 +59,7 @@ class PathLeftOutView(TypedDict):
 
 
 class ObstacleView(TypedDict):
-    """A reason why there can be no commit, and the way out."""
+    """A reason that prevents the commit, and the fix."""
 
     reason: str
     hint: str
@@ -95,7 +96,7 @@ def git_now_view(git: "PresentGit | None") -> GitNowView | None:
 def git_at_checkpoint_view(
     state: "ComponentState | None", checkpoint: "Checkpoint"
 ) -> GitAtCheckpointView | None:
-    """From what the git component recorded; None where there was no repository."""
+    """From the git component's record; None if there was no repository."""
     head = None if state is None else state.facts.get("head")
     if state is None or not isinstance(head, Mapping):
         return None

@@ -50,7 +50,7 @@ class CheckView(TypedDict):
 
 
 class SymptomView(TypedDict):
-    """One thing around the store that was looked at."""
+    """One finding about the setup."""
 
     subject: str
     status: str
@@ -59,7 +59,7 @@ class SymptomView(TypedDict):
 
 
 class SymptomsView(TypedDict):
-    """All of them; `ok` if none needs action."""
+    """All findings; `ok` if none needs action."""
 
     ok: bool
     findings: list[SymptomView]
@@ -132,7 +132,7 @@ class WatchView(TypedDict):
 
 
 class AgentView(TypedDict):
-    """Whether the hooks of an agent would run."""
+    """Whether an agent's hooks would run."""
 
     agent: str
     scope: str
@@ -143,7 +143,7 @@ class AgentView(TypedDict):
 
 
 class AgentProtection(Protocol):
-    """The hooks of an agent, as its set-up describes them."""
+    """An agent's hooks, as its setup describes them."""
 
     @property
     def agent(self) -> str: ...
@@ -168,7 +168,7 @@ class CleanupNoteView(TypedDict):
 
 
 class DegradedView(TypedDict):
-    """A component that the last checkpoint is without."""
+    """A component that the last checkpoint lacks."""
 
     component: str
     reason: str
@@ -177,15 +177,15 @@ class DegradedView(TypedDict):
 
 
 class LastActionView(TypedDict):
-    """The last thing that happened to the workspace, which `undo` undoes."""
+    """The last change to the workspace, which `undo` would undo."""
 
     what: str
     at: str | None
 
 
 class StatusView(HookProblemsView):
-    """A workspace and one of its sessions. `approval` and `rounds` come with a session that has
-    checkpoints, `skipped` if it was asked for."""
+    """A workspace and one of its sessions. `approval` and `rounds` are present if the session has
+    checkpoints, `skipped` if requested."""
 
     workspace: str
     store: str | None
@@ -216,8 +216,8 @@ class StatusView(HookProblemsView):
 
 
 class WorkspaceStateView(TypedDict):
-    """A workspace as it is now, compared with its last checkpoint. `skipped` are the first paths
-    that a checkpoint would leave out; `watch` is the daemon's watch, null without one."""
+    """The current workspace, compared with its last checkpoint. `skipped` are the first paths that
+    a checkpoint would leave out. `watch` is the daemon's watch, or null."""
 
     workspace: str
     store_bytes: int
@@ -244,7 +244,7 @@ class WorkspaceStateView(TypedDict):
 def workspace_state_view(
     found: "WorkspaceStatus", *, watch: dict[str, Any] | None, most: int
 ) -> WorkspaceStateView:
-    """At most so many changed and so many skipped paths are listed; the counts are complete."""
+    """Lists at most this many changed and skipped paths. The counts are complete."""
     counts = Counter(change.type for change in found.changes)
     head, approval = found.head, found.approval
     return {
@@ -383,7 +383,7 @@ def status_view(
     next_step: str,
     skipped: bool,
 ) -> StatusView:
-    """`next_step` is the command that is most worth running; `skipped` lists what is left out."""
+    """`next_step` is the most useful next command; `skipped` lists skipped paths."""
     counts = Counter(change.type for change in found.changes)
     head = found.head
     view: StatusView = {

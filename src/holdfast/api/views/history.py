@@ -38,7 +38,7 @@ class MatchView(TypedDict):
 
 
 class HitView(TypedDict):
-    """A checkpoint, or a message that no checkpoint knows, with the best matches first."""
+    """A checkpoint, or a message without a checkpoint, with the best matches first."""
 
     session_id: str
     checkpoint: FoundCheckpointView | None
@@ -48,7 +48,7 @@ class HitView(TypedDict):
 
 
 class SearchView(TypedDict):
-    """Best first; not `complete` while the index is still catching up."""
+    """Hits, best first. `complete` is false while the index is still catching up."""
 
     query: str
     hits: list[HitView]
@@ -94,7 +94,7 @@ def _match(match: "Match") -> MatchView:
 
 
 class LineView(TypedDict):
-    """One line; `origin` is the place of its origin in the list."""
+    """One line; `origin` is an index into `origins`."""
 
     line: int
     text: str
@@ -116,7 +116,7 @@ class OtherAgentView(TypedDict):
 
 
 class OriginView(TypedDict):
-    """The checkpoint that has some lines first, and the work that led to it."""
+    """The first checkpoint that has some lines, and the work that led to it."""
 
     state: str
     path: str
@@ -195,7 +195,7 @@ def _message(message: "Message | None") -> IndexedMessageView | None:
 
 
 class ReplayMessageView(TypedDict):
-    """A message that came with a step."""
+    """A message that belongs to a step."""
 
     index: int
     role: str
@@ -275,7 +275,7 @@ def replay_message_view(message: "Message") -> ReplayMessageView:
 
 
 class AgentStateView(TypedDict):
-    """What an agent gave through the library."""
+    """A state that an agent set through the Python API."""
 
     session_id: str
     agent: str
@@ -283,14 +283,14 @@ class AgentStateView(TypedDict):
 
 
 class AgentsAtView(TypedDict):
-    """The states that agents had given at a checkpoint."""
+    """The states that agents had set at a checkpoint."""
 
     checkpoint: str
     agents: list[AgentStateView]
 
 
 class MemoryFileView(TypedDict):
-    """`content` of a text file, `base64` of another one."""
+    """`content` for a text file, `base64` for another one."""
 
     path: str
     content: NotRequired[str]
@@ -298,7 +298,7 @@ class MemoryFileView(TypedDict):
 
 
 class MemoryAtView(TypedDict):
-    """The memory files of agents at a checkpoint."""
+    """Agent memory files at a checkpoint."""
 
     checkpoint: str
     files: list[MemoryFileView]

@@ -44,8 +44,8 @@ class PathReasonView(TypedDict):
 
 
 class RestoredComponentView(TypedDict):
-    """A part of the state other than files. `status` and `detail` of one that was restored;
-    `actions`, `blocked` and `choices` of one in a plan."""
+    """State other than files. `status` and `detail` after a restore; `actions`, `blocked` and
+    `choices` in a plan."""
 
     name: str
     mode: str
@@ -68,7 +68,7 @@ class UndoneView(TypedDict):
 
 
 class StoppedAgentView(ActiveAgentView):
-    """An agent that a restore asked to end: `ended`, `running`, `not asked`, or in a plan
+    """An agent that a restore asked to exit: `ended`, `running`, `not asked`, or in a plan
     `active`."""
 
     status: str
@@ -163,7 +163,7 @@ def planned_view(
     undone: UndoneView | None = None,
     hunks: "Sequence[NumberedHunk]" = (),
 ) -> RestoreView:
-    """The same for a restore that did not happen; `abandoned` is the round that a reset ends."""
+    """The plan of a restore; `abandoned` is the round that a reset ends."""
     counts = count_steps(plan.steps)
     blocked = _reasons(plan.blocked)
     view: RestoreView = {

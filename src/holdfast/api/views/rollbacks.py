@@ -1,4 +1,4 @@
-"""Restores and rounds in the words of HTTP clients: rollback plans, and dialogs with approval."""
+"""Restores and rounds for HTTP clients: rollback plans, and dialogs with approval."""
 
 from typing import TYPE_CHECKING, TypedDict
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class LastChangeView(TypedDict):
-    """Who changed a file last: `agent`, with its session; `person`; `restore`; or `unsaved` where
-    no checkpoint has the change yet. `at` is when a checkpoint first had it."""
+    """Who changed a file last: `agent`, with its session; `person`; `restore`; or `unsaved` if no
+    checkpoint has the change yet. `at` is the time of the first checkpoint with the change."""
 
     path: str
     by: str
@@ -28,8 +28,8 @@ class LastChangeView(TypedDict):
 
 
 class ChangedRowsView(TypedDict):
-    """Rows by table of a SQLite database that a restore rewrites: null where they cannot be
-    counted, and where there is no such database."""
+    """Rows by table of a SQLite database that a restore rewrites; null if they cannot be counted,
+    or if there is no such database."""
 
     path: str
     now: dict[str, int] | None
@@ -37,10 +37,10 @@ class ChangedRowsView(TypedDict):
 
 
 class RollbackView(RestoreView):
-    """A restore, or with `dry_run` the plan of one. `plan` of a preview can be sent with the
-    restore, which is then refused if it would do something else by now. `working` are agents in the
-    middle of a tool call. `last_changes` says of files in a plan who changed them since,
-    and `databases` how many rows its SQLite databases have and had."""
+    """A restore, or with `dry_run` its plan. Send a preview's `plan` with the restore; the restore
+    is refused if its plan would now differ. `working` are agents in the middle of a tool call.
+    `last_changes` names who changed each file of a plan last, and `databases` has the row counts of
+    its SQLite databases, now and at the checkpoint."""
 
     checkpoint_id: str
     affected_files: list[str]
@@ -70,14 +70,14 @@ class DialogApprovedView(TypedDict):
 
 
 class DialogResetView(TypedDict):
-    """A dialog that is back at its last approval."""
+    """A dialog that was reset to its last approval."""
 
     reset_to: str
     new_session: str
 
 
 class DialogRestoredView(TypedDict):
-    """A dialog that is back at a checkpoint; `new_checkpoint` records the restore."""
+    """A dialog that was restored to a checkpoint; `new_checkpoint` records the restore."""
 
     restored_to: str
     new_checkpoint: str

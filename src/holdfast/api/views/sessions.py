@@ -42,7 +42,7 @@ class ChangedSessionView(TypedDict):
 
 
 class DeletedSessionView(TypedDict):
-    """A session that is gone, and the safety checkpoint of unsaved changes."""
+    """A deleted session, and the safety checkpoint of unsaved changes."""
 
     deleted: str
     checkpoints: int
@@ -98,7 +98,7 @@ class RoundView(TypedDict):
 
 
 class ApprovalView(TypedDict):
-    """The state of a session, in the words that dialog clients use; `active_session` and
+    """The approval state of a session, in the terms of dialog clients. `active_session` and
     `session_ref` are null when everything is approved."""
 
     active_session: str | None
@@ -111,7 +111,7 @@ class ApprovalView(TypedDict):
 
 
 class ApprovedView(TypedDict):
-    """A round that was approved, in the same words."""
+    """An approved round, in the terms of dialog clients."""
 
     approved_commit: str
     new_session: str
@@ -195,7 +195,7 @@ class KeptListView(TypedDict):
 
 
 class InterruptedView(KeptView):
-    """An edit or attempt whose process is gone; a restore of `checkpoint` rolls it back."""
+    """An edit or attempt whose process is gone. Restoring `checkpoint` rolls it back."""
 
     session_id: str
     checkpoint: str

@@ -7,8 +7,8 @@ from holdfast.domain.retention import Rules, rules_with
 
 
 class SettingView(TypedDict):
-    """One setting, as it is written in settings files, and where its value comes from. `effective`
-    are the retention rules that apply, with the built-in ones that no own rule replaces."""
+    """One setting, as written in settings files, and the origin of its value. `effective` has the
+    retention rules that apply, including built-in ones."""
 
     key: str
     value: Any
@@ -19,7 +19,7 @@ class SettingView(TypedDict):
 
 
 class TrustedSettingsView(TypedDict):
-    """A project's settings file that is trusted now, and the settings that apply from it."""
+    """A project's trusted settings file, and the settings that apply from it."""
 
     file: str
     applied: dict[str, Any]
@@ -46,7 +46,7 @@ def with_rules(view: SettingView, own: Rules) -> SettingView:
 
 
 def settings_view(values: Mapping[str, Any], origins: Mapping[str, str]) -> list[SettingView]:
-    """All of them, each with its explanation."""
+    """All settings, each with its explanation."""
     from holdfast.domain.settings.schema import HELP
 
     return [

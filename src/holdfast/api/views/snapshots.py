@@ -1,4 +1,5 @@
-"""Checkpoints as HTTP clients read them: the fields of published checkpoint APIs, and our own.
+"""Checkpoints as HTTP clients read them: the fields of published checkpoint APIs, and Holdfast's
+own.
 
 Clients of other tools know a checkpoint as `{id, session_id, type, name, annotation, files, git}`
 or as `{id, timestamp, parent, intent, artifacts, manifest}`. A view has both sets of names.
@@ -65,7 +66,7 @@ class CheckpointSummaryView(TypedDict):
 
 
 class GitStateView(TypedDict):
-    """Git at a checkpoint. `dirty` is null where the number of dirty files is not known."""
+    """Git at a checkpoint. `dirty` is null if the number of dirty files is unknown."""
 
     branch: str | None
     commit_hash: str | None
@@ -129,7 +130,7 @@ class CheckpointDetailView(CheckpointSummaryView):
 
 
 class CheckpointFilesView(TypedDict):
-    """A page of the files in a checkpoint, in order; `next` asks for the page after it."""
+    """A page of the files in a checkpoint, in order; `next` is the cursor of the next page."""
 
     checkpoint: str
     files: list[CheckpointFileView]

@@ -1,4 +1,4 @@
-"""A timeline as data: exactly what is drawn of it."""
+"""A timeline as data: exactly what a drawing of it needs."""
 
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
@@ -64,7 +64,7 @@ class TimelineEventView(TypedDict):
 
 
 class TimelineView(TypedDict):
-    """A page, newest first; `next` asks for the page after it."""
+    """A page, newest first; `next` is the cursor of the next page."""
 
     events: list[TimelineEventView]
     lanes: int
@@ -76,7 +76,7 @@ class TimelineView(TypedDict):
 
 
 def timeline_view(timeline: "Timeline", rounds: list[RoundView] | None = None) -> TimelineView:
-    """`rounds` in place of those on the page."""
+    """`rounds` replaces the rounds of the page."""
     own = [round_view(one) for one in timeline.rounds]
     return {
         "events": [event_view(event) for event in timeline.events],

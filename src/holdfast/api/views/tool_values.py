@@ -56,7 +56,7 @@ class MessageInfo:
 
 @dataclass(frozen=True, slots=True)
 class GitPlaceInfo:
-    """Where HEAD is: no branch when it is detached, no commit before the first."""
+    """The position of HEAD: no branch if it is detached, no commit before the first."""
 
     branch: str | None
     commit: str | None
@@ -64,8 +64,8 @@ class GitPlaceInfo:
 
 @dataclass(frozen=True, slots=True)
 class GitNow:
-    """Where HEAD is, and how many tracked files are changed, deleted or staged; null where that is
-    not known."""
+    """The position of HEAD, and how many tracked files are changed, deleted or staged; null if
+    unknown."""
 
     branch: str | None
     commit: str | None
@@ -74,8 +74,8 @@ class GitNow:
 
 @dataclass(frozen=True, slots=True)
 class GitDriftInfo:
-    """HEAD stays elsewhere than it was at the checkpoint; a commit of everything would contain so
-    many changed files."""
+    """HEAD is not where it was at the checkpoint. A commit of everything would contain this many
+    changed files."""
 
     then: GitPlaceInfo
     now: GitPlaceInfo

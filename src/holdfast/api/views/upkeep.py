@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RepairStepView(TypedDict):
-    """One step of a repair; `lost` names what it cannot bring back."""
+    """One step of a repair; `lost` lists losses."""
 
     type: str
     subject: str
@@ -22,7 +22,7 @@ class RepairStepView(TypedDict):
 
 
 class RepairView(TypedDict):
-    """The repair of a store, or the plan of one if it is not `done`."""
+    """A repair or, if not `done`, its plan."""
 
     ok: bool
     done: bool
@@ -31,7 +31,7 @@ class RepairView(TypedDict):
 
 
 class DecisionView(TypedDict):
-    """What the retention rules say about a checkpoint."""
+    """What the retention rules decide about a checkpoint."""
 
     id: str
     name: str | None
@@ -42,7 +42,7 @@ class DecisionView(TypedDict):
 
 
 class CleanupView(TypedDict):
-    """A cleanup; with `dry_run`, the plan of one."""
+    """A cleanup or, with `dry_run`, its plan."""
 
     dry_run: bool
     decisions: list[DecisionView]
@@ -66,7 +66,7 @@ class LostStoreView(TypedDict):
 
 
 class LostStoresView(TypedDict):
-    """All of them, and the space that their removal freed."""
+    """All lost stores, and the space that their removal freed."""
 
     dry_run: bool
     stores: list[LostStoreView]
@@ -83,7 +83,7 @@ class HolderView(TypedDict):
 
 
 class TraceView(TypedDict):
-    """A file of the store in which purged content can still be read."""
+    """A store file that still has purged content."""
 
     file: str
     what: str
@@ -101,7 +101,7 @@ class ProofView(TypedDict):
 
 
 class PurgeView(TypedDict):
-    """A purge; with `dry_run`, the plan of one."""
+    """A purge or, with `dry_run`, its plan."""
 
     removed: list[str]
     changed: list[str]
@@ -121,7 +121,7 @@ class PurgeView(TypedDict):
 
 
 class TextPurgeView(TypedDict):
-    """The purge of a text from everything that was said; `said` counts it by kind."""
+    """A text purged from messages, reasons and notes; `said` counts replacements by kind."""
 
     said: dict[str, int]
     also_at: list[str]
@@ -157,7 +157,7 @@ def cleanup_view(
     debris: Iterable[str],
     warnings: Iterable[str],
 ) -> CleanupView:
-    """A plan, which nothing was done for, has `unneeded_bytes`."""
+    """Only a plan has `unneeded_bytes`."""
     return {
         "dry_run": unneeded_bytes is not None,
         "decisions": [_decision(decision) for decision in decisions],

@@ -23,13 +23,13 @@ class WorkspaceView(TypedDict):
 
 
 class WorkspacesView(TypedDict):
-    """All of them, the latest activity first."""
+    """All workspaces, most recently active first."""
 
     workspaces: list[WorkspaceView]
 
 
 class WorkspaceOverviewView(WorkspaceView):
-    """One with what it holds. `unapproved` counts the unapproved checkpoints of all sessions."""
+    """A workspace with its counts. `unapproved` counts unapproved checkpoints of all sessions."""
 
     sessions: int
     checkpoints: int
