@@ -1,6 +1,6 @@
-"""An event of an agent, the same whatever agent sent it, and what is answered.
+"""An agent event in a common form for all agents, and its answer.
 
-Named tuples instead of dataclasses, which take longer to import than all the rest of a hook.
+These are named tuples, because dataclasses take longer to import than the rest of a hook.
 """
 
 from __future__ import annotations

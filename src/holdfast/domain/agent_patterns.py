@@ -1,8 +1,8 @@
 """Which paths belong to the state of agents: patterns below the workspace, the home or the root.
 
-A pattern is `~/...`, `/...`, or a path inside of the workspace. `*`, `?` and `[...]` match a part
-of one name, `**` any number of directories. A directory that a pattern names belongs with
-everything in it. Files outside the patterns are never read and never written.
+A pattern is `~/...`, `/...`, or a path inside the workspace. `*`, `?` and `[...]` match a part of
+one name, `**` any number of directories. A directory that a pattern names includes everything in
+it. Files outside the patterns are never read and never written.
 """
 
 from __future__ import annotations

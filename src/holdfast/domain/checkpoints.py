@@ -1,4 +1,4 @@
-"""A checkpoint as the catalog keeps it, and what may be left out of one."""
+"""A checkpoint as stored in the catalog, and the reasons for skipped paths."""
 
 from __future__ import annotations
 

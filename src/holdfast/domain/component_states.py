@@ -1,7 +1,7 @@
 """State other than files in a checkpoint: one entry for each component.
 
-The manifest is one object of the store, named by the checkpoint's row; it names the content that
-components gave, so whatever asks what a checkpoint needs has to look into it. Canonical JSON:
+The manifest is one object in the store, and the checkpoint's row names it. It names the content of
+components, so reachability has to read it. Canonical JSON:
 
     {"version": 1, "components": [{"name", "facts", "contents", "problems", "failure", "notes"}]}
 """

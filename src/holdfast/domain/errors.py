@@ -37,8 +37,8 @@
     ├── ContentChanged            exit 1   a file changed while it was compared
     └── Busy                      exit 8   another process holds the store
 
-Class, exit status and message go together: an interface prints `message` and `hint` and exits with
-`exit_status`; errors are mapped to numbers nowhere else.
+Each class has its exit status. An interface prints `message` and `hint` and exits with
+`exit_status`. Errors are mapped to numbers nowhere else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What happened in a workspace, as a numbered stream for its followers.
+"""Events of a workspace, as a numbered stream.
 
-An event says what happened to what; it holds no content. A follower looks up the message, the diff
-or the annotation by the keys in `about`, and gets its current version.
+An event names what happened, but holds no content. A follower looks up the message, the diff or the
+annotation by the keys in `about`, and gets its current version.
 """
 
 from __future__ import annotations

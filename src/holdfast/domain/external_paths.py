@@ -1,8 +1,8 @@
-"""The target of a named path outside the workspace, by its text alone.
+"""The target of a named path outside the workspace, derived from its text alone.
 
 Shell expansions are followed as far as possible: the home directory is filled in, and a pattern or
-a variable gives the directory that it looks in. System trees are not a user's files; those of a
-package manager can be installed again.
+a variable becomes the directory it refers to. System directories do not hold user files. Packages
+can be installed again.
 """
 
 from __future__ import annotations

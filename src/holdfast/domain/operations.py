@@ -1,8 +1,8 @@
-"""The append-only log of what was done, and what undo and redo mean on it.
+"""The append-only operation log, and how undo and redo work on it.
 
-Restores and resets are undoable. An undo takes its restore off the undo list and goes onto the redo
-list; a redo does the reverse. A new restore empties the redo list. Nothing is ever taken out of the
-log itself, so the lists are computed from it.
+Restores and resets are undoable. An undo moves its restore from the undo list to the redo list; a
+redo does the reverse. A new restore clears the redo list. Entries are never removed from the log,
+so the lists are computed from it.
 """
 
 from __future__ import annotations

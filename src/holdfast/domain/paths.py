@@ -1,7 +1,7 @@
-"""Workspace-relative paths: bytes, `/` separated, root is `b""`, validated once at the border.
+"""Workspace-relative paths: bytes, `/` separated, root is `b""`, validated once at the boundary.
 
-File names on Linux are bytes, so paths are bytes inside and become text only to be shown or
-to be put into JSON, with undecodable bytes as surrogate escapes that convert back exactly.
+File names on Linux are bytes, so paths are bytes internally. They become text only for display and
+JSON, with undecodable bytes as surrogate escapes that convert back exactly.
 """
 
 from __future__ import annotations

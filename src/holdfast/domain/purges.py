@@ -1,6 +1,6 @@
-"""Purges: replacing a text wherever it is written, what is gone, and the proof that it is.
+"""Purges: replacing a text, the removed content, and the proof of removal.
 
-A text is replaced where it is plain, and where it is escaped as JSON inside other text.
+A text is replaced in plain form, and escaped as JSON inside other text.
 """
 
 from __future__ import annotations

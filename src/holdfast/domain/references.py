@@ -1,4 +1,4 @@
-"""How people and programs name a checkpoint: the grammar, without looking anything up.
+"""References to checkpoints: the grammar only, without lookups.
 
 HEAD  HEAD~3  HEAD^  initial  approved  @{2 hours ago}  @{2026-11-15 09:30}
 a name, an id or a prefix of one

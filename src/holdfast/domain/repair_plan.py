@@ -1,8 +1,8 @@
 """Findings about a store, and a repair as data: the steps that make the store sound again.
 
-Pure. Every step says what it does, why, and what is lost by it. A step deletes nothing: it
-quarantines in the store. Steps are carried out in this order: first whatever makes the store
-readable, then content, then the checkpoints that name it.
+Pure. Every step says what it does, why, and what is lost. Steps delete nothing; they quarantine
+files in the store. First come steps that make the store readable, then content, then the
+checkpoints that name it.
 """
 
 from __future__ import annotations

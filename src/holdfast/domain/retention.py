@@ -1,9 +1,9 @@
-"""Which checkpoints may go: rules per kind as data, and the decision for each with its reason.
+"""Which checkpoints expire: rules per kind as data, and the decision for each with its reason.
 
-Pure: the caller says what time it is and which checkpoints are protected, and why. A checkpoint is
-kept when it is protected or has a name, when no rule speaks about its kind, when it is among the
-`least` newest of its kind, when it is both young enough and among the `most` newest, or when it is
-the state before a user's message and young enough for that.
+Pure: the caller passes the time and the protected checkpoints with reasons. A checkpoint is kept if
+it is protected or named, if its kind has no rule, or if it is among the `least` newest of its kind.
+It is also kept if it is both young enough and among the `most` newest, or if it is the state before
+a user's message and young enough for that.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""A session: one conversation with one agent, isolated from the others of its workspace; its
+"""A session: one conversation with one agent, isolated from the workspace's other sessions; and its
 rounds.
 
 A round is a stretch of work between approvals:
 
     active ── approve ──► merged        active ── reset ──► abandoned
 
-People read `approved` for merged, and `round 2` for `session_2`, which is what data says.
+For people, merged is shown as `approved`, and `session_2` as `round 2`.
 
-Each ending starts the next round, so a session has exactly one that is active, and it is the last.
-Rounds are read off the operation log: nothing about them is stored twice, and none can be lost
-while the log is whole. The session knows the number of the active one, so that the others keep
-theirs when the beginning of the log is missing.
+Ending a round starts the next one, so the last round of a session is always the active one. Rounds
+are derived from the operation log, so they are not stored twice and cannot be lost while the log is
+intact. The session stores the active round's number, so that the others keep theirs if the
+beginning of the log is missing.
 """
 
 from __future__ import annotations

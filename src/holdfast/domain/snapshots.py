@@ -1,4 +1,4 @@
-"""The library's values for a checkpoint: frozen values that convert to plain data."""
+"""The Python API's values for a checkpoint: frozen, and convertible to plain data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""SQLite database files: names beside them, how they are recognised, and a job that overwrites
-one."""
+"""SQLite database files: their log and journal names, detection, and a job that overwrites one."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""What happened around checkpoints: messages, annotations, and work that was begun.
+"""The record around checkpoints: messages, annotations, and activities.
 
-An activity (an edit of some files, an attempt, a tool call) is open until it is settled. One whose
-process is gone is still open, and is offered back to the next caller.
+An activity (an edit of some files, an attempt, a tool call) is open until it is settled. If its
+process dies, it stays open and is offered to the next caller.
 
-Which messages still hold, after work was rolled back and forth:
+Which messages still apply, after restores and undos:
 
     each restore of everything: messages up to the target's place are as they were when the target
     was made; later ones that held until now are rolled back by this restore
 
-An undo is a restore like any other: to a state in which the messages held that held then. So the
-marks follow from the restores alone, and two processes that compute them agree.
+An undo is a restore like any other, to a state with its own valid messages. So the marks follow
+from the restores alone, and all processes compute the same ones.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class MirroredHistory(Protocol):
         """Ref names, without their prefix."""
 
     def approvals(self, approved: CheckpointId) -> Approvals:
-        """The session's approvals so far, up to this checkpoint's."""
+        """All approvals so far in the session of this approved checkpoint."""
 
     def leaves_out(self, path: bytes) -> bool:
         """Whether a path is left out of git."""

@@ -1,12 +1,12 @@
 """A streaming check that the objects of a bundle are complete and consistent.
 
-    an object comes after everything it names, so each tree is judged when it arrives:
+    an object comes after everything it names, so each tree is checked when it arrives:
     its names are sound, its files and directories have come, with the sizes and totals it claims
     → at the end nothing is missing, and nothing came that is not referenced
 
-Guarantee: what passes is a whole, canonical, finite tree for every checkpoint. Memory grows with
-the number of objects, not with their size. Not judged here: that the pieces of a large file make
-up the digest of the whole; the caller does that with `whole_files`, which has the size of each.
+Guarantee: each accepted checkpoint has a complete, canonical, finite tree. Memory grows with the
+number of objects, not with their size. Not checked here: that the chunks of a large file match the
+digest of the whole. The caller does that with `whole_files`, which has the size of each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rows of a bundle: where it comes from, its sessions and its checkpoints.
 
-Each is one JSON object. Unknown keys are ignored, so that later versions can say more; a missing
-key, a value of another type or one that no store would hold is refused (`ValueError`). Every id,
-name and text passes the same checks as when it is first stored.
+Each is one JSON object. Unknown keys are ignored, so that later versions can add some. A missing
+key, a value of the wrong type or one that no store would accept raises `ValueError`. Every id, name
+and text passes the same checks as when it is first stored.
 """
 
 from __future__ import annotations

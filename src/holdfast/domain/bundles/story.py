@@ -1,8 +1,8 @@
-"""Messages, annotations and ended rounds, as they travel in a bundle.
+"""Messages, annotations and ended rounds in a bundle.
 
 One JSON object holds some messages and annotations, in order. Rounds are part of a session's JSON
 object; bundles of earlier versions have none. As with the other rows of a bundle, a missing key, a
-value of another type or one that no store would hold is refused (`ValueError`).
+value of the wrong type or one that no store would accept raises `ValueError`.
 """
 
 from __future__ import annotations

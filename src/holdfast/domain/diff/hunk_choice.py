@@ -1,13 +1,13 @@
 """Some hunks of a difference, chosen by number or by name, and the text with only those reverted.
 
-    copy the new text up to a chosen hunk → expect its new lines there, give its old ones → copy on
+    copy the new text up to a chosen hunk → expect its new lines, write its old ones → continue
 
 A hunk's name depends on its place in the old text and on its lines. So it stays the same when other
-parts of the new text change, and is gone when the hunk itself is another.
+parts of the new text change, and disappears when the hunk itself changes.
 
 Guarantee: `revert_hunks` gives the new text byte for byte, with the chosen hunks as in the old one,
 or raises; it holds one hunk and one piece of the text at a time.
-Not guaranteed: that the result is a text anybody ever had; hunks may depend on each other.
+Not guaranteed: that the result ever existed before; hunks may depend on each other.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Numbers are git's: lines count from 1, and a side without lines names the line b
 
 Guarantee: the hunks applied to the old text give the new text exactly. Only the old side's
 positions count, so a single hunk can be applied without the others. Not guaranteed: that a change
-is one hunk. A very long one is cut into adjacent hunks, so a consumer that streams them holds a
-bounded part.
+is one hunk. A very long change is split into adjacent hunks, so that a streaming consumer needs
+bounded memory.
 """
 
 from __future__ import annotations

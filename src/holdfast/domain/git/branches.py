@@ -1,10 +1,9 @@
-"""Branches in git: names as settings give them, and how the log of a branch says that it moved.
+"""Git branches: names in settings, and how a branch's reflog records a merge.
 
     the entries since the commit that was known → the last ones that a reset did not drop
     an entry of `git merge` or `git pull` among them → merged; one that says nothing → unclear
 
-Pure. Anyone may have written the log, so it is judged and not trusted: at worst a checkpoint gets a
-wrong name.
+Pure. The log may be forged, so it is not trusted. At worst, a checkpoint gets a wrong name.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Work that becomes a git commit: its message, the plan, skipped paths and the outcome.
+"""Checkpoints squashed into a git commit: message, plan, skipped paths and outcome.
 
 A message is composed from the intents of checkpoints:
 
     subject: the newest reason that a person or an agent gave, shortened to one line
     body:    every reason in order, once each
 
-Where no checkpoint has a reason of its own, the person's messages are the reasons, and without any
-message the tool calls that checkpoints were made for. A template may arrange them differently.
-A reason stays text: control characters are written as spaces, and lines that git would take for
-comments are moved by one blank.
+If no checkpoint has a reason, the user's messages are used; without messages, the tool calls. A
+template may arrange them differently.
+Control characters in a reason become spaces, and lines that git would treat as comments are
+indented by one space.
 """
 
 from __future__ import annotations

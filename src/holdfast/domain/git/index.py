@@ -2,8 +2,8 @@
 
     header → entries (62 or 74 bytes, then the name) → extensions → checksum
 
-Only names are read, because that is done whenever an index changed: some 6 ms for 10,000 of them.
-Guarantee: bytes that do not add up to a whole index are refused, never read in part.
+Only names are read, because this runs whenever the index has changed: about 6 ms for 10,000 names.
+Guarantee: an invalid or incomplete index is refused, never read in part.
 """
 
 from __future__ import annotations

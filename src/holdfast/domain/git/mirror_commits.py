@@ -1,13 +1,12 @@
-"""A checkpoint as a commit of the mirror: its message with trailers, and the names of its refs.
+"""A checkpoint as a mirror commit: its message with trailers, and its ref names.
 
     subject: the name or the first line of the reason
     trailers: Holdfast-Id, Holdfast-Session, …, Reasoning, Confidence, Goal, Task, Tool, Tag
 
-An approval is a merge commit: of what was approved before with the checkpoint that is approved now.
+An approval is a merge commit of the previous approval and the approved checkpoint.
 
-The trailers are the last paragraph and nothing in them can begin a line of its own, so that what a
-reason holds is never taken for one. Equal checkpoints make equal messages: a mirror that is built
-again has the same commits.
+The trailers are the last paragraph. No value can start a line of its own, so text in a reason never
+becomes a trailer. Equal checkpoints have equal messages, so a rebuilt mirror has the same commits.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 hand.
 
 A name is listed only if it cannot reasonably hold source. `build`, `dist`, `target`, `out`,
-`vendor` and `venv` can, so they are not: there a marker file, which the tool itself leaves, tells
-a cache from a source directory. A needless copy costs space; a missing one costs work.
+`vendor` and `venv` can, so they are not: there, a marker file written by the tool distinguishes a
+cache from a source directory. A needless copy costs space; a missing one costs work.
 
-Not here: the workspace's git data and our own store, which no rule can bring in, and which the
-walker always leaves out. Trash, swap files and editor settings are captured: they can hold what
-someone wrote.
+Not listed here: the workspace's git data and Holdfast's own store. The walker always skips them,
+and no rule can include them. Trash, swap files and editor settings are captured, because they can
+hold user work.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""One pattern of an ignore file, understood as git understands it and turned into a matcher.
+"""One pattern of an ignore file, parsed like git does and compiled into a matcher.
 
 Algorithm: read the pattern into tokens (a set of allowed bytes, `*`, `**`, `**/`); tokens that
 allow only a few texts become those texts; all others become one regular expression. In it, the text
 between two stars is matched as far left as possible and never reconsidered (an atomic group).
 
-Guarantees: matches what git matches, its quirks included. Time grows with length of path times
-length of pattern for every pattern: leftmost is always a best choice between two stars, so nothing
-is tried twice.
-Not guaranteed: matching without regard to case (`core.ignoreCase`), which git offers and this does
-not.
+Guarantees: matches exactly what git matches, including its quirks. Time is at most proportional to
+path length times pattern length: between two stars, the leftmost match is always a best one, so
+there is no backtracking.
+Not supported: case-insensitive matching (`core.ignoreCase`).
 """
 
 from __future__ import annotations

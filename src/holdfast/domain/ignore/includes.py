@@ -1,7 +1,7 @@
-"""Include patterns: paths that are captured although an ignore rule leaves them out.
+"""Include patterns: paths that are captured even if an ignore rule excludes them.
 
-Patterns have the syntax of an ignore file in the root of the workspace, except that `!` cannot
-revert any of them: whatever one of them matches is included, a directory with everything in it.
+Patterns have the syntax of an ignore file in the workspace root, except that `!` is not supported.
+Every match is included, a directory with everything in it.
 
 Guarantees: a pattern that could never match is refused, so users do not rely on it.
 `may_match_below` is exact for patterns with a slash. Not guaranteed: that anything below a

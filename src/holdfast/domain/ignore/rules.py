@@ -5,11 +5,11 @@ all rules that match a path, the last one decides. The stack keeps one table for
 directories.
 
 Guarantees: `decide` answers as git does for a path whose parent directories are not ignored, with
-the rule that `git check-ignore --verbose` would name. Values are immutable; equal fingerprints
-mean equal decisions.
-Not guaranteed: anything about a path below an ignored directory (git does not look there), or
-below no base of a layer. The caller stacks a directory's layers when it enters it and drops them
-when it leaves.
+the rule that `git check-ignore --verbose` would name. Values are immutable; equal fingerprints mean
+equal decisions.
+Not guaranteed: anything about a path below an ignored directory, which git does not enter either,
+or outside the base of every layer. The caller adds a directory's layers when it enters it and drops
+them when it leaves.
 """
 
 from __future__ import annotations

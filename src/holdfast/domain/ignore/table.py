@@ -1,9 +1,8 @@
-"""Patterns with and without slashes, arranged so that each directory has to look at few of them.
+"""Patterns with and without slashes, indexed so that each directory has to check only a few.
 
 Algorithm: a pattern with a slash is split at its last one. Its front says in which directories it
-applies (by text, or by expression); its back is then a pattern for the names in there. A directory
-so has a table of names that is asked about each of them, mostly the table that all directories
-share.
+applies (by text, or by expression); its back is then a pattern for the names in there. So each
+directory has a table for its names, usually the one that all directories share.
 
 Guarantees: the same answer as matching each pattern against each path.
 Not guaranteed: an answer for a directory outside the one that holds the ignore file.

@@ -1,13 +1,13 @@
-"""A plan that treats a SQLite database and the files beside it as the one thing they are.
+"""A plan that treats a SQLite database and its log and journal as one unit.
 
     a database that becomes another state of itself → first of all, one after another: its old log
     and journal, the database, its new log and journal; the step of the database carries a mark
 
-Marked groups are written into the live file through SQLite, all at once. So no log of one state is
-ever next to the database of another. Where SQLite cannot do that, because one of the two is
-damaged, the same steps replace the files one by one: the old log goes before the database, which is
-replaced even if only the log differs. Not marked: a database of which the file has several names,
-since all of them would change, and one beside which another thing has the name of a part of it.
+Marked groups are written into the live file through SQLite, in one transaction. So the log of one
+state is never next to the database of another. Where SQLite cannot do that, because one of the two
+is damaged, the same steps replace the files one by one: the old log goes before the database, which
+is replaced even if only the log differs. Not marked: a database whose file has several names,
+because all of them would change, and one whose log or journal name belongs to something else.
 """
 
 from __future__ import annotations

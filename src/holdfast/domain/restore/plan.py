@@ -5,7 +5,7 @@
 
 Preview, dry run, execution and recovery all use `plan_restore`; it is pure and deterministic, so
 a journal needs to hold only its inputs. Guarantees: nothing that was left out of either side is
-deleted or overwritten (RB-4); a path the plan cannot bring about without that is `blocked`.
+deleted or overwritten (RB-4); a path that would require that is `blocked`.
 Not guaranteed: that the disk still looks like `current` — the executor checks each step again.
 """
 

@@ -1,10 +1,9 @@
-"""What a restore of some paths or hunks selected, kept as data with its record.
+"""The paths or hunks that a partial restore selected, stored with its record.
 
-It is a tool call of the record's intent, as hooks note theirs: whatever carries, repairs or
-searches a checkpoint has it too. A path that is not UTF-8 is written as its bytes in hexadecimal,
-so that every path comes back exactly.
+It is stored as a tool call in the record's intent, so export, repair and search include it. A path
+that is not UTF-8 is written as its bytes in hexadecimal, so that every path is preserved exactly.
 
-Records of before this was kept only say in words that something was selected, and not what.
+Older records only say that something was selected, not what.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a search found: checkpoints and messages, each with excerpts that show the matches."""
+"""Search results: checkpoints and messages, each with excerpts that show the matches."""
 
 from __future__ import annotations
 

@@ -1,21 +1,20 @@
-"""A search query, read from one line of text; no line is wrong.
+"""A search query, parsed from one line of text. Every line is valid.
 
     login timeout          both words, in    "connection reset"    a phrase, or one word
                            any form                                exactly as written
     getUser*               a beginning       kind: session: tag: path: name: after: before: is:
                                              filters; two of one sort are a choice
 
-An unknown filter, or a filter with an invalid value, is searched as text. A quote that is not
-closed ends with the line. A line that asks for nothing is about everything; one of nothing but
-punctuation finds nothing.
+An unknown filter, or a filter with an invalid value, is searched as text. An unclosed quote ends
+with the line. An empty query matches everything; punctuation alone matches nothing.
 
-How well a text answers a query is BM25 with weighted fields, a common word counting less:
+The score is BM25 with weighted fields; common words count less:
 
     frequency = sum of the weights of the fields with the word, once per occurrence
     score     = sum over words of rarity · frequency · (k + 1) / (frequency + k · norm)
     norm      = 1 - b + b · length, relative to the average length
 
-How common a word is, is only counted up to a bound.
+Word frequency is counted only up to a limit.
 """
 
 from __future__ import annotations

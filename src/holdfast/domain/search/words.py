@@ -4,14 +4,15 @@ meant.
     getUserName → get user name     HTTPServer → http server     src/auth_test.py → src auth test py
     whole: getusername              httpserver                   authtest
 
-A word is a run of letters and digits; a name is a run of words that only case, `_` or `-`
-separate. Letters lose case and accents. Where a script writes without spaces, every character is a
-word, so that any piece of such a text is a phrase. The same text always gives the same words.
+A word is a run of letters and digits; a name is a run of words that only case, `_` or `-` separate.
+Case and accents are removed. In scripts without spaces, every character is a word, so that any part
+of such a text is a phrase. The same text always gives the same words.
 
-A stem is what the forms of an English word share: `refresh` of refreshing, refreshes, refreshed.
-It is M. F. Porter's algorithm of 1980, as SQLite's full-text index has it: endings are taken off
-or exchanged in five steps, as long as enough of the word remains. A stem is compared, never shown.
-Words that are not plain English letters are their own stem: an id or a hash has no forms.
+A stem is the common part of an English word's forms: `refresh` of refreshing, refreshes, refreshed.
+It is M. F. Porter's algorithm of 1980, as SQLite's full-text index has it: endings are taken off or
+exchanged in five steps, as long as enough of the word remains. Stems are compared, never shown.
+Words with other characters than English letters are their own stem, because an id or a hash has no
+forms.
 
 The distance of two words counts letters that were changed, added, left out, or swapped with their
 neighbour. Short words may differ in one, longer ones in two. A known word is near as well when it

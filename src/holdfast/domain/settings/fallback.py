@@ -4,8 +4,8 @@
     one that could reveal, change or delete more    → the value that does so least
     patterns that leave files out                   → those that can be read, or nothing is saved
 
-Guarantee: each one is named, with the reason. A name that is near one of the delicate settings is
-taken for it, because it may have been meant.
+Guarantee: each invalid setting is reported with the reason. A misspelt name that resembles one of
+the sensitive settings counts as that setting.
 """
 
 from __future__ import annotations

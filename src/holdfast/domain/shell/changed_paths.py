@@ -1,11 +1,11 @@
-"""Which paths a command changes, by its words: those that its program is known to write, and files
-that it hands to a program of which nothing is known.
+"""Which paths a command changes, according to its words: those that a known program writes, and
+file arguments of unknown programs.
 
     cp a ../b/    → ../b/a        sort -o ../f   → ../f         make -C ../x → all of ../x
     mytool ../f   → ../f, if it is there              cat ../f → nothing, it only reads
 
-Pure: whether a path is a directory, the caller knows. A path is relative to where the command runs.
-Not guaranteed: which files a program takes from a configuration, a list or an archive.
+Pure: the caller knows whether a path is a directory. A path is relative to where the command runs.
+Not detected: files that a program takes from a configuration, a list or an archive.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """A shell command line as data: the simple commands in it, whatever surrounds them.
 
 Quotes are removed, substitutions become separate commands, and redirections that write are listed.
-`read_script` is a plain tokenizer for texts that the grammar of bash is not used on: plain words,
-which need none, and texts that would keep its parser busy or that it cannot parse. It takes every
-bracket and backtick for the border of a command, so that it sees too many commands rather than too
-few.
+`read_script` is a simple tokenizer for texts that need no bash grammar, would take its parser too
+long, or cannot be parsed. It treats every bracket and backtick as a command boundary, so it finds
+too many commands rather than too few.
 
-Guarantees: it ends on any text, in time that is linear in the bounded part it reads.
-Not guaranteed: what variables, globs and aliases will be when the shell runs.
+Guarantees: it handles any text, in linear time, and reads a bounded part. Not known: the values of
+variables, globs and aliases at run time.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
     find . -name '*.db' -delete        → what matches the pattern, or is in a directory that does
     python3 -c "shutil.rmtree('data')" → all that is in data
 
-Pure: a path is relative to where the command runs. Rather one file too many is meant than one too
-few: a condition of `find` that is not about a name counts as true. Not guaranteed: what a program
-deletes by a list of its own, as `make clean` does.
+Pure: a path is relative to where the command runs. It includes one file too many rather than one
+too few: a `find` condition that is not about a name counts as true. Not detected: files that a
+program deletes from its own list, as `make clean` does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The directory of each command in a shell script, and the expansion of its words, by the text
+"""The directory of each command in a shell script, and the expansion of its words, from the text
 alone.
 
     cd, pushd, popd       → from here on, in this subshell
@@ -6,9 +6,9 @@ alone.
     git -C, make -C, env  → for one command
     $NAME, {a,b}, *.txt   → variables that the script sets, braces, patterns
 
-Pure: the caller looks up a pattern. What only the shell knows (`cd $X`) stays as it is written, and
-so does a word that would become too many. Quotes are gone by then, so a quoted pattern is looked up
-too: rather one file too many is named than one too few.
+Pure: the caller looks up patterns. Values that only the shell knows (`cd $X`) stay as written, and
+so do words with too many expansions. Quotes are already removed, so a quoted pattern is looked up
+too: one file too many is better than one too few.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What code in another language may destroy, when it is on the command line or in its input:
-searched for the words by which files are deleted or written, not understood."""
+"""What inline code in another language, on the command line or in its input, may destroy. The code
+is not parsed, only searched for calls that delete or write files."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """How much a shell command may destroy: a grade, the reasons, and the paths it names.
 
-    take wrappers off (sudo, env, xargs …) → look the program up in the rules → follow called shells
+    remove wrappers (sudo, env, xargs …) → look the program up in the rules → follow called shells
 
-Every command that was found is graded; the worst counts. Guarantees: an answer for any script, pure
-and bounded. Not guaranteed: that a command of grade `none` is harmless. The grade says how a
-checkpoint is called, never whether it is made.
+Every command is graded; the worst grade counts. Guarantees: an answer for any script, pure and
+bounded. Not guaranteed: that a command of grade `none` is harmless. The grade decides how a
+checkpoint is labelled, never whether it is made.
 """
 
 from __future__ import annotations

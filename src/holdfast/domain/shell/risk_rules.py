@@ -1,4 +1,4 @@
-"""The rules of risk, as tables: what each program may destroy."""
+"""Risk rules, as tables: what each program may destroy."""
 
 from __future__ import annotations
 

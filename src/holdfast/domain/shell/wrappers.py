@@ -1,11 +1,11 @@
-"""Commands that run other commands: removed from the front of a command, and followed where they
-contain text for a shell, or words for another place.
+"""Commands that run other commands. They are removed from the front of a command, and followed if
+they contain a script or a command for another machine.
 
     sudo, env, timeout, npx, uv run …     → the command behind them is what counts
     bash -c, eval, trap, watch, su -c …   → their text is read as a script of its own
     ssh, docker exec, kubectl exec …      → the same, on a machine that no checkpoint holds
 
-Pure and bounded. A command whose name only the shell will know is not followed; `is_dynamic` tells.
+Pure and bounded. A command whose name only the shell knows is not followed; see `is_dynamic`.
 """
 
 from __future__ import annotations

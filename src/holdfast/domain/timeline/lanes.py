@@ -1,4 +1,4 @@
-"""Assigning lanes to events, from the newest to the oldest, as in a commit graph.
+"""Assigns lanes to events, from the newest to the oldest, as in a commit graph.
 
     every lane waits for the parent of what was drawn on it last; the awaited checkpoint is drawn on
     the first such lane, and the other lanes that waited for it end there

@@ -1,14 +1,14 @@
-"""Everything that happened in a session as one stream, newest first, with lanes.
+"""All events of a session as one stream, newest first, with lanes.
 
     merge, newest first: checkpoints and records by sequence (I7), approvals by their round,
     messages by the index that checkpoints know, everything else by time → give each its lane
 
-A lane is a line of experiments: where work went on from an older checkpoint, a new one begins. What
-CLI and web draw is this data and nothing else. A page ends anywhere, and its cursor holds all that
-the next one needs to go on drawing.
+A lane is a line of work. A new one begins where work continues from an older checkpoint. The
+command line and the web page draw exactly this data. A page can end anywhere, and its cursor has
+everything that the next page needs to continue the drawing.
 
-Guarantee: each source keeps its own order, whatever the clocks say. Not guaranteed: that times
-rise.
+Guarantee: each source keeps its own order, whatever the clocks show. Not guaranteed: increasing
+times.
 """
 
 from __future__ import annotations

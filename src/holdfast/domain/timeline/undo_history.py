@@ -1,4 +1,4 @@
-"""What `undo` and `redo` of the workspace mean: one line of states over all sessions.
+"""How `undo` and `redo` of the workspace work: one line of states across all sessions.
 
     walk the log, oldest first, with `past` (states that led here) and `future` (what was undone):
       a save           other content than the last state: a new state, and the future ends, unless
@@ -15,16 +15,16 @@
     turn: the newest such state in which a message was sent.
     redo: the newest group, as a whole.
 
-The end of a long log is enough for most answers: it is walked from a moment on that begins a state
-of its own whatever came before it, with nothing to redo (`first_certain`). Where an answer depends
-on earlier moments, `EarlierNeeded` says so.
+The end of a long log is usually enough. The walk starts at a point that begins a new state whatever
+came before, with nothing to redo (`first_certain`). If an answer depends on earlier entries,
+`EarlierNeeded` is raised.
 
-States are trees, so nothing here depends on which session or person made a change. The safety
-checkpoint of a restore is looked at with the rules of both sides: it may have more than the state
-that the workspace was in. An undo to a state that is not in the log counts as a restore.
+States are trees, so nothing here depends on which session or person made a change. A restore's
+safety checkpoint is scanned with the ignore rules of both sides, so it may contain more than the
+workspace's state. An undo to a state that is not in the log counts as a restore.
 
-Nothing says what a deleted checkpoint held. Between states with other content on its two sides
-there may have been more than one step: such a step is `uncertain`, and nothing is redone over it.
+The content of a deleted checkpoint is unknown. If the states on its two sides differ, there may
+have been more than one step in between. Such a step is `uncertain`, and redo does not cross it.
 """
 
 from __future__ import annotations
