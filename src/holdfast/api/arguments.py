@@ -101,7 +101,7 @@ def hunks(name: str, value: Any) -> tuple[int | str, ...]:
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Clamped to the numbers that every database can count."""
+    """A whole number, clamped to the range that the database supports."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise _wrong(name, value, "a whole number")
     return max(-_FARTHEST, min(value, _FARTHEST))

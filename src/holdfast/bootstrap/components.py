@@ -1,8 +1,8 @@
 """Assembly of a workspace's components, and of further parts that one save of many needs: part of
 the composition root.
 
-Each built-in component has one entry in `components_of`: how it is made, and whether it may apply,
-found out without loading it.
+Each built-in component has one entry in `components_of`: how to create it, and whether it may
+apply, checked without loading it.
 """
 
 from __future__ import annotations

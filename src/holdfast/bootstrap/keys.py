@@ -1,4 +1,4 @@
-"""Keys of encrypted stores: found, asked for, or made with a new store."""
+"""Keys of encrypted stores: finding them, asking for them, or creating one with a new store."""
 
 from __future__ import annotations
 

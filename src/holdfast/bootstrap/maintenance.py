@@ -1,4 +1,4 @@
-"""Maintenance of a store that may not open: repairs, and a look at what is around it."""
+"""Maintenance of a store that may not open: repairs, and checks of its environment."""
 
 from __future__ import annotations
 

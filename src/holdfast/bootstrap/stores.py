@@ -1,4 +1,4 @@
-"""Stores: finding and creating that of a workspace, tying the two together, and all of a user's."""
+"""Stores: finding or creating a workspace's store, linking the two, and listing all of a user's."""
 
 from __future__ import annotations
 

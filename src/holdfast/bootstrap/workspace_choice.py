@@ -7,9 +7,9 @@
     else the directory itself
 
 A store that exists wins over the top of the repository: `holdfast init` in a subdirectory makes
-that a workspace of its own. A repository inside a project is a part of it, because the project
-saves its files; a directory that is no project leaves repositories below to themselves. The home
-directory and what is above it are never found on the way up.
+that a workspace of its own. A repository inside a project is part of it, because the project saves
+its files. A directory that is not a project leaves out the repositories below. The search upwards
+stops below the home directory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The components that take part: those of Holdfast itself, and plug-ins that the settings name.
+"""The components in use: Holdfast's own, and plug-ins that the settings name.
 
-A plug-in is looked for only when a setting names it: installing a package must neither run its code
-in every save nor cost the time of looking through all packages.
+A plug-in is searched for only if a setting names it. Installing a package must not run its code in
+every save, nor slow saves down.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""All use cases on one workspace, each with the lock held and unfinished work repaired first. What
-only some of them need is imported by them: a save must start quickly."""
+"""All use cases of one workspace that lock the store. Each repairs unfinished work first. Modules
+that only some of them need are imported on first use, so that a save starts quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accepting work into git: which checkpoints, which paths, and the message of the commit.
+"""Squashing checkpoints into a git commit: which checkpoints, which paths, and the message.
 
     range A..B → what differs between the two trees → one commit with the content of B in those
     paths → an entry of the log, so that the next one begins there

@@ -1,10 +1,10 @@
-"""Keeping a mirror of the checkpoints in git, if the user has asked for one.
+"""Mirrors checkpoints to git, if the user has enabled it.
 
     after a save, approval or restore has ended, without the store's lock: what is missing is added,
     for a few seconds at most → the rest with the next one, or all of it with a cleanup
 
-Guarantee: whatever happens to the mirror, what was saved is saved; trouble is a warning. Paths that
-only the setting `include` protects stay out of it: a branch may be pushed.
+Guarantee: mirror problems never affect the checkpoint; they are warnings. Paths that are captured
+only because of the setting `include` are left out, because a branch may be pushed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     17:30    10 GB    .env *.db    "10 GB"    [".env", "*.db"]    on, true, yes, 1
 
-What is valid TOML for the setting is taken as that. Else the words are one text, or the entries of
-a list; commas and spaces separate them, and quotes hold one together as in a shell.
+A valid TOML value is used as such. Otherwise the words are one text, or the entries of a list,
+separated by commas and spaces. Quotes work as in a shell.
 """
 
 from __future__ import annotations

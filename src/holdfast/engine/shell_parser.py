@@ -1,10 +1,10 @@
-"""A shell command line taken apart: by bash's grammar where it helps, by a tokenizer elsewhere.
+"""Parses a shell command line, with the bash grammar if it helps, otherwise with a tokenizer.
 
     plain words and separators → tokenizer; quotes, substitutions, here-documents → grammar
     too long, or likely to keep the parser busy → tokenizer
 
-Guarantee: an answer for every text, in bounded time. The tree is walked without recursion, and what
-the parser could not make sense of is read by the tokenizer as well.
+Guarantee: an answer for every text, in bounded time. The tree is walked without recursion, and the
+tokenizer also reads parts that the parser could not handle.
 """
 
 from __future__ import annotations

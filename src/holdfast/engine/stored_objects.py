@@ -1,14 +1,13 @@
 """Reading and writing the objects of a store: file contents, trees, and chains of similar objects.
 
-Content is given out piece by piece and proven against its digest (I2).
+Content is returned in pieces and verified against its digest (I2).
 
-A store compares a new object only with durable ones. What resembles an object of the batch under
-way therefore waits until that batch is committed (`store_chained`): one more sync for each link of
-a chain, and a few dozen bytes instead of a whole directory for each version.
+A store compares a new object only with durable ones. An object that resembles one in the current
+batch therefore waits until that batch is committed (`store_chained`): one more sync for each link
+of a chain, and a few dozen bytes instead of a whole directory for each version.
 
-Readers hold no lock, so that they never keep anybody waiting. A checkpoint that is deleted while it
-is read, as when a diff waits in a pager, is reported as deleted and not as damage
-(`explain_deletion`).
+Readers hold no lock, so nothing waits for them. A checkpoint that is deleted while it is read, as
+when a diff waits in a pager, is reported as deleted and not as damage (`explain_deletion`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The context of an operation: one workspace and its store, assembled by bootstrap.
 
-Trouble with the workspace's own file system is translated into the error family here.
+Errors of the workspace's file system are translated into Holdfast's errors here.
 """
 
 from __future__ import annotations

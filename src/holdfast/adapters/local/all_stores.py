@@ -1,4 +1,4 @@
-"""All stores of a user: what they take together, and which of them have lost their workspace."""
+"""All stores of a user: their total size, and which of them have lost their workspace."""
 
 from __future__ import annotations
 

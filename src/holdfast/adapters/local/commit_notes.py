@@ -3,9 +3,9 @@ it.
 
     commit (fsynced) → note the newest operation and the count of other changes, without a sync
 
-SQLite takes a write-ahead log that is damaged for one that ends there, and goes on without the
-commits behind the damage. The note is only ever written after a commit is durable, so it is never
-ahead of a sound catalog; one that is lost or stale (a power cut) tells less, and never wrongly.
+SQLite treats a damaged write-ahead log as if it ended there, and continues without the commits
+after the damage. The note is only ever written after a commit is durable, so it is never ahead of a
+sound catalog; a lost or stale note (after a power cut) detects less, but is never wrong.
 """
 
 from __future__ import annotations

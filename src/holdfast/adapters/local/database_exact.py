@@ -1,4 +1,5 @@
-"""Giving a database the exact bytes of a state that it already has, while no program has it open.
+"""Gives a database the exact bytes of a state whose content it already has, while no program has it
+open.
 
     a lease, granted only if no other handle of the file is open, that makes openers wait → the
     content is still the one that was written → log and journal → bytes that differ → read back
@@ -6,9 +7,9 @@
 Guarantee: the content is the same at every moment, also after a crash: log and journal of the state
 come first, and each byte that differs is one that SQLite takes from them, or one that it counts in.
 Nothing is written after the system may have taken the lease away, which it does when a program has
-waited for long (45 s, usually): from then on others write. Not guaranteed: that it can be done.
-Without such leases (Linux has them), for a file of another user, or while a program has it open,
-the bytes stay as SQLite wrote them.
+waited for long (45 s, usually): from then on others write. Not guaranteed: success. Without such
+leases (Linux has them), for another user's file, or while a program has it open, the bytes stay as
+SQLite wrote them.
 
 Bytes of database files are copied and compared here, too, for the writing through SQLite.
 """

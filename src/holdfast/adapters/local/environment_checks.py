@@ -1,9 +1,9 @@
 """Checks of a store's environment, one function each; every finding comes with its cure. Nothing
 changes.
 
-`EXAMINATIONS` is the list; a further thing to look at is a further function in it. A function gets
-the `Surroundings` and yields one `Symptom` for each check, even if all is well, so a person sees
-what was checked. A failed check is a symptom like any other.
+`EXAMINATIONS` is the list; add a function there for another check. A function gets the
+`Surroundings` and yields one `Symptom` for each check, even if all is well, so a person sees what
+was checked. A failed check is a symptom like any other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The stream of events in a SQLite file of its own; see `holdfast.ports.event_log`.
+"""The event stream, in a separate SQLite file; see `holdfast.ports.event_log`.
 
-Its followers wake when the catalog or the story was written to: by inotify, where there is one to
-be had. Else the sizes and times of four files are looked at a few times a second.
+Followers wake when the catalog or the story was written to, by inotify if available. Otherwise, the
+sizes and times of four files are checked a few times a second.
 """
 
 from __future__ import annotations

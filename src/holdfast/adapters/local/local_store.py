@@ -1,4 +1,4 @@
-"""A store on the local disk: opened, locked, measured and closed as one thing."""
+"""A store on the local disk: opening, locking, measuring and closing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings files: the user's own, and a project's, of which only so much is taken as is safe.
+"""Settings files: the user's own, and a project's, of which only safe parts are applied.
 
     a key that can only protect more          → taken
     a key that can weaken protection          → taken once the user has said yes to this very file
@@ -6,8 +6,8 @@
     the project is read or written            → never taken
     a file or value that makes no sense       → not taken
 
-Guarantee: whatever a cloned project has in its file, saves go on. Ignored settings are listed with
-the reason. A yes is for one path and one content: an edited file has to be trusted again.
+Guarantee: whatever a cloned project's file contains, saves continue. Ignored settings are listed
+with the reason. A yes is for one path and one content: an edited file has to be trusted again.
 
 The user's own file is read whole. A line that is not TOML is left out, and belongs to the setting
 above it that has not ended, if there is one: `holdfast.domain.settings.fallback`.

@@ -1,7 +1,7 @@
-"""The stat cache in a SQLite file of its own, which may be lost at any time.
+"""The stat cache, in a separate SQLite file that may be lost at any time.
 
-Each row carries a checksum, because a wrong row could make a changed file look unchanged. Where the
-file system takes no writes, a file that cannot be used is done without.
+Each row carries a checksum, because a wrong row could make a changed file look unchanged. On a
+read-only file system, an unusable file is ignored.
 """
 
 from __future__ import annotations

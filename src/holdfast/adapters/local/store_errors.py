@@ -1,12 +1,12 @@
-"""Trouble with the store, which is not trouble with a file of the workspace.
+"""Errors of the store's own files, as opposed to files of the workspace.
 
     a sync fails → noted in memory and in the file `suspect` → no save, restore or deletion
     → the next time the store is locked, what was being synced is read back (`sync_readback`)
     → sound: the note goes, and work goes on
 
-After a failed sync the system may have dropped the bytes, and reports that only once: the next
-sync succeeds without them. So nothing is synced again and believed. The note survives the process
-as far as a failing disk lets it; not being able to write it changes nothing in this process.
+After a failed sync the system may have dropped the bytes, and reports that only once: the next sync
+succeeds without them. So a repeated sync is never trusted. The note survives the process, as far as
+a failing disk allows; this process behaves the same if the note cannot be written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of a store: replaced whole, read without trust, in a place of the user's own.
+"""Store files: replaced atomically, read without trust, in a private place.
 
 When a small file is replaced, a reader, or a crash, sees the old content or the new one. A file
 with a name of Holdfast may have been put there by another user: a pipe that never answers, a link
@@ -7,7 +7,7 @@ that leads away, a directory. Such a thing is an error, not something to wait fo
 **Quarantine.** A damaged file moves out of the way, to store/set-aside/<occasion>/<file>.
 A file that the store cannot use may still be the user's only copy: one that was swapped with
 another, say. It is renamed with its log, never unlinked, and counts towards the budget until the
-user removes it. Only a database that repeats what others hold, and is certainly ours, is deleted.
+user removes it. Only a derived database that certainly belongs to Holdfast is deleted.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Unattended work: agent events, triggers, watched workspaces, merges."""
+"""Automatic work: agent events, triggers, watched workspaces, merges."""

@@ -1,9 +1,9 @@
-"""Sessions of agents: found or made, with their first checkpoint, conversation and process.
+"""Agent sessions: finding or creating them, with first checkpoint, conversation and process.
 
 The conversation comes from the agent's transcript, or from its messages. A few new lines are read
-before a save, so that the checkpoint knows its place. A longer part is read after an event that the
-agent does not wait for. Guarantee: no failure to record it reaches the save or the agent. It is
-logged, and `holdfast status` reports it.
+before a save, so that the checkpoint is linked to the last message. A longer part is read after an
+event that the agent does not wait for. Guarantee: no failure to record it reaches the save or the
+agent. It is logged, and `holdfast status` reports it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The check is a command. It runs in the workspace with the agent's environment, without a shell
 unless the setting names one, without a terminal, and as a process group that is killed when the
-time is over. Only a command that ran and failed counts as a failure. One that could not be started,
-or did not finish, says nothing about the work: that is reported, and nothing is restored.
+time is over. Only a command that ran and failed counts as a failure. A command that could not start
+or finish says nothing about the work. This is reported, and nothing is restored.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Two settings files of one agent, or two agents that read one file, deliver an ev
 same time. The second delivery finds the note of the first, under the store's lock. Notes are hints
 in one small file of the store. They hold digests only, and may be lost.
 
-Some agents number the tool calls of each answer from one again, so an id is not unique for ever. A
-note holds for some seconds. It ends with the call, or when another call with the same id begins.
+Some agents number the tool calls of each answer from one again, so an id is not unique. A note is
+valid for a few seconds, until the call ends, or until another call with the same id begins.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Handling an agent's event: save before a change, look after it, restore a failure.
+"""Handles an agent event: save before a change, check after it, roll back a failure.
 
     known? → may the agent go on at once? → in the workspace: tool's end → conversation → lock →
     delivered before? → session → save, or restore → notices → check of the user's
 
 Notices come with the reply; the interface that answers the agent reports back with `settle`.
 
-Guarantee: when an event before a change has been handled, the state before it is durable, or the
-trigger is turned off in the settings.
+Guarantee: once an event before a change is handled, the state before the change is durable, unless
+the settings turn the trigger off.
 """
 
 from __future__ import annotations

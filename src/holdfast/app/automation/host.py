@@ -1,4 +1,4 @@
-"""The services that automation needs from outside: the machine, and the workspace of an event."""
+"""The external services of automation: the machine, and the workspace of an event."""
 
 from __future__ import annotations
 

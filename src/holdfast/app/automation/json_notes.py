@@ -1,7 +1,7 @@
 """Small JSON files with hints: private, bounded, replaced whole, and never synced.
 
-Nothing depends on a hint. A file that is missing, damaged or too large reads as nothing, and one
-that cannot be written is left as it is.
+Nothing depends on a hint. A missing, damaged or too large file reads as empty. Write failures are
+ignored.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     the main branches now, and as last noted → HEAD's has moved by a merge → save → note
 
-The note is in the store, so the next process to look compares with it. It is written after the
-checkpoint is durable, so that a merge is kept at least once. A lost note costs one merge that is
-not distinguished from other work.
+The note is in the store, so the next process compares with it. It is written after the checkpoint
+is durable, so that a merge is saved at least once. If the note is lost, one merge is saved as
+ordinary work.
 """
 
 from __future__ import annotations

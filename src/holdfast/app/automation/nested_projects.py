@@ -1,11 +1,11 @@
-"""Worktrees and repositories below the workspace that a tool is about to change: saved as well.
+"""Worktrees and repositories below the workspace that a tool is about to change are saved too.
 
     paths that the tool names → projects, workspaces of their own, that it reaches → a checkpoint in
     each of them, reported once
 
 The workspace leaves such projects out, because each has its own store. A command may reach several
-of them at once, or delete one together with the directory above it. The checkpoint of the workspace
-alone would hold nothing of that.
+of them at once, or delete one together with the directory above it. The workspace's own checkpoint
+would not contain any of that.
 """
 
 from __future__ import annotations

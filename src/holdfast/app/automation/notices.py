@@ -4,8 +4,8 @@ checkpoint lacks. Each is given once for each session and reason.
     notices of an event → those not given yet → in the answer → noted as given once it is delivered
 
 Given notices are noted beside the stores or, since that directory may be the one that cannot be
-written, in the fallback directory. Where no file can be written, the notice goes with each message
-of the user: rather too often than never. An event whose answer no model reads leaves its notices to
+written, in the fallback directory. If no file can be written, the notice comes with each user
+message: too often is better than never. If no model reads an event's answer, its notices wait for
 the next event. Nothing here raises.
 """
 

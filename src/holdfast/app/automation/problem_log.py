@@ -1,8 +1,8 @@
-"""Events that hooks could not handle: a log beside the stores that `holdfast status` reads.
+"""A log of events that hooks could not handle, next to the stores; `holdfast status` reads it.
 
     beside the stores → else in the fallback directory, with a complaint
 
-A full disk or a read-only home often keeps a log beside the stores from being written, too.
+On a full disk or a read-only home, the log next to the stores often cannot be written either.
 
 One JSON object a line, appended in one write. The files are private, and bounded: a full one is
 renamed to `….1`, which replaces the one before. Nothing here raises.

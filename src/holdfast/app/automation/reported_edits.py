@@ -1,10 +1,10 @@
-"""Edits that an agent reports with its hooks: recorded with their diff, as guarded edits are.
+"""Edits reported by agent hooks, recorded with their diff like guarded edits.
 
     after an edit tool: its files now, against the checkpoint made before the call → one row of the
     story, with the place in the conversation
 
-Nothing waits for it: the agent has its answer, or needs none. What cannot be recorded (no
-checkpoint before the call, files outside the workspace, no room) is left out.
+The agent does not wait for it. Edits that cannot be recorded (no checkpoint before the call, files
+outside the workspace, no space) are skipped.
 """
 
 from __future__ import annotations

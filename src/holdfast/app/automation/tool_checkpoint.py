@@ -1,4 +1,4 @@
-"""Tool calls of agents: the checkpoint before each one, and which of them run now.
+"""Agents' tool calls: the checkpoint before each one, and which of them are running.
 
     risk of the command → files it names outside the workspace, or among ignored ones → save →
     projects below the workspace that it reaches
@@ -6,8 +6,8 @@
 Guarantee: when `save_before_tool` returns, the state of the workspace before the call is durable.
 The projects below it are saved by `ToolCheckpoint.save_nested`, without the workspace's lock.
 
-The begin and the end of a call are noted without a lock, so that a save that waits for the tool
-learns of its end at once. An agent that gives no ids to tool calls has one running at a time.
+The start and end of a call are noted without a lock, so that a save that waits for the tool
+continues immediately. An agent without tool call ids has one running call at a time.
 """
 
 from __future__ import annotations

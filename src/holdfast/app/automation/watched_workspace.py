@@ -1,8 +1,7 @@
-"""Workspaces under watch: opened once, kept open, and saved at the cost of what changed.
+"""Watched workspaces: opened once, kept open, and saved at a cost that depends on the changes.
 
-Before each use, `is_current` tells whether the workspace has to be opened again, because its store,
-its settings or its directory is another one now. So every operation gives the same result as in a
-process of its own.
+Before each use, `is_current` checks whether the workspace must be opened again, because its store,
+settings or directory has changed. So every operation gives the same result as in a new process.
 """
 
 from __future__ import annotations

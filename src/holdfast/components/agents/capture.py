@@ -3,8 +3,8 @@
     walk → everything as in the checkpoint before, and old enough for its times to be reliable
     → unchanged → else every entry, and an index of them
 
-A file is read until two looks at it agree; one that is written all the time is saved as it was
-last read, and reported.
+A file is read until two reads agree. A file that is written continuously is saved as last read, and
+reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of agents as a part of a checkpoint: files by pattern, and what the library was given.
+"""Agent state in a checkpoint: files by pattern, and state set through the Python API.
 
 Modules that a save does not need are imported on first use: most workspaces have no agent state at
 all.

@@ -1,11 +1,11 @@
-"""Finding what patterns reach, without ever following a link.
+"""Finds files by patterns, without ever following a link.
 
     from each root, name by name: directories that a pattern can still go through are entered by
     handle → what a pattern names, and everything below it, is reported with its status
 
 Nothing is listed where a pattern names the next step. An unreadable path is a problem with a
-reason, never a silent omission. Git's own directories and Holdfast's stores are passed over
-whatever a pattern says: each has keepers of its own.
+reason, never a silent omission. Git directories and Holdfast stores are skipped whatever a pattern
+says.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@
 
 Guarantees: nothing outside of what `agent_state` names is touched; no link is followed; each file
 is the old one or the new one whatever happens; a file is only replaced or removed while its bytes
-are those that the state before the restore holds. Doing it twice is the same as once. Not
-guaranteed: an agent that keeps a file open and writes to it at the very moment of its exchange
-writes into the old one. Files of the workspace itself that changed meanwhile are kept: they come
-back with the files.
+are those that the state before the restore holds. It is idempotent. Not guaranteed: an agent that
+has a file open while it is replaced may write into the old file. Files of the workspace itself that
+changed meanwhile are kept: they come back with the files.
 """
 
 from __future__ import annotations

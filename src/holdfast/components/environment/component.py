@@ -1,7 +1,7 @@
 """The environment component: which tools a checkpoint was made with, and which variables were set.
 
-It records names of variables, never their values. Nothing of it is restored: `diff`, `show` and
-the preview of a restore say what differs.
+It records names of variables, never their values. It is never restored: `diff`, `show` and restore
+previews list the differences.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Capture of external files: unchanged by what the file system says, or read once more.
+"""Capture of external files: unchanged according to the file system, or read again.
 
-A file is read until two looks at it agree. What cannot be read, or is too much, is left out and
-listed with its reason. The first checkpoint that is without it is partial: it may be the last one
-before it is gone.
+A file is read until two reads agree. Unreadable and too large files are left out and listed with
+the reason. The first checkpoint that lacks such a file is partial, because it may be the last one
+before the file is gone.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     each name: enter its directory name by name → what is there, and everything below it
 
-Of a directory as much is taken as fits; what does not is left out, each path with its reason.
-Built-in ignore rules hold here too, so that the room goes to what cannot be made again. Nothing of
-another file system, of Holdfast's own stores, or of the workspace itself is entered.
+A directory is captured as far as it fits; other paths are left out, each with its reason. Built-in
+ignore rules apply here too, so that the space is used for files that cannot be regenerated. Nothing
+of another file system, of Holdfast's own stores, or of the workspace itself is entered.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Guarantees: only paths that tools of this workspace have named are touched; no link is followed; a
 path is refused if it became a link or changed its kind, if its owner changed, or if its directory
 has another owner; each file is the old one or the new one whatever happens; nothing is replaced or
-removed whose bytes the state before the restore does not hold. Doing it twice is the same as once.
+removed whose bytes the state before the restore does not hold. It is idempotent.
 """
 
 from __future__ import annotations

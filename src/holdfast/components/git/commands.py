@@ -1,4 +1,4 @@
-"""Running git: argument vectors, no shell, nothing of the user's that could run or be changed.
+"""Runs git with argument vectors, without a shell, and without user code that could run.
 
 Guarantees for every command: no hook, no file system monitor, no pager, no editor, no prompt, no
 optional lock, no connection to any remote (missing objects of a partial clone are not fetched); no

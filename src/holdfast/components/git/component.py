@@ -1,7 +1,7 @@
-"""The git component: what a checkpoint knows of the repository, and how it comes back.
+"""The git component: what a checkpoint saves of the repository, and how it is restored.
 
-Modules that a save does not need are imported on first use: hardly any save finds that git has
-changed.
+Modules that a save does not need are imported on first use, because git rarely changes between
+saves.
 """
 
 from __future__ import annotations

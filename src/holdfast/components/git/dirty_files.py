@@ -5,8 +5,8 @@
     a look: size and times as the index has them → clean; else the file is hashed as git would
 
 Files that git does not know are not among them, as in `git describe --dirty`. Guarantee: the answer
-is always true. Where it would take a filter of the user's, a conversion, or more reading than a
-checkpoint is worth, there is no answer. No process is started.
+is always correct. If it would need a user's filter, a conversion, or too much reading, there is no
+answer. No process is started.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Keeping alive what a checkpoint refers to: one reference under `refs/holdfast/` for each state.
+"""Protects commits of checkpoints from `git gc`: one reference under `refs/holdfast/` for each
+state.
 
     nothing but HEAD      → the reference is HEAD's commit
     anything else as well → a commit of our own, whose parents are all commits (HEAD, the stash,

@@ -5,10 +5,9 @@ bundle.
     with what differs from the one before → names: `approved`, `session_1`, … moved in one
     transaction; `approved` is at a merge commit for each approval, which `git log --merges` lists
 
-Guarantees: the branch only ever grows, and only if it is at a commit that was made for this store.
-HEAD, index, files and other branches are not touched. Commits depend on nothing but the
-checkpoints, so two processes that mirror at once make the same ones, and the second has nothing to
-do. Not guaranteed: that deleted checkpoints leave the mirror.
+Guarantees: the branch only grows, and only if its commit was made for this store. HEAD, index,
+files and other branches are not touched. Commits depend only on the checkpoints, so two processes
+that mirror at once make the same ones. Not guaranteed: that deleted checkpoints leave the mirror.
 
 A git bundle is the same mirror in a bare scratch repository. The workspace's own repository is not
 needed, and nothing is left behind. The bundle can be cloned: HEAD is the branch, names are tags.

@@ -1,11 +1,11 @@
-"""Repositories inside the workspace: where they are, and what a checkpoint says about them.
+"""Repositories inside the workspace: their location, and their state in a checkpoint.
 
     a `.git` directory in place               → that one
     a `.git` file that leads to a directory   → that one, if it is below the workspace or in the
                                                 repository around it (a submodule)
     no `.git` left, but a submodule's was → the directory it led to, if that names this place
 
-Anyone may write a `.git` file: one that leads elsewhere, or through a link, is never followed.
+A `.git` file may be forged, so one that leads elsewhere, or through a link, is never followed.
 
 Their states are part of the git component's state: a row for each in its facts, its contents named
 `nested/NUMBER/…`, its notes beside those of the repository around them. These values may come from

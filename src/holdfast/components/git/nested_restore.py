@@ -1,12 +1,12 @@
-"""Restore of repositories inside the workspace: each as if it were the only one.
+"""Restores repositories inside the workspace, each independently.
 
     exact   HEAD, branch, index and operation of each as they were; a submodule whose `.git` file is
             gone gets it again
     others  they are left alone, and that is said where they are not as they were
 
-Guarantees: one whose repository is gone with its commits is reported and skipped; one that cannot
-be restored fails the whole. A repository that was not there then is left alone. All can be
-repeated.
+Guarantees: a repository that is gone with its commits is reported and skipped. One that cannot be
+restored fails the whole restore. A repository that did not exist then is left alone. All steps can
+be repeated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The files by which git knows that a merge, rebase, cherry-pick, revert or bisect is under way.
+"""The files with which git tracks a merge, rebase, cherry-pick, revert or bisect in progress.
 
-They are in the worktree's own git directory: single files, and directories of small files. All of
-them together are one content of a checkpoint, because only together do they mean anything.
+They are in the worktree's own git directory: single files, and directories of small files. A
+checkpoint stores them as one content, because they belong together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a restore of git state would do, as data: the same for the preview and for doing it.
+"""What a restore of git state would do, as data; used for the preview and for the restore.
 
     exact   HEAD, the branches that the checkpoint knows, the index and the files of an operation
             become what they were

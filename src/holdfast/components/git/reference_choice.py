@@ -1,10 +1,10 @@
-"""Branches, tags and stash entries that have gone or moved since a checkpoint, and which of them a
-restore brings back.
+"""Branches, tags and stash entries that were deleted or moved since a checkpoint, and the choice of
+those to restore.
 
 Chosen by name (`idea`, `heads/idea`, `tags/v1`, `refs/heads/idea`), by pattern (`wip/*`), as
-`stash` or `stash@{1}`, or as `all`. The branch of HEAD is not among them: it comes back with HEAD.
-Nor is, for `all` and patterns, one that is checked out in another worktree. References that are
-newer than the checkpoint stay.
+`stash` or `stash@{1}`, or as `all`. HEAD's branch is not among them, because it is restored with
+HEAD. Nor is, for `all` and patterns, one that is checked out in another worktree. References that
+are newer than the checkpoint stay.
 
 The replaced references are noted in the state that is saved first. Undo restores exactly these, and
 removes the added ones.

@@ -1,7 +1,7 @@
 """References of a repository, read as files: HEAD, branches, the stash.
 
 Packed references are searched, not parsed: a repository may have a hundred thousand. A repository
-that keeps them in another way than as files is recognised, and never taken for one without any.
+with another ref format is recognised, and never treated as empty.
 
 All of them are read in one go: packed references by one search through the file, then loose ones,
 which count instead. A list of them has a line for each: the value of the reference, a blank, its

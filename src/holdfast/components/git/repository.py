@@ -10,7 +10,7 @@ blocks.
 
 A lock is taken as git takes it, on an index or a reference. The new content is written beside it
 and then linked to the name of the lock, such as `index.lock`. While both names exist the lock is
-ours, and the holder of the store may remove it after a crash. Git's own lock has one name.
+Holdfast's, and the holder of the store may remove it after a crash. Git's own lock has one name.
 """
 
 from __future__ import annotations

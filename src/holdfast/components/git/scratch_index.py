@@ -1,10 +1,10 @@
-"""A scratch copy of the index and of some files, in which a commit is put together.
+"""A scratch copy of the index and of some files, from which a commit is built.
 
     index of the user → scratch index with the content of HEAD → files of a checkpoint written
     beside it → git adds them with its own rules (ignores, filters, line ends, modes)
 
-Guarantee: nothing of the user's is read for content or changed: not the index, not a file. With
-`quarantine` not even an object is added to the repository. Everything is gone at the end.
+Guarantee: the user's index and files are not changed. With `quarantine` not even an object is added
+to the repository. Everything is gone at the end.
 """
 
 from __future__ import annotations

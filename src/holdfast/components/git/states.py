@@ -1,7 +1,7 @@
-"""A repository's state in a checkpoint, as a value: from facts that are not trusted.
+"""A repository's state in a checkpoint, as a value built from untrusted facts.
 
-Facts may come from an imported bundle. Every name and every object is checked here, before any of
-them comes near a repository.
+Facts may come from an imported bundle. Every name and every object is checked here, before it
+reaches a repository.
 """
 
 from __future__ import annotations

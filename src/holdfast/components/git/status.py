@@ -1,5 +1,5 @@
-"""One read_status at a repository by reading its files: HEAD, the operation in progress, and a
-signature that changes whenever any of it does.
+"""Reads a repository's status from its files: HEAD, the operation in progress, and a signature that
+changes whenever any of it does.
 
     names of the git directory → stat of what matters, content of what is tiny → digest
 

@@ -2,8 +2,8 @@
 
     each object: its file, else git says what it is → what tag objects name, until nothing is new
 
-Nothing but a reference keeps a tag object alive, and a checkpoint makes no reference for each tag.
-So it holds the few bytes of every tag object itself, and keeps alive only what they name. A restore
+Only a reference keeps a tag object alive, and a checkpoint does not create one for each tag. So it
+holds the few bytes of every tag object itself, and keeps alive only what they name. A restore
 writes a tag object again if it is gone.
 """
 

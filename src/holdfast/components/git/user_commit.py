@@ -1,8 +1,8 @@
 """Running `git commit` as the user would: their hooks, identity, signature, editor and terminal.
 
-The one command of Holdfast that runs what the user has configured, because that is what is asked
-for. It is given a scratch index, so it commits that and nothing else; variables that would lead it
-to another repository are taken out of its environment.
+This is the only git command that runs with the user's configuration, because the user asked for a
+commit. It is given a scratch index, so it commits that and nothing else; variables that would lead
+it to another repository are taken out of its environment.
 
 On Ctrl-C or a time limit, git is ended with everything that it has started:
 

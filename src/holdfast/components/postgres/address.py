@@ -1,9 +1,8 @@
-"""Where a database is and how to log in, from a URL that is never shown; and failures without
-secrets.
+"""A database's address and credentials, from a URL that is never shown; and errors without secrets.
 
-The URL comes from an environment variable or from a file that is closed to others. It reaches the
-server's tools as environment variables, never as an argument. It is not stored, and all output of
-a tool goes through `Address.redacted` before it is shown.
+The URL comes from an environment variable or from a private file. It reaches the server's tools as
+environment variables, never as an argument. It is not stored, and all output of a tool goes through
+`Address.redacted` before it is shown.
 """
 
 from __future__ import annotations

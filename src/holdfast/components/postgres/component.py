@@ -1,4 +1,4 @@
-"""PostgreSQL as a part of a checkpoint: every database that the setting `postgres` leads to.
+"""PostgreSQL in a checkpoint: every database that the setting `postgres` names.
 
 Modules that a save does not need are imported on first use: most workspaces have no database.
 """

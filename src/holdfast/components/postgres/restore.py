@@ -6,9 +6,9 @@
 
 Guarantees: others see the old database or the new one; an error, a lost connection or a crash
 leaves the old one; nothing is removed that the state before the restore does not have; a database
-other than the one that was captured is not touched. Doing it twice is the same as once. Not
-guaranteed: functions, types and the like that are created between the look and the removal, because
-nothing can lock them; roles, which belong to the server and not to a database.
+other than the one that was captured is not touched. It is idempotent. Not guaranteed: functions,
+types and the like that are created between the look and the removal, because nothing can lock them;
+roles, which belong to the server and not to a database.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Linked worktrees of a repository, and taking them into a checkpoint.
+"""Linked worktrees of a repository, and their capture.
 
 A worktree is its administrative directory below `worktrees/` of the repository, and the directory
 whose `.git` leads back there. One whose directory is gone is registered until it is pruned.

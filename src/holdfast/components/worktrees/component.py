@@ -1,4 +1,4 @@
-"""The worktrees component: what a checkpoint knows of the other worktrees of the repository.
+"""The worktrees component: the repository's other worktrees in a checkpoint.
 
 Modules that a save does not need are imported on first use: hardly any repository has other
 worktrees.

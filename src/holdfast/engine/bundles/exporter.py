@@ -3,11 +3,11 @@
     write front to back, every object once, after all it names → digest
     → .NAME.part beside the file → fsync → renamed → directory synced
 
-Guarantees: the bundle holds everything that its checkpoints need and nothing else, proven on the
-way out by the same inventory that an import uses; under its name the file is whole, durable and
-private, or not there. Content is read and written one object at a time. A killed writer leaves
-`.NAME.part`, which the next one for that name takes away. Not guaranteed: secrecy. Anybody who has
-the file can read what the workspace held.
+Guarantees: the bundle holds everything that its checkpoints need and nothing else, verified by the
+same inventory that an import uses. Under its name, the file is complete, durable and private, or
+does not exist. Content is read and written one object at a time. A killed writer leaves
+`.NAME.part`, which the next export to that name removes. Not guaranteed: secrecy. Anyone who has
+the file can read its content.
 """
 
 from __future__ import annotations

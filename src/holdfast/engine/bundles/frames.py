@@ -1,11 +1,11 @@
-"""The outer shape of a bundle: a header, frames one after the other, a digest of all of it.
+"""The outer format of a bundle: a header, a sequence of frames, and a digest of everything.
 
     "HFBUNDLE" | u16 version | u16 zero | frame | frame | … | frame DONE
     frame = 4 B tag | u32 length | so many bytes
 
 The order is fixed: one BNDL, then SESS, CKPT, OBJT and story frames, one DONE, end of file. A tag
-that begins with a small letter is optional: a reader that does not know it passes over it, and
-refuses any other that it does not know. DONE holds the BLAKE3-256 digest of every byte before it.
+that begins with a lower-case letter is optional: readers skip it if they do not know it, and refuse
+all other unknown tags. DONE holds the BLAKE3-256 digest of every byte before it.
 
 Guarantees of the reader: nothing is allocated for a length that is not allowed and not there; a
 flipped, missing or additional byte is refused. Not guaranteed: that content fits together.

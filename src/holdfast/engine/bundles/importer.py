@@ -3,9 +3,9 @@
     verify the whole file → lock → compare with what is there → objects durable, not yet referenced
     → one transaction: sessions, checkpoints, operations → what was said around them
 
-Guarantees: a bundle that is refused for whatever reason changes nothing that anybody can see; a
-crash leaves at worst objects that the next collection takes away (I1, I3, I5). Existing data is
-never changed: a checkpoint that the store has is left as it is. Importing again adds nothing.
+Guarantees: a refused bundle causes no visible change. A crash leaves at worst objects that the next
+collection deletes (I1, I3, I5). Existing data is never changed: existing checkpoints are skipped.
+Importing again adds nothing.
 """
 
 from __future__ import annotations

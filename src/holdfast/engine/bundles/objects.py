@@ -1,11 +1,11 @@
-"""Objects inside a bundle: a byte for the role, then a record as packs have it.
+"""Objects inside a bundle: a byte for the role, then a record as in a pack.
 
-An edited file or directory is stored against an earlier object of the same bundle and role, as in
-a pack, so that a long history stays a small file. Chains are short, and every object is proven to
-have the digest that is its name each time it is read.
+An edited file or directory is stored as a delta against an earlier object of the same bundle and
+role, as in a pack, so that a long history stays small. Chains are short, and every read verifies
+the object's digest.
 
-Guarantee of the decoder: it unpacks at most as many bytes as it was allowed, whatever is stored
-against what and however often that has to be unpacked for it.
+Guarantee of the decoder: it never unpacks more bytes than allowed, whatever the deltas are based
+on.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The places of a bundle's sessions and checkpoints in this store, decided before a write.
+"""Where a bundle's sessions and checkpoints go in this store, decided before anything is written.
 
-A checkpoint keeps its id. One that the store has, with the same content and reason, stays as it is;
-one that has the same id and differs is refused by name, and so is a session whose name means
-another one here. Under a new name (`as_session`) taken ids are replaced by ones that follow from
-the old id and the new name, so that doing it twice still changes nothing.
+A checkpoint keeps its id. An existing one with the same content and reason is skipped. A different
+one with the same id is refused by name, and so is another session with the same name. Under a new
+name (`as_session`) taken ids are replaced by ones that follow from the old id and the new name, so
+that doing it twice still changes nothing.
 
-The conversation comes with its checkpoints. One that this store has is only ever continued: when
-the last message that both have is not the same, it is another conversation and none of its messages
-are taken.
+The conversation comes with its checkpoints. An existing conversation is only continued: if the last
+message that both have differs, it is another conversation, and none of its messages are imported.
 """
 
 from __future__ import annotations

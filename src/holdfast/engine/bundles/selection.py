@@ -1,7 +1,7 @@
-"""Selection of a bundle's content: checkpoints that do not need the rest of the store, and objects.
+"""Selects a bundle's content: checkpoints that do not need the rest of the store, and objects.
 
 A parent that is not chosen is replaced by the nearest ancestor that is, as if it were deleted. The
-walk through the trees lists every object once, after all that it names.
+walk through the trees lists every object once, after all objects that it names.
 """
 
 from __future__ import annotations

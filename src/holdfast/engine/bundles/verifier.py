@@ -1,12 +1,11 @@
-"""Verification of an untrusted bundle: everything about it is proven before anything is done with
-it.
+"""Verification of an untrusted bundle: everything is verified before it is used.
 
     frames and digest → rows (ids, names, parents that come before) → objects (each one's bytes,
     each tree's names and totals) → large files put together once and compared
 
 Guarantee: a bundle that passes can be imported and every checkpoint of it restored; nothing is
-written here. Sizes that it claims are limits, never requests: memory depends on how many objects
-it has, and unpacking stops at `most_bytes`, also where the same content is unpacked repeatedly.
+written here. Declared sizes are limits, never allocation requests. Memory depends on the number of
+objects, and unpacking stops at `most_bytes`, even if the same content is unpacked repeatedly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The two contents of a changed path, read from the store or from the workspace as it is now.
+"""The two contents of a changed path, read from the store or from the current workspace.
 
 Guarantee: a path of the workspace is reached through directory handles without following any link
-(I6); a link counts as a content, which is where it points to.
-Not guaranteed: that a file of the workspace is still what the scan saw; it is read when asked for.
+(I6); a link's content is its target.
+Not guaranteed: that a workspace file is still as scanned, because it is read on demand.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@
 3. A small middle goes to the line differ, a large one to git, which is faster there; for a small
    one, starting it (3 ms and more) costs more than the comparison.
 
-Guarantee: the hunks lead from old to new exactly, whichever differ made them, even if git is
+Guarantee: the hunks lead from old to new exactly, whichever differ computed them, even if git is
 missing, fails or takes too long. Memory is bounded whatever the sizes: contents are read in chunks,
 hunks come one at a time and long ones in parts; what cannot be kept small is `too_large`. Not
-guaranteed: anything about a content that gives other bytes when it is read again. Where its end
-comes early, `ContentChanged` is raised.
+guaranteed: anything about content that changes between two reads. If it ends early,
+`ContentChanged` is raised.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Both contents go into files of a private directory (0700, files 0600), `git diff
 into an anonymous temporary file, and the hunks are read from there, one at a time.
 
 Guarantee: git runs without a shell and sees no configuration, attributes, pager, hook, external
-diff or repository, neither the user's nor the workspace's. It is stopped after a bounded time. What
-it wrote has been read whole and found well formed before the first hunk is handed out.
+diff or repository, neither the user's nor the workspace's. It is stopped after a bounded time. Its
+output is read completely and checked before the first hunk is returned.
 Not guaranteed: that no file is left behind when this process is killed while git runs.
 """
 

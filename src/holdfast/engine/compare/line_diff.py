@@ -1,4 +1,4 @@
-"""Line differ of our own: which lines two texts share, in order, without any other program.
+"""Holdfast's own line differ: which lines two texts share, in order, without external programs.
 
 1. Equal ends are cut off; lines that occur once on both sides, in the same order, are anchors.
 2. Between anchors the same again; where no line is unique, Myers' greedy search, in windows: one
@@ -8,7 +8,7 @@
 
 Guarantee: the hunks lead from old to new exactly, and for every input (equal, periodic, shuffled,
 all different lines) time and memory stay linear in the number of lines, but for one logarithm.
-Not guaranteed: the shortest edit. It is given up for the bound and for hunks that read well.
+Not guaranteed: the shortest edit. Bounded time and readable hunks matter more.
 """
 
 from __future__ import annotations

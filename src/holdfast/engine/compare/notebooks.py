@@ -1,12 +1,12 @@
 """Notebooks by cell: which cells were added, removed, rewritten, or only ran again.
 
 Cells are paired in rounds, each between the pairs of the one before: equal id and source, equal id,
-equal type and source, and then the most similar of what is left. Each pair tells its own change.
+equal type and source, and then the most similar of what is left. Each pair has its own change.
 
 Guarantee: every difference in a cell's type, source, outputs, metadata or id is in the result. A
 document that is not a notebook of format 4, or too large for this, gives `None`. Not guaranteed:
 that a difference of the files is one of cells. `metadata_changed` reports changes of the notebook's
-own metadata; layout, order of keys and repeated keys of the JSON mean nothing here.
+own metadata; layout, key order and repeated keys of the JSON are ignored.
 """
 
 from __future__ import annotations

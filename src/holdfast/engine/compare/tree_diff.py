@@ -1,7 +1,7 @@
 """Which paths differ between a checkpoint and another tree, and whose content is withheld.
 
-A path that neither side has is a mistake, not an empty difference. Ignored content is withheld even
-where it was captured: a diff shows its sizes and nothing else.
+A path that neither side has is an error, not an empty difference. Ignored content is withheld even
+if it was captured: a diff shows only its sizes.
 """
 
 from __future__ import annotations

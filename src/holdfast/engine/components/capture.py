@@ -1,10 +1,10 @@
 """Capture of components for a checkpoint, after its files are durable.
 
-    per component, in order: unchanged since the checkpoint before → its entry serves again
+    per component, in order: unchanged since the last checkpoint → its entry is reused
     → else capture, within time and size → contents and manifest durable
 
-Guarantee: whatever a component does, the checkpoint is made; what is missing of it is said. Costs
-nothing where no component applies, and no write where nothing changed.
+Guarantee: whatever a component does, the checkpoint is made and missing parts are reported. It
+costs nothing if no component applies, and writes nothing if nothing changed.
 """
 
 from __future__ import annotations

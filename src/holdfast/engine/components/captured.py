@@ -1,4 +1,4 @@
-"""The components of one save; where there are only files, asking costs next to nothing."""
+"""The components of one save. If there are only files, this costs next to nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Contents of components: contents stored like those of files, and what a scan saw of files.
+"""Component contents, stored like files, and scan results that components can reuse.
 
-Components use what the scan saw instead of asking the system again.
+Components use scan results instead of asking the system again.
 """
 
 from __future__ import annotations

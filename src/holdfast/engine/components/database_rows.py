@@ -1,8 +1,8 @@
-"""How many rows each table of a SQLite database has, counted in memory from the bytes of its file.
+"""Row counts of a SQLite database's tables, counted in memory from the bytes of its file.
 
-Guarantee: nothing is written, nothing that the database defines is run, and the work is bounded.
-Not guaranteed: an answer. A damaged database has none, nor has one whose newest rows may be in a
-log beside it.
+Guarantee: nothing is written, no code in the database is run, and the work is bounded. Not
+guaranteed: a result. There is none for a damaged database, or if the newest rows may be in a
+separate log.
 """
 
 from __future__ import annotations

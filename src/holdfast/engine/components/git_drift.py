@@ -1,7 +1,7 @@
 """The difference between git now and at a checkpoint whose files are restored without it (GT-7).
 
-For a preview the content that files are about to have is read from the store, up to a limit; what
-is beyond it counts as changed. Afterwards the files themselves are looked at.
+For a preview, the future content of files is read from the store, up to a limit; anything beyond it
+counts as changed. After the restore, the files themselves are compared.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Calling third-party code: with a time limit, and whatever it does becomes a reason.
+"""Calls third-party code with a time limit, and turns every failure into a reason.
 
-The call runs in a thread of its own. One that does not end in time is left behind: Python cannot
-end a thread, but nothing waits for it any longer, and its later results are refused.
+The call runs in a separate thread. If it does not end in time, it is abandoned: Python cannot stop
+a thread, but nothing waits for it any longer, and its later results are refused.
 
-The progress that it reports is made fit for one line of a terminal; invalid values are ignored, and
-so is a component that was abandoned.
+Its progress reports are cut to one line of a terminal. Invalid values are ignored, and so are
+reports of an abandoned component.
 """
 
 from __future__ import annotations

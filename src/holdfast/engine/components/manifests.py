@@ -1,17 +1,17 @@
-"""The manifest of a checkpoint: what it names, its description, its breakers, and releasing.
+"""A checkpoint's component manifest: its objects, its description, circuit breakers, and release.
 
-Releasing is done after the rows are gone and never before. Leftovers of a crash in between are
-found the next time, because each component gets the list of everything still needed, not of removed
+Components release data only after the rows are deleted. Leftovers of a crash in between are found
+the next time, because each component gets the list of everything still needed, not of removed
 states.
 
-A breaker protects saves from a component that does not answer, such as a database server:
+A circuit breaker protects saves from a component that does not respond, such as a database server:
 
     tried ── failures in a row ──► left alone, ten times as long as the last try took
     ── then one try ── success ──► tried as before
 
-Its state is in the manifest, in the notes of the component that failed: every process sees it, and
-nothing is written for it alone. Guarantee: what a restore saves first is always tried, and a
-component that is left alone says so in the checkpoint.
+Its state is in the manifest, in the failed component's notes, so every process sees it without an
+extra write. Guarantee: a safety checkpoint always tries every component, and the checkpoint records
+each skipped component.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Components that a checkpoint records and nothing restores: telling two states apart, and what a
-restore says about them."""
+"""Components that are recorded and never restored: their differences, and what a restore reports
+about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restoring components with a checkpoint, and rolling that back when one of them fails.
+"""Restores components with a checkpoint, and rolls them back if one of them fails.
 
     files are restored and verified → per component, in order: restore, verify
     → one fails: everything that was begun returns to what the safety checkpoint has

@@ -1,7 +1,7 @@
-"""Which components a restore includes, and how; and which an undo brings back.
+"""Which components a restore includes and in which mode, and which ones an undo restores.
 
-A restore takes what was asked for, over what is usual. An undo brings back just the parts that the
-restore changed.
+The caller's choice overrides the defaults. An undo restores only the parts that the restore
+changed.
 """
 
 from __future__ import annotations

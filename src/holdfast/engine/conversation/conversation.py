@@ -3,9 +3,9 @@
     a save notes the index of the last message → a restore goes back to that place: later messages
     are kept, and marked rolled back → an undo takes the marks away
 
-Marks are derived from the operation log: every reader of the conversation first follows the log to
+Marks are derived from the operation log: every reader of the conversation first reads the log to
 its end. This repairs a crash between a restore and its marks. Nothing here waits for the store's
-lock, but the first message of a session that had ended.
+lock, except the first message of an ended session.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     save, named from the message → the message is recorded, or read from a transcript later
 
 The link is not stored. A message belongs to the newest checkpoint that has its name, does not know
-a later message, and was made within minutes of it. So it is found for every agent and every import,
-and a message that nothing was saved for has none.
+a later message, and was made within minutes of it. This works for every agent and every import. A
+message without a save has no checkpoint.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@
     `claim_notices`: the same, noted as delivered only when the caller confirms it
 
 A session is notified of every restore since it began, because all sessions share the workspace. For
-its own restores, the notice has everything: files, messages that no longer hold, what is outside
+its own restores, the notice has everything: files, messages that no longer apply, effects outside
 the workspace. For another session's, it names the files that both share, but no reason or message
 of that session (CP-8).
 
-Guarantee: of several processes that ask for a session, one gets a notice. `take_notices` gives none
-out twice, and a process that dies between noting and telling takes it along. A claimed notice is
+Guarantee: of several processes that ask for a session, one gets a notice. `take_notices` returns no
+notice twice; a process that dies after recording delivery loses its notice. A claimed notice is
 delivered at least once: a claim ends with its process, or after a minute.
 """
 

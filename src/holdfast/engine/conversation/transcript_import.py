@@ -2,9 +2,9 @@
 
     cursor → messages → some at a time, together with the new cursor, in one transaction each
 
-Reading a transcript again adds nothing, nor does a message that a hook had recorded before there
-was a file. Long answers of tools are cut: the transcript has them. The store is not locked
-meanwhile, so that no save waits for a file of gigabytes.
+Reading a transcript again adds nothing, and neither does a message that a hook recorded earlier.
+Long tool answers are cut; the transcript has them in full. The store is not locked meanwhile, so no
+save waits for a large file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Attempts that may change the whole workspace: kept if it succeeds, rolled back if not.
+"""Attempts that may change the whole workspace: kept on success, rolled back on failure.
 
     begin: save → noted as open       keep: settled       put back: restore → settled
 
-The restore carries what was tried and why it failed as its note, so that the history knows failed
-attempts too. An attempt whose process dies stays open until the user restores its checkpoint or
-keeps the work.
+The restore's note has the attempt's reason and its failure, so that the history includes failed
+attempts. An attempt whose process dies stays open until the user restores its checkpoint or keeps
+the work.
 """
 
 from __future__ import annotations

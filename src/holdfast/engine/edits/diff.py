@@ -1,10 +1,9 @@
-"""The diff of an edit: a unified diff, compressed, as the story keeps it.
+"""The diff of an edit, as stored in the story: a compressed unified diff.
 
     4 B size of the diff | 1 B codec | the diff, compressed if that is smaller
 
 Content that is not text, or too large to compare, is represented by its sizes. For ignored files
-only the change itself is recorded. The diff of one edit is bounded: what goes beyond is left out,
-and said.
+only the change itself is recorded. The diff of one edit is bounded; omitted parts are reported.
 """
 
 from __future__ import annotations

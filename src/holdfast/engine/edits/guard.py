@@ -1,15 +1,15 @@
-"""Guarding an edit of a few files: kept as they are first, put back when the edit fails.
+"""Guards an edit of a few files: they are saved first and rolled back if the edit fails.
 
     start:     read just those files → objects → HEAD with them in it, as a safety checkpoint
     finalize:  the difference to what is there now, compressed, with the place in the conversation
     abort:     a restore of just those paths to that safety checkpoint
 
-Guarantees: starting costs the files, not the workspace; before a file is changed, what it was is
-durable. Putting back is a restore with all of its safety: what the edit left is saved first, undo
-brings it back, and a file that the edit made is removed only when the store has it, with the
-directories made for it, if they are empty. A file is kept under each of its names in the workspace,
-with the links that lead to it. An edit whose process dies stays open, protected from cleanup, until
-the user decides about it.
+Guarantees: the cost of starting depends on the files, not on the workspace. Before a file is
+changed, its old content is durable. A rollback is a restore with all of its safety: the edit's
+result is saved first, and undo restores it. A file that the edit created is removed only if the
+store has it, together with empty directories created for it. A file is kept under each of its names
+in the workspace, with the links that lead to it. An edit whose process dies stays open, protected
+from cleanup, until the user decides about it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Edits and tool calls that are running: who does them, and waiting for them before a save.
+"""Running edits and tool calls: their owners, and waiting for them before a save.
 
     a save finds edits in progress → waits for them, up to a limit → is made anyway, and marked
     partial with what was still running
 
-What the caller itself is in the middle of is not waited for: a checkpoint inside an edit is meant.
-Neither is what cannot end while the caller waits, because it runs on the same thread. Tools of
-agents count too, from the hook before to the one after, unless the caller is part of the agent.
+The caller's own edits are not waited for, because a checkpoint inside an edit is intended. Neither
+are edits on the same thread, which cannot end while the caller waits. Tools of agents count too,
+from the hook before to the one after, unless the caller is part of the agent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Additions to an existing checkpoint: annotations, its name and its tags.
 
-Nothing waits for a save, and the saved state stays as it is.
+Nothing waits for a save, and the saved state does not change.
 """
 
 from __future__ import annotations

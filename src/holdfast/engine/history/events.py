@@ -4,9 +4,9 @@
     else, batch by batch: each source from where it was read to, merged by time
     → added in one transaction with how far each has been read
 
-Operations, messages, annotations and edits have an order of their own, which is kept; between
-sources time decides. Sessions and settings keep no history: what they are is compared with what
-they were. Guarantee: everything acknowledged before it began is in the stream, once.
+Operations, messages, annotations and edits keep their own order; between sources, time decides.
+Sessions and settings keep no history, so their current values are compared with the last known
+ones. Guarantee: everything acknowledged before it began is in the stream, once.
 """
 
 from __future__ import annotations

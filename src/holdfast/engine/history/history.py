@@ -1,6 +1,6 @@
-"""HEAD, and the history of the workspace or of some paths in it, within a stretch of time.
+"""HEAD, and the history of the workspace or of some paths, within a time range.
 
-HEAD is the checkpoint that the work is at:
+HEAD is the current checkpoint:
 
     of a session: its newest state, with the records of restores looked through
     of the workspace, from the newest entry of the log that saved or restored, by any session:
@@ -10,11 +10,11 @@ HEAD is the checkpoint that the work is at:
       a restore of some paths            HEAD as it was before
       one that was deleted               HEAD of its session, if that is left with any checkpoint
 
-Imported checkpoints do not count for the workspace, which never was at them. Where nothing else was
-ever done, HEAD is that of the current session.
+Imported checkpoints do not count for the workspace, because it was never at them. If there is
+nothing else, HEAD is that of the current session.
 
-A checkpoint changed a path if it has something else there than the state that was saved before it,
-whichever session saved that. Nothing is read but trees, and of those only the way to the paths.
+A checkpoint changed a path if its content differs from the previously saved state of any session.
+Only trees are read, and only along the paths.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Finding the checkpoint that a reference means: within one session, or in the whole workspace.
+"""Resolves checkpoint references, within one session or in the whole workspace.
 
-Programs look within their session (CP-8). A person's command looks through every session of the
-workspace: that is a session of None here. `S:REF` names session and checkpoint for both.
+Programs search within their session (CP-8). A person's command searches every session of the
+workspace, which is a session of None here. `S:REF` names session and checkpoint for both.
 
     the whole text: HEAD, initial, approved, a time, an id, a name, the beginning of an id
     → else `S:REF`: S is a session's id, its title or the beginning of its id

@@ -7,7 +7,7 @@ cannot be read, its events are missing, and the page says so.
     workspace: a page of each session → always the newest event of all → the first `limit` of them
     lanes: each session has its own, beside those of the sessions above it
 
-A page's `next` names for each session where it goes on, so that pages fit together exactly.
+A page's `next` holds a position for each session, so that pages fit together exactly.
 Not guaranteed: that a session keeps its lane on the next page.
 """
 

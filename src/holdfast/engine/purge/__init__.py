@@ -1,1 +1,1 @@
-"""Removing content for good, and proving it."""
+"""Removing content permanently, and proving it."""

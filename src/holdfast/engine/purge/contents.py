@@ -1,7 +1,8 @@
-"""The places of contents: below which paths of trees, and in the files that components hold.
+"""Locations of content: paths in trees, and files that components hold.
 
 A component that holds files says which content belongs to which absolute path (`FileComponent`); of
-any other it is only known that it has the same bytes. Each tree and manifest is read once.
+any other component it is only known that it has the same bytes. Each tree and manifest is read
+once.
 """
 
 from __future__ import annotations

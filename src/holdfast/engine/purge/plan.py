@@ -1,11 +1,11 @@
-"""What a removal would do, as data: the same for the preview and for doing it.
+"""What a purge would do, as data; used for the preview and for the purge itself.
 
     paths        every checkpoint that has one is kept without it: its tree is rebuilt, and its
                  report says that the path was removed
     checkpoints  the row goes, with everything that only it needs
 
-Objects that go are those that were needed before and are not afterwards. Content that is also at
-another path is found and named; nothing is removed before the caller has said what to do with it.
+Objects that are no longer needed afterwards are removed. If the same content is at another path,
+that path is reported, and nothing is removed until the caller decides about it.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@
 
 A sample inside a pack, or in what a record of a pack decodes to, can only belong to content that
 stays: packs consist of needed records. It is reported as being elsewhere too. Anywhere else it is a
-trace. Very short or uniform content gives no sample that would mean anything; its digest is
-searched anyway. No index lists any digest that went; in raw bytes, when there are more than can be
-searched in reasonable time, an even choice is. The files of an encrypted store are searched as they
-are and as its key opens them.
+trace. Very short or uniform content has no meaningful sample; its digest is searched anyway. No
+index lists a removed digest. If there are too many digests to search raw bytes for in reasonable
+time, an evenly spread selection is used. The files of an encrypted store are searched both raw and
+decrypted.
 
-Guarantee: nothing is said to be searched that was not. Not guaranteed: content that was transformed
-on the way, as a git filter does, is found by its path only.
+Guarantee: only searched places are reported as searched. Not guaranteed: transformed content, as by
+a git filter, is found by its path only.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Removing content for good.
+"""Removing content permanently.
 
     lock → finish what an earlier one began → plan → take samples → new trees durable → note → one
     transaction: rows changed or gone → packs rewritten without it → databases rebuilt, logs
     emptied, caches and leftovers gone → note gone → search every file of the store
 
-Guarantees: at every instant the store is sound, and each remaining checkpoint is whole. Up to the
-transaction nothing has happened; from there on the removal is finished by the next purge, however
-often it is interrupted. The outcome says what was searched for, where, and what was found.
+Guarantees: at every instant the store is sound, and each remaining checkpoint is whole. Before the
+transaction, nothing has changed. After it, the next purge finishes the removal, however often it is
+interrupted. The outcome lists what was searched for, where, and what was found.
 
 Not guaranteed: anything outside the store's files. See docs/guides/removing-secrets.md.
 """

@@ -1,4 +1,4 @@
-"""A text in what was said: found, and replaced.
+"""Finds and replaces a text in messages, reasons and notes.
 
     said  messages and their tool calls, annotations, edits with their diffs, reasons, names and
           tags of checkpoints, titles of sessions, notes of operations

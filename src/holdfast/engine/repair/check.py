@@ -1,7 +1,7 @@
-"""Verifying a store, invariant by invariant; nothing is changed.
+"""Verifies a store, invariant by invariant; nothing is changed.
 
-The quick check looks at structure: databases, rows, packs, that everything a checkpoint names is
-there. With `data` every byte of every object is read and compared with its name.
+The quick check verifies the structure: databases, rows, packs, and that everything a checkpoint
+names exists. With `data` every byte of every object is read and compared with its name.
 
 `LossFinder` names the paths of checkpoints that can no longer be restored: per directory, once, its
 files whose content is gone and the losses below it. A lost directory includes everything that was

@@ -1,4 +1,4 @@
-"""Finding damaged content of a store, and repairing it as far as possible.
+"""Finds damaged content in a store, and repairs it as far as possible.
 
     find:  objects that cannot be read → paths of checkpoints that are lost by it → of these, what
            the workspace still has → whole states that no checkpoint refers to
@@ -6,7 +6,7 @@
            → give unnamed states a checkpoint → let checkpoints name what is left of them
 
 Every step is durable on its own and found again if it is interrupted, so a repair can be repeated
-at any time. Nothing is deleted: packs, rows and journals that go are set aside first.
+at any time. Nothing is deleted: replaced packs, rows and journals are quarantined first.
 """
 
 from __future__ import annotations

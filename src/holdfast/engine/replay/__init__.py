@@ -1,1 +1,1 @@
-"""Time travel: the states of a session, one after the other, without touching the workspace."""
+"""A session's states, one after another, without touching the workspace."""

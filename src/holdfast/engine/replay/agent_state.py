@@ -1,4 +1,4 @@
-"""Agent state at a checkpoint: the states they gave, and their captured memory files."""
+"""Agent state at a checkpoint: states set through the Python API, and captured memory files."""
 
 from __future__ import annotations
 

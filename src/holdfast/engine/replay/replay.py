@@ -1,12 +1,12 @@
-"""Replay of a session: the state at each step, what it changed, and what was said by then.
+"""Replay of a session: the state at each step, its changes, and the messages so far.
 
     milestones by sequence, without safety checkpoints → a step is read when it becomes current: a
     checkpoint grew from its parent; a restore began at its safety checkpoint, or, for some paths
     only, at what HEAD was
 
-Guarantees: nothing of the workspace and nothing in the store is written, and no lock is waited for.
-Everything is read when it is asked for, so a step with damage says so, the others work, and a long
-session opens as quickly as a short one.
+Guarantees: nothing is written to the workspace or the store, and it waits for no lock. Everything
+is read on demand, so a damaged step is reported, the others work, and a long session opens as
+quickly as a short one.
 Not guaranteed: what a restore of some paths replaced beyond what HEAD knew; only its safety
 checkpoint has that. That a step is still there when checkpoints are deleted meanwhile: reading one
 that is gone is reported like damage.

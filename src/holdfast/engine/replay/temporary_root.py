@@ -1,4 +1,4 @@
-"""A private directory that a checkpoint's files are written into on demand.
+"""A private directory for a checkpoint's files, written on demand.
 
     make it with mode 0700 and lock it → write what is asked for, not writable → remove it all at
     the end: when closed, when Python ends, and on SIGTERM and SIGHUP unless the program handles
@@ -6,8 +6,8 @@
 
 Guarantees: no other user can read it; nothing in it is writable; every write goes through handles
 on directories that were made here, so nothing outside is reached. The next process that makes such
-a directory removes leftovers of a killed one. Not guaranteed: that nothing stays when the process
-is killed and no other ever comes.
+a directory removes leftovers of a killed one. Not guaranteed: cleanup after a killed process, if no
+other one follows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Bytes that came out of the workspace during a restore and that were not saved (RB-6).
+"""Unsaved bytes that a restore moved out of the workspace (RB-6).
 
-They are taken into the store and put into the safety checkpoint in place of the older version,
-so that undo brings back what was really there.
+They are stored and replace the older version in the safety checkpoint, so that undo restores what
+was really there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Files that belong to a SQLite database: what planning, verifying and replacing them takes.
+"""Files that belong to a SQLite database: planning, verifying and replacing them.
 
-The planner, the verifier and the executor know paths and entries. Everything that is so only
-because a file is a database, or its log, journal or shared memory, is decided here. A database is
-exchanged between two transactions: a journal that outlives its database would be rolled back into
-the file that took its place. A possible database is recognised by its size, which avoids opening
-every other file.
+The planner, the verifier and the executor know paths and entries. All special rules for a database
+file, its log, journal and shared memory are here. A database is exchanged between two transactions:
+a journal that outlives its database would be rolled back into the file that took its place. A
+possible database is recognised by its size, which avoids opening every other file.
 """
 
 from __future__ import annotations

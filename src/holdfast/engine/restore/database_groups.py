@@ -1,7 +1,7 @@
-"""Databases that a restore writes into their live files, each with all that belongs to it.
+"""Databases that a restore writes into their live files, each with its log and journal.
 
-The steps of a plan that belong to one database are done as one, by way of SQLite; rolling the
-restore back goes the same way. Users of the database see the old state or the new one.
+The steps of a plan that belong to one database run as one, through SQLite, and so does a rollback.
+Users of the database see the old state or the new one.
 """
 
 from __future__ import annotations

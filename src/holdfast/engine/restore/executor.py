@@ -1,11 +1,11 @@
 """Execution of a plan's steps, each checked again, each kept reversible.
 
-    new content is staged → per step: look at the destination → swap or move → look at what came out
+    new content is staged → per step: check the destination → swap or move → check what came out
 
-Nothing is unlinked before the restore is recorded: what a step replaces or deletes moves into its
+Nothing is unlinked before the restore is recorded: replaced and deleted files move into their
 staging slot. Content that is moved out of the workspace is compared with what the plan saw; unsaved
 bytes are reported as a conflict and saved by the caller (RB-6). `undo_all` moves everything back in
-reverse order; the way back of each change is known before it is made, because it may be interrupted
+reverse order. How to revert a change is recorded before the change, because it may be interrupted
 at any moment.
 """
 

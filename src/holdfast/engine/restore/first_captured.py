@@ -1,4 +1,4 @@
-"""Paths that the target of a restore left out, as the first checkpoint after it has them.
+"""Paths that a restore's target left out, from the first later checkpoint that has them.
 
     a turn begins, `.env` is ignored → a tool names it: captured → the tool changes it → undo --turn
 

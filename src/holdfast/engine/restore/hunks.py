@@ -1,12 +1,12 @@
-"""Restoring some hunks of one file or several: the state to reach is made first, then restored.
+"""Restoring some hunks of one or several files: the wanted state is built first, then restored.
 
     the file as the scan saw it → the chosen hunks in it as in the checkpoint → a new content
     → the checkpoint's tree with that content: the tree that the ordinary plan leads to
 
 Guarantees: the new content is made from the bytes that the safety checkpoint holds, never from the
 file itself; a chosen hunk that is no longer there refuses the restore as a whole; the content is
-durable before a journal names its tree. A hunk that is restored changes neither mode nor links; the
-mode is chosen separately. HEAD stays where it was, as after every restore of some paths.
+durable before a journal names its tree. A restored hunk changes neither mode nor links; the mode is
+chosen separately. HEAD does not move, as after every partial restore.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     the present file → the newest checkpoint that has it otherwise → the step in between
 
-Checkpoints of all sessions are the states of one workspace, in their order. The log of tool calls
-says which agents were at work in between; a file that was written when none was, a person wrote.
+The checkpoints of all sessions are one sequence of workspace states. The tool log says which agents
+were at work in between. A file that was written while none was at work was written by a person.
 
-Not guaranteed: an answer for every file. Only some checkpoints are looked through, and none older
-than the one to restore.
+Not guaranteed: an answer for every file. Only some checkpoints are searched, and none older than
+the one to restore.
 """
 
 from __future__ import annotations

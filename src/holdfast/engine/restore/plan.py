@@ -1,4 +1,4 @@
-"""From a checkpoint and the present state to a plan: for previews and for restores alike."""
+"""Plans a restore from a checkpoint and the current state, for previews and restores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a restore with everything it does, for looking at: nothing is written.
+"""The complete plan of a restore, for display; nothing is written.
 
 It warns about agents in the middle of a tool call. The output of such a call is in no checkpoint
 yet; the restore saves it first, and the preview says whose call it is and which of its files would

@@ -1,11 +1,11 @@
-"""Recovery from a crashed restore, before anything else is done with the store.
+"""Recovery from a crashed restore, before any other operation on the store.
 
     no journal                → staging directories are leftovers of an unstarted restore: remove
     journal, already recorded → only the tidying was missing
     journal                   → save unsaved content of staging, then restore again to the same
                                 target (or, if it was being rolled back, to its safety)
 
-Restoring again starts from a new scan, so it does not matter how far the first attempt came.
+The second restore starts from a new scan, so it does not matter how far the first one got.
 """
 
 from __future__ import annotations

@@ -3,12 +3,11 @@
     check that the request still holds → scan and save the present state (safety) → plan
     → carry the plan out (`carry_out`) → tell where git is
 
-A plan may have been on the screen for minutes while others worked: the checkpoint may have been
-deleted since, and the change to undo may be undone already. Such a restore is refused before it
-begins, so that nothing is done twice, or to a state that no checkpoint keeps.
+A preview may have been open for minutes while others worked. Meanwhile, the checkpoint may have
+been deleted, or the change already undone. Such a restore is refused before it begins.
 
-Saving and planning are repeated when unreadable paths could be opened up, and when a database
-transaction that was in the way has ended; the wait is bounded.
+Saving and planning are repeated if unreadable paths could be made readable, or if a blocking
+database transaction has ended; the wait is bounded.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Moves between the workspace and the slots of staging, each reversible, and what was done so far.
+"""Reversible moves between the workspace and staging slots, and the list of completed ones.
 
     note the way back → move → look at what came out
 
-The way back is noted first, because Ctrl-C may interrupt a move at any moment; it checks whether
-the move was made. Only files and links stay in a slot: a directory that has taken the place of a
-file meanwhile returns at once.
+The reverse move is recorded first, because Ctrl-C may interrupt a move at any moment; it checks
+whether the move happened. Only files and links stay in a slot. A directory that replaced a file
+meanwhile is moved back immediately.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The place beside the workspace's files where new content waits and replaced content is kept.
+"""The staging area in the workspace, for new content and replaced content.
 
-One directory per file system that the restore touches, so that moving in and out is a rename.
+There is one directory per file system that the restore touches, so that every move is a rename.
 Until the restore is recorded, everything it replaced or deleted is still here.
 """
 

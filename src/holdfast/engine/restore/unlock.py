@@ -1,10 +1,10 @@
-"""Making the user's unreadable paths readable, so a restore can save and then replace them.
+"""Makes the user's unreadable paths readable, so that a restore can save and then replace them.
 
     look at the modes → note them, durably → open up → … → put back → the note goes
 
-Only paths that the target needs and that belong to this user; each original mode goes into the
-safety checkpoint, and is put back when the restore does not happen, or by the next command when
-its process was killed.
+This applies only to paths that the target needs and that belong to this user. The safety checkpoint
+has each original mode. It is restored if the restore does not happen, or by the next command if the
+process was killed.
 """
 
 from __future__ import annotations

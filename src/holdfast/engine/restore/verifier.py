@@ -1,4 +1,4 @@
-"""Comparing the workspace with what the plan promised, path by path, by reading it back (RB-5)."""
+"""Verifies a restore: reads every changed path back and compares it with the plan (RB-5)."""
 
 from __future__ import annotations
 

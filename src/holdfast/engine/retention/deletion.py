@@ -1,13 +1,13 @@
-"""Deleting a checkpoint or a whole session, with what only it held.
+"""Deleting a checkpoint or a whole session, with content that only it has.
 
-One checkpoint: its row at once, its content when that is worth it. A session:
+One checkpoint: its row immediately, its content if that frees enough space. A session:
 
     rows of its checkpoints, each with an entry of the log → what was said → logs and free pages of
     the databases → unreferenced content
 
-The log is never shortened, and its entries name the session, so the row of the session itself
-stays, empty: the rest is indistinguishable from a session that has not begun. Cut off after the
-first step, everything else is found unneeded by the next cleanup.
+The log is never shortened, and its entries name the session, so the session's own row stays, empty,
+like that of a session that has not begun. If interrupted after the first step, the next cleanup
+removes the rest.
 """
 
 from __future__ import annotations

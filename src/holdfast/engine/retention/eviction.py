@@ -1,4 +1,4 @@
-"""Eviction from a store whose budget is used up, without ending the protection of any session.
+"""Frees space in a store whose budget is used up, without ending any session's protection.
 
     1. expired checkpoints, and where all stores together have too much, the same three steps in
        other stores, the one that was not used for longest first

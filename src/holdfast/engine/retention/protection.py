@@ -1,7 +1,7 @@
 """Checkpoints that retention keeps: recent sessions, protected checkpoints, and states before
 users' messages.
 
-A story that cannot be read may speak of any checkpoint, so then all that it could name are kept.
+An unreadable story may refer to any checkpoint, so every checkpoint that it could name is kept.
 """
 
 from __future__ import annotations

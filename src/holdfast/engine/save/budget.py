@@ -1,13 +1,13 @@
-"""A save that may not fit: measure, make room, and leave out the largest files if need be.
+"""A save that may not fit: measure, free space, and leave out the largest files if necessary.
 
     stat everything, read nothing → bytes that would be new (before a first save, and in the middle
                                     of one that turns out to be large: `measured_late`)
     more than there is room for   → retention, then eviction (`eviction`)
     still more                    → the largest changed files are left out, the rest is saved
 
-Guarantee: a small change is always saved, whatever the budget. Nothing is written that does not
-stay, except where an estimate was too low. Not guaranteed: the estimate is of bytes before
-compression, so files may be left out that would have fitted; the next save has room for them.
+Guarantee: a small change is always saved, whatever the budget. Nothing is written in vain, unless
+an estimate was too low. Limit: the estimate counts bytes before compression, so a file that would
+have fitted may be left out. The next save has room for it.
 """
 
 from __future__ import annotations

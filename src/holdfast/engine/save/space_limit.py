@@ -1,10 +1,10 @@
-"""The space limit of a save: what the budgets and the disk leave.
+"""The space limit of a save, from budgets and free disk space.
 
-Guarantees: the last part of the disk is never filled; small changes always have room, even where a
-budget is used up, so that reaching it never ends protection.
+Guarantees: the last part of the disk is never filled. Small changes are always saved, even over
+budget, so that reaching a budget never ends protection.
 
-Measuring looks at every file, which takes as long as a small save. So a save of a known workspace
-begins without it (`MeasuringWriter`); most end before they have added much.
+Measuring stats every file, which takes as long as a small save. So a save of a known workspace
+begins without it (`MeasuringWriter`); most saves are small.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     scan → the newest state of the log has this tree: nothing to do → else a safety checkpoint
 
-Such a command does not touch the workspace, so a save that fails is reported and stops nothing: it
-may be needed to free space. A purge does not save first: the unsaved changes may hold what has to
-go.
+Such a command does not touch the workspace, so a failed save is reported but does not stop it; the
+command may be needed to free space. A purge does not save first, because unsaved changes may
+contain the purged content.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The workspace as a tree: scanned, with its content made durable, or only looked at.
+"""The workspace as a tree: scanned, with or without making its content durable.
 
-A save that may not fit into the budget is measured before, or as soon as it turns out to be large.
+A save that may not fit the budget is measured first, or as soon as it turns out to be large.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ reports each finished directory and forgets it. It leaves to the other walk: fil
 directory, files that are stored in pieces, databases, and names that turn into something else. A
 directory in which something is left is reported as one to be surveyed again.
 
-Guarantee: the result is that of a walk alone. Every reported directory and file is checked again
-here, by the rules for what an earlier scan remembered.
+Guarantee: the result equals that of a single walk. Every reported directory and file is checked
+again, by the rules for remembered scans.
 """
 
 from __future__ import annotations

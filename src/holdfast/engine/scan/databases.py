@@ -1,4 +1,4 @@
-"""Databases in a scan: which files of a directory belong to one, and capturing it as one state.
+"""Databases in a scan: which files belong to one, and capturing it as one state.
 
 A SQLite database is captured with its log while others write to it:
 

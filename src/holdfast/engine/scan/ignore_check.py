@@ -1,11 +1,9 @@
-"""Check whether a workspace's rules leave out a directory or a file, without a scan of anything
-else.
+"""Checks whether a workspace's rules exclude a directory or a file, without a full scan.
 
     from the root downwards: list → rules of this directory → is the next one on the way captured?
 
-Guarantee: the answer is the one that a scan at this moment would give. A directory that is entered
-just for something that is included below it counts as left out: whatever else is in it is not
-captured.
+Guarantee: the answer matches a scan at this moment. A directory that is entered only for an
+included path below it counts as excluded, because nothing else in it is captured.
 
 An ignored file that a tool names is captured from then on, whichever way the tool comes.
 """

@@ -1,9 +1,9 @@
 """Which paths of a workspace are captured: ignore rules, includes, the size cap, a filter.
 
 A directory is entered in one of four modes: NORMAL, where rules decide; EVERYTHING, below an
-included directory; ONLY_LISTED, below an ignored one, where just included paths count, and paths
-that a restore is about to write, because those must be saved first (RB-4); ONLY_EXPLICIT, below
-one that a built-in rule ignores, where patterns without a slash do not make us look deeper.
+included directory; ONLY_LISTED, below an ignored one, where only included paths count, and paths
+that a restore is about to write, because those must be saved first (RB-4); ONLY_EXPLICIT, below one
+that a built-in rule ignores, where patterns without a slash are not searched for in subdirectories.
 Exceptions are single files, tracked by git or named by a tool: they are captured in every mode.
 """
 

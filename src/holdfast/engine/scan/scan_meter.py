@@ -1,9 +1,8 @@
 """Progress and size of a scan, and the limit on captured bytes.
 
-A workspace that was scanned before has about as many files as it had. One that is new is counted
-first, which takes about a tenth of the time that reading it takes; both only while there is a
-listener. A file whose content the store holds already costs nothing, and is captured whatever its
-size.
+For a known workspace, the last file count is the estimate. A new workspace is counted first, which
+takes about a tenth of the time of reading it. Both happen only if there is a listener. A file whose
+content is already stored costs nothing, and is captured whatever its size.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A scan from start to tree: walk, annotate, build; and what to remember for the next one.
+"""A complete scan: walk, annotate, build the tree, and remember results for the next one.
 
-With a watch over the workspace the walk goes only where something may have changed, unless there
-is any doubt, or a restore asks: a restore never relies on a watch.
+In a watched workspace, the walk visits only places that may have changed. If there is any doubt, or
+for a restore, it visits everything.
 
-The memory is only replaced by `remember`, which the caller calls after everything that the scan
-stored is durable; a scan whose save failed leaves no trace.
+The caller calls `remember` after everything that the scan stored is durable, so a scan whose save
+failed leaves no trace.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
     → nothing changed and no program was writing: done, else again, else say so
 
 A change of times alone does not tell: one long write sets the time when it begins and can still be
-copying when both looks are done. So for a file that changed a moment ago the system is asked
-whether anybody has it open for writing; where it does not tell, two reads must agree. They must
-also where a file has a writer and times that did not change lately, because of the writes through
-a mapping only the first to a page changes the times, until the system has written the page out. So
-it is made to do that before the reads; such a file is read again by the next scan, too.
+copying when both looks are done. So for a file that changed a moment ago, the system is asked
+whether a program has it open for writing; if that is unknown, two reads must agree. They must also
+where a file has a writer and times that did not change lately, because of the writes through a
+mapping only the first to a page changes the times, until the system has written the page out. So it
+is made to do that before the reads; such a file is read again by the next scan, too.
 
 Guarantee: content reported as stable is one state of the file. Special files are never opened for
 reading. Not guaranteed: a kernel whose file times tick coarsely can hide an open, a write and a

@@ -1,11 +1,11 @@
-"""From the states of directories to trees, and to the differences between two scans.
+"""Builds trees from directory states, and computes the differences between two scans.
 
-Trees are built bottom-up, only for what changed. They are annotated first with what shows only when
-the whole tree is known: paths left out, and files with several names.
+Only changed trees are rebuilt, bottom-up. Before that, they are annotated with facts that need the
+whole tree: skipped paths, and files with several names.
 
-Differences come from what is in memory anyway, and are those that a comparison of the two trees
-gives. Counting gives up where a name became something of another kind, where files have several
-names, and where a directory is known by its digest alone.
+Differences are computed from memory, and equal those of comparing the two trees. Counting gives up
+where a name became something of another kind, where files have several names, and where a directory
+is known by its digest alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A fresh survey of one directory: list it, decide about each name, read what is new or changed."""
+"""A new listing of one directory: decide about each name, and read new and changed files."""
 
 from __future__ import annotations
 

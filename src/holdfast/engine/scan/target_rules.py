@@ -1,13 +1,13 @@
-"""The ignore rules as they will be after a restore, and the trees whose paths a scan must capture.
+"""The ignore rules after a restore, and the trees whose paths a scan must capture.
 
     ignore files of the checkpoint → in place of the present ones
     a present ignore file that the checkpoint lacks → counts only if the restore leaves it in place
     settings, defaults, `.git/info/exclude`         → as they are now, since no restore changes them
 
-A restore looks at the workspace with these rules besides the present ones. Files that only these
-rules capture are saved and removed with the rest, so that a second restore finds nothing to do.
-Files that these rules leave out are not part of the checkpoint's state, and stay. Paths of the
-target and of HEAD are captured whatever the rules say: a restore saves them before it writes there.
+A restore scans the workspace with these rules besides the current ones. Files that only these rules
+capture are saved and removed with the rest, so that a second restore finds nothing to do. Files
+that these rules leave out are not part of the checkpoint's state, and stay. Paths of the target and
+of HEAD are captured whatever the rules say: a restore saves them before it writes there.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     anything else                → list it, decide about each name, read what is new or differs
     children first, by handles opened without following links
 
-Guarantees: no path is used as a string across a check (I6); special files are never opened; a
-file modified so shortly before it was read that a later change could hide in the same clock tick
-is read again next time (RL-5). Not guaranteed: one instant for the whole tree — files are read
-one after the other, each at a moment of its own.
+Guarantees: no path is used as a string across a check (I6); special files are never opened; a file
+modified so shortly before it was read that a later change could hide in the same clock tick is read
+again next time (RL-5). Not guaranteed: one instant for the whole tree, because files are read one
+after another.
 """
 
 from __future__ import annotations

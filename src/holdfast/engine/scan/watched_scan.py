@@ -1,4 +1,4 @@
-"""Scanning a workspace that is watched: by the hint where it can be proven, wholly otherwise.
+"""Scans a watched workspace: only changed places if the hint is proven, otherwise everything.
 
     proven hint, nothing that it cannot cover → walk the places that it names
     any doubt, or a restore that asks         → walk everything, with every directory watched first
@@ -8,11 +8,11 @@
     a place itself       → as in any walk, and of its children only those that are to be visited
     nothing known below  → a walk like any other
 
-Guarantee: given that the hint is complete, the result is what a walk of everything would give.
-Files that can change without an event in their directory are looked at each time: those with
-several names, those that a program was writing to, those that could not be read, and directories
-with a repository, whose list of excluded paths is outside the watched directories. In paranoid mode
-both walks are done and compared, and the whole walk counts.
+Guarantee: if the hint is complete, the result equals that of a full walk. Files that can change
+without an event in their directory are looked at each time: those with several names, those that a
+program was writing to, those that could not be read, and directories with a repository, whose list
+of excluded paths is outside the watched directories. In paranoid mode, both walks run and are
+compared, and the full walk counts.
 """
 
 from __future__ import annotations

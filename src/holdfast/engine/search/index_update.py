@@ -1,13 +1,13 @@
-"""Bringing the search index up to date with catalog and story, a little at a time.
+"""Updates the search index from catalog and story, in small batches.
 
     nothing new since the last time → done (a few small reads)
     else, batch by batch: what was removed or approved, new checkpoints, messages, annotations
 
-Each batch is one transaction together with how far it has read, so it can be cut off anywhere. The
+Each batch and its read position are one transaction, so the update can be interrupted anywhere. The
 index is rebuilt when the log was replaced or content was purged.
 
 Guarantee: a complete index finds everything that was acknowledged before the update began.
-Not guaranteed: completeness, when patience, space or the story come to an end before.
+Not guaranteed: completeness, if time or space runs out, or the story is unreadable.
 """
 
 from __future__ import annotations

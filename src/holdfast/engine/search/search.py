@@ -1,8 +1,8 @@
-"""Searching: catch up, ask the index, and show where today's texts match.
+"""Searching: update the index, query it, and show the matches in the current texts.
 
-The index only says where to look. Checkpoints and messages are read from catalog and story, so
-results show what there is now. A search without hits suggests queries that would have some: with
-known words in place of unknown ones, or with fewer words.
+The index only locates matches. Checkpoints and messages are read from catalog and story, so results
+are current. A search without hits suggests queries that would have some: with known words in place
+of unknown ones, or with fewer words.
 """
 
 from __future__ import annotations

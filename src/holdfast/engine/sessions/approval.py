@@ -1,12 +1,12 @@
-"""Approving and discarding work: what people decide about whole stretches of it.
+"""Approving and discarding rounds of work.
 
     approve: save what is there → the checkpoint is approved, the round merged, the next one begins
     reset:   restore what was approved last (or how it all began) → the round is abandoned;
              where nothing differs from that, nothing happens
 
 Guarantee: an approval names a durable checkpoint that holds exactly what the workspace held, in one
-transaction with the new round. A reset is a restore with all of its safety; what it threw away is
-one `undo`, or one `restore` of the abandoned round, away.
+transaction with the new round. A reset is a restore with all of its safety. `undo`, or a `restore`
+of the abandoned round, brings the discarded work back.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ if TYPE_CHECKING:  # only a reset needs them
 
 @dataclass(frozen=True, slots=True)
 class ApprovalStatus:
-    """The approval state of a session. `base` is what was approved last, or how the session began.
+    """The approval state of a session. `base` is the last approved checkpoint, or the first one.
 
-    `has_unapproved`: HEAD holds something else, or, if the workspace was looked at, that does.
-    `unsaved`: the workspace differs from HEAD, that of the session and its own, in what a restore
-    would bring back, times apart; None when it was not looked at."""
+    `has_unapproved`: HEAD or, if it was scanned, the workspace differs from `base`. `unsaved`: the
+    workspace differs from the session's HEAD and from its own, apart from times; None if it was not
+    scanned."""
 
     active: Round
     checkpoints: int
@@ -79,8 +79,8 @@ class ApprovalStatus:
 
 @dataclass(frozen=True, slots=True)
 class ApproveOutcome:
-    """`count` checkpoints of the round lead to what is locked in; `saved` tells that the last of
-    them was made for it. Work that a restore has undone does not count."""
+    """`count` is the number of checkpoints that lead to the approved state, without undone work.
+    `saved` is true if the approval made the last one."""
 
     approved: Checkpoint
     merged: str
@@ -92,8 +92,8 @@ class ApproveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ResetOutcome:
-    """The restore that a reset was, the round it abandoned and the one it began. With nothing to
-    reset, none is abandoned, and `new_round` is the one that goes on."""
+    """A reset's restore, the round it abandoned and the one it began. If there was nothing to
+    reset, `abandoned` is None and `new_round` is the round that continues."""
 
     restored: RestoreOutcome
     abandoned: str | None

@@ -1,11 +1,11 @@
-"""The life of a session: whether it takes more work, and beginning, ending and naming it.
+"""The lifecycle of a session: starting, ending and naming it, and whether it accepts more work.
 
-A session belongs to one agent at a time. It can be begun again when that agent has ended it or its
-process is gone, which is how interrupted work is resumed. Adding to an ended session by hand (a
-checkpoint, a message) makes it active again; deciding about its work (approve, reset, restore)
-does not, nor do the last events of an agent. An archived session refuses.
+A session belongs to one agent at a time. It can be resumed when that agent has ended it or its
+process is gone. Adding to an ended session by hand (a checkpoint, a message) makes it active again;
+deciding about its work (approve, reset, restore) does not, nor do the last events of an agent. An
+archived session refuses.
 
-A setting can limit manual checkpoints. Automatic ones have no limit: a rate never costs a state.
+A setting can limit manual checkpoints. Automatic ones have no limit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The sessions of a workspace as people see them in a list: what each is, and how far it got.
+"""The sessions of a workspace as listed for people.
 
-A session without any checkpoint is not listed: it has nothing to go back to.
+A session without checkpoints is not listed, because there is nothing to restore.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which tool calls of agents may have made the change that an undo reverts.
+"""Which tool calls may have made the change that an undo reverts.
 
-A call that begins in a state that was saved a moment ago gets no checkpoint of its own: the one
-there is serves. So the newest checkpoint before a call may have been made for an earlier one, which
-changed nothing. The log of tools knows each call, by the checkpoint that it began at; where the log
-does not go back that far, the call that the checkpoint was made for is taken.
+A call that begins in a state that was just saved gets no checkpoint of its own. So the newest
+checkpoint before a call may have been made for an earlier one, which changed nothing. The tool log
+has each call with the checkpoint that it began at. If the log does not go back that far, the
+checkpoint's own call is used.
 
     calls that began at the checkpoint, without those after which all was found unchanged
       none                      no call did it: another session has changed something since
@@ -17,7 +17,7 @@ Also what the last calls deleted and no checkpoint has, where nothing else has c
 The reports of the checkpoints made before the calls list what was there and left out. Tools can
 regenerate files that built-in rules leave out: undo names them, and continues.
 
-Undo names all of that in a few words: `the Bash call "rm -rf src" by AGENT`.
+Undo describes all of that briefly: `the Bash call "rm -rf src" by AGENT`.
 """
 
 from __future__ import annotations

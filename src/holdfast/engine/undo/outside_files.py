@@ -1,10 +1,10 @@
-"""Files outside the workspace as a part of undo: just those that the undone tool calls named.
+"""Files outside the workspace in an undo: only those that the undone tool calls named.
 
     a checkpoint before a tool call says which paths outside it holds for that call
     → they are not as it has them now? then the call has changed them, and undo brings them back
 
-Calls run side by side: one that had not ended at a checkpoint may have changed its files after it.
-Others outside stay as they are, whatever became of them: they are no part of what is undone.
+Calls can overlap: one that was running at a checkpoint may have changed its files later. Other
+files outside the workspace are not part of the undo, and stay as they are.
 """
 
 from __future__ import annotations

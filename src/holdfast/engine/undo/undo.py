@@ -1,12 +1,12 @@
-"""Undo and redo: of a session's restores, for programs, and of whatever happened last, for people.
+"""Undo and redo: of a session's restores, for programs, and of the last change, for people.
 
-A program's undo returns exactly from the last restore of its session. A person's undo reverts the
-last change to the workspace, no matter who made it; which that is says
-`holdfast.domain.timeline.undo_history`. Both are restores themselves, to a saved state, with the
-present saved first.
+A program's undo reverts the last restore of its session. A person's undo reverts the last change to
+the workspace, no matter who made it; `holdfast.domain.timeline.undo_history` determines which. Both
+are restores themselves, and save the current state first.
 
-An undo is recorded in the session whose checkpoint it goes back to. So the conversation there
-follows it, that agent hears of it as of its own work, and every other session as of a neighbour's.
+An undo is recorded in the session whose checkpoint it goes back to. So that session's conversation
+follows it, its agent gets the notice for its own work, and every other session the notice for
+another session's.
 """
 
 from __future__ import annotations

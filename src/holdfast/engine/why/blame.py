@@ -7,9 +7,9 @@ Versions are handled newest first by sequence (I7), each once, whatever ways lea
 with two parents is the record of a restore of some paths: what came from the restored checkpoint
 goes on there.
 
-Guarantee: with lines that are all different and keep their order, the answer is exact. Memory holds
-the lines of two versions and a number for each line asked for. Not guaranteed: which of several
-equal lines is the old one, and that a line which was moved is known again.
+Guarantee: if all lines are different and keep their order, the answer is exact. Memory holds the
+lines of two versions, and a number for each requested line. Not guaranteed: which of several equal
+lines is the old one, and that a moved line is recognised.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The versions of one file along a line of checkpoints, under whatever name it had.
+"""The versions of one file along a line of checkpoints, even if it was renamed.
 
 The line is the one of a session, or the states of the workspace, newest first: what sessions saved
 and restored, in the order of the log, with the safety checkpoints of restores (`WorkspaceStates`).
@@ -7,8 +7,8 @@ Of each checkpoint only the trees on the way to the file are loaded, and none th
 Where a checkpoint has no such file, one that is gone in the next is taken for it: with the same
 content, or else the most similar one that shares half of its lines.
 
-Guarantee: a version that is too large or damaged is skipped and named. Not guaranteed: that a file
-which was renamed and rewritten in one step is known again.
+Guarantee: a version that is too large or damaged is skipped and reported. Not guaranteed: that a
+file that was renamed and rewritten in one step is recognised.
 """
 
 from __future__ import annotations

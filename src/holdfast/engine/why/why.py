@@ -1,10 +1,9 @@
-"""Why a file says what it says: for each line the checkpoint, the reason, the call, the message.
+"""The origin of each line of a file: its checkpoint, reason, tool call and message.
 
     the file now, or at a checkpoint → `blame` along the parents → what was done between the first
     checkpoint that has a line and the one before it (`causes`)
 
-Guarantee: nothing is changed, no lock is waited for, and the file is reached without following any
-link (I6).
+Guarantee: nothing is changed, it waits for no lock, and no link is followed to the file (I6).
 """
 
 from __future__ import annotations

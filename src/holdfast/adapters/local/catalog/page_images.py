@@ -1,12 +1,12 @@
-"""The pages of a SQLite file as its bytes have them, newest image first, whatever is damaged.
+"""The raw pages of a SQLite file, newest image first, even if parts are damaged.
 
     database file + write-ahead log → for each page: its images, newest first
     page → cells → values
 
 SQLite refuses a file at the first byte that makes no sense, and takes a log with a damaged frame
 for one that ends there. Here every frame of the log's own generation counts, and a page is read
-cell by cell, so that damage costs the cells it hit. Not guaranteed: that what is read was ever
-written. The reader must prove it, with the checksums of rows.
+cell by cell, so that damage costs the cells it hit. Not guaranteed: that a read value was ever
+written. The reader must verify it with the row checksums.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A catalog that can be read, however damaged the store's own is.
+"""A readable catalog, however damaged the store's own is.
 
     copy → sound and nothing forgotten: the copy
          → else: page images of the damaged files → proven rows → a new catalog from them

@@ -1,1 +1,1 @@
-"""Encryption at rest, chosen when a store is made; a store without it imports nothing from here."""
+"""Encryption at rest, chosen when a store is created; other stores import nothing from here."""

@@ -5,7 +5,7 @@
 The list of wrapped keys is in the store twice, because without it no secret opens the store. A copy
 that fell behind or was damaged is repaired by the next writer, under the store's lock.
 
-A key file is refused when others than its owner can read it: it would protect nothing.
+A key file that other users can read is refused, because it would protect nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The position of each object: digest → pack, offset, length, depth. A cache of what packs say.
+"""The position of each object: digest → pack, offset, length, depth. A cache of the packs' content.
 
 Not fsynced on its own: after a power cut it may know less than the packs, never something else.
-`catch_up` therefore reads every pack from where the index ends. Each row carries a checksum,
-because collection believes what the index says. An index that is damaged, or of an older shape, is
-`IndexDamaged`: the store sets it aside and makes it again from the packs.
+`catch_up` therefore reads every pack from where the index ends. Each row has a checksum, because
+collection relies on the index. An index that is damaged, or of an older shape, is `IndexDamaged`:
+the store sets it aside and makes it again from the packs.
 """
 
 from __future__ import annotations

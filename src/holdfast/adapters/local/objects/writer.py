@@ -1,4 +1,4 @@
-"""Writing one batch of objects: append records → fsync the pack → tell the index."""
+"""Writes one batch of objects: append records → fsync the pack → update the index."""
 
 from __future__ import annotations
 

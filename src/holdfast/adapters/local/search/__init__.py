@@ -1,1 +1,1 @@
-"""The search index in a database of its own."""
+"""The search index, in a separate database."""

@@ -1,10 +1,10 @@
-"""The search index in a SQLite file of its own, which may be lost at any time.
+"""The search index, in a separate SQLite file that may be lost at any time.
 
     expression → the newest 300 checkpoints and 300 messages that match, and of checkpoints those
     whose name or tag does → scores → messages get the checkpoint they were said at → best first
 
-The cost does not grow with how often a word was said: only the newest matches are looked at. Where
-there are fewer, older ones are looked at as long as the effort for one search lasts.
+The cost does not grow with the frequency of a word, because only the newest matches are ranked.
+Where there are fewer, older ones are looked at as long as the effort for one search lasts.
 """
 
 from __future__ import annotations
