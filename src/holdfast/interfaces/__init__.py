@@ -1,1 +1,1 @@
-"""The ways in from outside; each a thin package."""
+"""Entry points for users and programs; each is a thin package."""

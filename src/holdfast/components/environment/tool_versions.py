@@ -6,8 +6,8 @@
 No program is run: that would cost a save its speed, and a program may be a launcher that downloads
 what it is asked about, or a file that an agent has just written.
 
-Not guaranteed: a version that no file and no path tells. The date of the program file then shows
-that the tool was replaced.
+If no file or path has the version, the date of the program file shows whether the tool was
+replaced.
 """
 
 from __future__ import annotations

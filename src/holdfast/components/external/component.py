@@ -1,7 +1,6 @@
 """Files outside the workspace that tools named, as a part of a checkpoint.
 
-They come back only when that is asked for. Modules that a save does not need are imported on first
-use.
+They are restored only on request. Modules that a save does not need are imported on first use.
 """
 
 from __future__ import annotations

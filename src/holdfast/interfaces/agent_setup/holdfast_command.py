@@ -3,8 +3,8 @@ environment too.
 
 An agent is started by a login, a desktop or an editor, and does not have the `PATH` of the shell
 that ran the installation: a program in a virtual environment is not found there by its bare name. A
-path that stays the same across upgrades is preferred, because agents may trust a hook by its very
-words.
+path that stays the same across upgrades is preferred, because agents may trust the exact text of a
+hook.
 """
 
 from __future__ import annotations

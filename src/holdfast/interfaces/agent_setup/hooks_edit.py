@@ -1,4 +1,4 @@
-"""Our entries in the settings of an agent: put in, taken out, found. Everything else stays.
+"""Adds, removes and finds Holdfast's hook entries in an agent's settings. Everything else stays.
 
 Works on the text of a settings file; Holdfast's entries are recognised by the command alone, so old
 or moved entries are found too.

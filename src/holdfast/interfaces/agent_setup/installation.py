@@ -1,4 +1,4 @@
-"""Installing the hooks of an agent, and our MCP server where that is wanted; and removing them."""
+"""Installs and removes an agent's hooks and, on request, Holdfast's MCP server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our MCP server in the settings of an agent: put in, removed, found. Everything else stays.
+"""Adds, removes and finds Holdfast's MCP server in an agent's settings. Everything else stays.
 
 Works on the text of a settings file, JSON with comments or TOML. Removing it restores what was
 there before, to the byte: an empty object that was there gets our entry with a space on both sides,

@@ -3,9 +3,9 @@ that has any.
 
     in its settings? → as this version writes them? → the program there? → does the agent run them?
 
-Reads settings only: cheap enough for every `status`. What reads and edits them is imported where
-there are some. The checkpoints of its sessions show when an
-agent was last seen, so no event must write anything for it.
+It only reads settings, so it is cheap enough for every `status`. Code that reads and edits them is
+imported only if there are some. An agent's checkpoints show when it was last seen, so events need
+not record that.
 """
 
 from __future__ import annotations

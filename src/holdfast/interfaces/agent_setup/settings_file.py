@@ -2,10 +2,9 @@
 
     refuse what cannot be written → read each file again → write it atomically
 
-Guarantees: nothing is written when any file cannot be; a file keeps its mode and its owner, and a
-link stays a link (what it leads to is edited); a file that changed since it was read is not
-overwritten. Not guaranteed: that it does not change in the instant between the last look and the
-exchange.
+Guarantees: nothing is written if any file cannot be. A file keeps its mode and owner, and a link
+stays a link; its target is edited. A file that changed since it was read is not overwritten. Limit:
+a change between the last check and the replacement can be lost.
 """
 
 from __future__ import annotations

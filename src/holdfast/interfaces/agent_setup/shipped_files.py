@@ -1,5 +1,5 @@
-"""Files that are wholly ours: scripts, plug-ins, skills, each with a line that says so, and which
-of them are still what was written. An edited file is no longer only Holdfast's."""
+"""Files that Holdfast owns completely: scripts, plug-ins and skills. Each has a line that says so,
+with a fingerprint that detects edits. An edited file is no longer only Holdfast's."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ in Holdfast names an agent, so a new one is one new module. The defaults are the
 most agents share.
 
 Guarantee: importing such a module loads next to nothing, because a hook does so while its agent
-waits. What only the installer, a restore or the reader of a transcript needs is imported inside of
-the methods.
+waits. Modules that only the installer, a restore or a transcript needs are imported inside methods.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cursor: names in camel case; an empty answer counts as a failed hook, so `{}` is the least.
 
-It also runs what `.claude/settings.json` sets up, with the same payload as its own.
+It also runs hooks from `.claude/settings.json`, with the same payload as its own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Gemini CLI: the common envelope with event names of its own; nothing but JSON may be printed.
 
-What is answered before a tool never reaches the model; what is answered after one does.
+Answers before a tool never reach the model; answers after a tool do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Goose: `event` and `working_dir`; before a tool an empty answer is a clean yes, `{}` is none.
 
 It reads an answer before a tool and at the end of a turn, and hands a text on with a refusal only.
-A tool is never refused, so that the end of a turn is where the model hears of something: it gets
-one more turn, with the text.
+Holdfast never refuses a tool, so the model gets notices at the end of a turn: it gets one more
+turn, with the text.
 """
 
 from __future__ import annotations

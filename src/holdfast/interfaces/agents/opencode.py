@@ -1,4 +1,4 @@
-"""OpenCode: its hooks are JavaScript; our plug-in sends what they get and appends what is answered.
+"""OpenCode: its hooks are JavaScript. Holdfast's plug-in forwards events and appends the answers.
 
 The plug-in is the file `opencode.js` beside this module.
 """

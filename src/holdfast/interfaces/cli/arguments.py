@@ -1,7 +1,7 @@
 """Reading a command line: the verb first, then its own parser.
 
 The options of every command may come before the verb or after it. Everything behind `--` is taken
-literally. A mistake raises `UsageError`, which names the mistake and guesses what was meant.
+literally. A mistake raises `UsageError`, which names the mistake and suggests a fix.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ apply` compares before and after.
 
 Guarantees: in a pipe, all of the output or none of it; bounded memory, whatever the sizes, because
 a content is read twice, in pieces.
-Not guaranteed: a content that gives other bytes the second time ends as `ContentChanged`.
+Content that differs on the second read raises `ContentChanged`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A difference for people: changed paths with notes on each, then the changed lines in git's form.
 
-Notebooks are compared by cell. Nothing reaches the terminal that it would obey.
+Notebooks are compared by cell. Control characters never reach the terminal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From anything that went wrong to an exit status, and to words with the way out.
+"""Turns every failure into an exit status, a message and a hint.
 
 Statuses are those of the error family; here are only those of unexpected errors: 130 for Ctrl-C,
 143 and 129 for SIGTERM and SIGHUP, 7 for a full disk, 5 for something the system does not permit,

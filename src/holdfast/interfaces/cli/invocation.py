@@ -1,4 +1,4 @@
-"""One run of a command: its arguments, its workspace and session, and where it answers."""
+"""One run of a command: its arguments, workspace, session and output."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The history as a table, for a terminal.
 
-Made without a table library: loading one would take longer than everything else that `log` does.
+It uses no table library, because loading one would take longer than the rest of `log`.
 """
 
 from __future__ import annotations

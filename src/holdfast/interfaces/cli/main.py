@@ -1,7 +1,7 @@
 """The entry of the command line: find the verb, run it, turn errors into exit statuses.
 
-Guarantees: an error leaves standard output empty, but for lines that people were shown meanwhile,
-and says on standard error what, why and the way out; Ctrl-C, SIGTERM and SIGHUP unwind the running
+Guarantees: an error leaves standard output empty, except for lines already shown to people, and
+prints the problem and a hint to standard error; Ctrl-C, SIGTERM and SIGHUP unwind the running
 operation, which rolls back unfinished work; a closed pipe ends quietly.
 """
 

@@ -1,4 +1,4 @@
-"""A picker for the moment to go back to, at a terminal: `restore` without a reference.
+"""An interactive checkpoint picker for a terminal: `restore` without a reference.
 
 draw the list, or the difference of the chosen one → wait for a key → move, search, look or choose
 

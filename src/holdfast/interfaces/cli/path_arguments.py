@@ -1,7 +1,7 @@
 """Paths as people type them, relative to the current directory, turned into paths of the workspace.
 
-What begins with `:/` is relative to the workspace instead, as paths in JSON are. Nothing but the
-workspace itself is resolved: a link that is named is meant, not what it points to.
+Paths that start with `:/` are relative to the workspace, like paths in JSON. Only the workspace
+itself is resolved: a named link means the link, not its target.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A bar on standard error for work that takes longer than half a second.
 
-Drawn by a thread of its own, on a terminal only, and wiped when the work is done. While the total
-is unknown it only moves, to show that the work does.
+A separate thread draws it, only on a terminal, and removes it when the work is done. While the
+total is unknown, the bar only moves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which parts a restore brings back: hunks, changes, and files outside the workspace.
+"""Which parts a restore includes: hunks, changes, and files outside the workspace.
 
 Hunks are named with `--hunk`. Each file outside the workspace is confirmed separately. With
 `--patch` each change is shown, and a person says whether to restore it. The answers are those of

@@ -1,4 +1,4 @@
-"""A whole terminal, taken over and given back: keys as they are pressed, lines where they belong.
+"""Full-screen terminal mode: single key presses, and lines at fixed positions.
 
 Guarantees: however it ends (an error, Ctrl-C, SIGTERM, the terminal hanging up), the terminal has
 its modes, its cursor and its old content back. Every line is cut to the width there is, so nothing

@@ -1,7 +1,7 @@
 """Old and new next to each other, with the colours of the language.
 
-Each hunk is a table of its own, so that a long difference appears while it is made. The text is
-made harmless first and coloured then.
+Each hunk is a separate table, so that a long difference appears while it is computed. Control
+characters are made visible before the text is coloured.
 """
 
 from __future__ import annotations

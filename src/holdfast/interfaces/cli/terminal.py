@@ -1,12 +1,12 @@
-"""The terminal: colours when they can be shown, and text that cannot play tricks.
+"""The terminal: colours if supported, and text without control characters.
 
 `NO_COLOR` switches colours off, `FORCE_COLOR` switches them on for a pipe, `TERM=dumb` has none;
 `--color` wins over all of them.
 The layout for people (tables, relative times) is used on a terminal or when colours are forced; a
 pipe gets plain lines that stay the same.
 
-Guarantee: `visible` leaves no character that a terminal would obey or that would reorder a line.
-Not guaranteed: that what it returns can be turned back; programs read `--json`.
+Guarantee: `visible` leaves no control character, and none that would reorder a line. Its result
+cannot be converted back; programs read `--json`.
 """
 
 from __future__ import annotations

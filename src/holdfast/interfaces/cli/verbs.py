@@ -1,4 +1,4 @@
-"""The commands as people find them, the page that lists them, and the pages of help topics.
+"""The list of commands, the page that shows it, and the help topics.
 
 A command is its module in `commands/` and its entry here. Kept as plain data, so that neither
 `holdfast --help` nor a wrong word imports a command.

@@ -1,4 +1,4 @@
-"""Numbers, sizes and times as people say them."""
+"""Numbers, sizes and times in words."""
 
 from __future__ import annotations
 

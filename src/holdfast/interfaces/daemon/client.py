@@ -4,9 +4,9 @@ in a hurry.
     connect → ask
     none there → one of the clients starts a daemon, the others wait for the same one → ask
 
-Guarantees: never talks to a process of another user; never waits longer than the given time;
-whatever goes wrong becomes `NoDaemon`, and the caller does without it. Not guaranteed: that a
-request which ended in `NoDaemon` was not carried out.
+Guarantees: it never talks to another user's process, and never waits longer than the given time.
+Every failure becomes `NoDaemon`, and the caller continues without the daemon. Not guaranteed: that
+a request which ended in `NoDaemon` was not carried out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events of agents, handled in the daemon as the hook's own process would have handled them.
+"""Handles agent events in the daemon, with the same result as in the hook's own process.
 
     the fields of the message → same directory and root? → event → handled in the open workspace →
     answer; the rest of an event after the fact follows in a thread

@@ -1,11 +1,11 @@
-"""One daemon at a time, which runs the code that is on disk and serves only its user.
+"""One daemon at a time, which runs the installed code and serves only its user.
 
 The lock is held as long as the daemon lives, so a socket that is there without it is stale and is
 replaced. The lock file itself is never removed: two processes could then hold different ones.
 
-An outdated daemon makes room for a new one. An installer replaces all files, even those of the same
-version, so one file is looked at with each request. In an editable installation one file changes
-alone, so all are looked at, every few seconds at most.
+An outdated daemon exits in favour of a new one. An installer replaces all files, even those of the
+same version, so one file is looked at with each request. In an editable installation one file
+changes alone, so all are looked at, every few seconds at most.
 
 Also the log of its process.
 """

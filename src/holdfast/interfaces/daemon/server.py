@@ -1,12 +1,12 @@
-"""The daemon: answers requests, makes the checkpoints that are due, ends when it is not needed.
+"""The daemon: answers requests, makes due checkpoints, and exits when it is not needed.
 
     main thread   → accepts connections; a thread for each of them reads, answers, reads …
     timer thread  → sleeps until a trigger of some workspace can be due, or something happened
     watcher       → a thread of its own, asleep while nothing changes
 
-Bounds: connections at once, size of a message, time for a message to arrive. What goes wrong in a
-request is logged and leaves the daemon running; killed at any instant it loses nothing, because
-nothing lives in it alone.
+Bounds: connections at once, size of a message, time for a message to arrive. A failed request is
+logged, and the daemon keeps running. If it is killed, nothing is lost, because it holds no state of
+its own.
 """
 
 from __future__ import annotations

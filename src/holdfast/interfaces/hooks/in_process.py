@@ -2,9 +2,9 @@
 
     read → translate → handle (all of it, if the agent is about to change something) → answer
 
-Guarantees: whatever happens, the agent gets an answer that it takes for a yes, and status 0.
-Failures are logged. An event after the fact is answered at once and finished in a process of its
-own, unless a check of the user's may have to run first.
+Guarantees: whatever happens, the agent gets an answer that lets it continue, and status 0. Failures
+are logged. An event after the fact is answered at once and finished in a process of its own, unless
+a check of the user's may have to run first.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""From a hook's command line and an agent's JSON to an `AgentEvent`: one reader for all agents.
+"""Turns a hook's command line and an agent's JSON into an `AgentEvent`, for all agents.
 
     which agent really sent it → its module brings the payload into the common shape → each field is
     read by all of its names
 
-Guarantees: unknown fields, missing ones and those of another type are passed over; names of events
-are compared without regard to case and separators, so that a small change of a schema does no harm.
+Guarantees: unknown, missing and wrongly typed fields are ignored; names of events are compared
+without regard to case and separators, so that a small change of a schema does no harm.
 """
 
 from __future__ import annotations

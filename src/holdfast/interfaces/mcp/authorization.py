@@ -3,8 +3,8 @@
     issuer → its metadata (RFC 8414, else OpenID's) → jwks_uri → keys by id → token checked
 
 A token of an authorization server is a JWT, signed with a key of the issuer by an asymmetric
-algorithm. `iss`, `aud` and `exp` have to be there and right, `nbf` if it is there. Whatever is
-wrong, the answer is the same: no.
+algorithm. `iss`, `aud` and `exp` have to be there and right, `nbf` if it is there. Every invalid
+token gets the same answer: no.
 
 Keys are fetched again when they are old or a token names one that is not known, but not more often
 than every half minute. A breaker stops requests to an issuer that fails; known keys are used

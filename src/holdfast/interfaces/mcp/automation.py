@@ -5,9 +5,9 @@
       that calls work in
 
 Watching begins about a second after the server does. A project without a store gets one then, with
-an initial checkpoint, unless every trigger is turned off. A directory that is no project is left
-alone until a checkpoint is made in it: agents start servers in all sorts of places. Where another
-process watches for the same session, the first to save wins, and the other finds nothing to keep.
+an initial checkpoint, unless every trigger is turned off. A directory that is not a project is left
+alone until a checkpoint is made in it, because agents start servers anywhere. Where another process
+watches for the same session, the first to save wins, and the other finds nothing to keep.
 
 Not guaranteed: a checkpoint when the server ends. Clients may kill it.
 """

@@ -1,4 +1,4 @@
-"""The schemas of the tools' answers, as short as they can be: every conversation pays for them.
+"""The schemas of tool results, as short as possible, because every conversation pays for them.
 
 They are made by pydantic from the results' dataclasses, and then reduced to names and types:
 

@@ -3,8 +3,8 @@
     raw arguments → the session's handlers, in a thread → text for the model, data by its schema
 
 Arguments are checked by the handlers and not by the protocol's library, so that a mistake gets a
-correction. What needs a confirmation is asked of the person where the client can ask. A client that
-cannot, or that closes the question without an answer (as one without a person does), gets the
+correction. If a confirmation is needed and the client supports it, the person is asked. A client
+that cannot, or that closes the question without an answer (as one without a person does), gets the
 preview and its token. Restores by others are reported with the answer of a call, to the client and
 not to the person, and again with the next answer if the first did not arrive.
 """

@@ -1,4 +1,4 @@
-"""A tool of an agent: its words, its parameters, its rights, and the function that answers it.
+"""An agent tool: its description, parameters, scope, and the function that answers it.
 
 Definitions in any format, the check of arguments, the schemas of answers and the server's
 annotations are made from this. The words are for a model that decides when to call: when to use the

@@ -1,8 +1,8 @@
 """How tools write to a model: one fact a line, names made harmless, long lists cut short, and hints
 that name shell commands translated into tool calls.
 
-Errors and warnings name the way out as a person types it. An agent that has tools and no shell
-needs the call with its arguments instead; where no tool does it, a person can run the command.
+Hints contain the command as a person types it. An agent that has tools and no shell needs the call
+with its arguments instead; where no tool does it, a person can run the command.
 
     list checkpoints: holdfast log          →  list checkpoints: checkpoint_list {}
     skip such paths: --best-effort           →  skip such paths: "best_effort": true

@@ -1,4 +1,4 @@
-"""Who may use the server: checked for every request, before anything else looks at it.
+"""Access control for every request, before anything else reads it.
 
     user of the connection → Host → Origin and Sec-Fetch-Site → size and type of the body
     → token or cookie → rate → app → the route → what the token allows

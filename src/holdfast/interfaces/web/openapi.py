@@ -1,4 +1,6 @@
-"""The OpenAPI 3.1 document: parameters and bodies as FastAPI reads them, answers from our views."""
+"""The OpenAPI 3.1 document: parameters and bodies from FastAPI, answers from
+`holdfast.api.views`.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Work that may take long: a client waits a moment for it, then follows it by its id.
+"""Long-running operations: a client waits a moment, then polls the operation by its id.
 
     request → the work begins in a thread of its own → done soon: the usual answer
                                                      → else 202, and progress under its address
 
-Guarantee: the work goes on when the client leaves. Results are kept for a while, the newest ones.
-Only so much runs at once; more is refused until some of it is done.
+Guarantee: the work continues if the client disconnects. Results are kept for a while, the newest
+ones. Only so much runs at once; more is refused until some of it is done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457), with our code and hint.
+"""Errors as problem details (RFC 9457), with Holdfast's code and hint.
 
 `type` is a URN made from the code, so that a program can tell problems apart without reading text.
 """

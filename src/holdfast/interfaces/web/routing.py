@@ -1,7 +1,7 @@
 """Routes as data, and what their endpoints share: the open workspace, the clock, the answer.
 
 An endpoint is a plain function that returns a view of `holdfast.api.views`. It runs in a thread,
-and its answer is written as it is: our own types are not validated again.
+and its answer is not validated again.
 
 Guarantee: requests that wait for the store, which another process can keep busy for long, take no
 threads from those that only read what is saved.

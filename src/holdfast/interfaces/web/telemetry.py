@@ -1,8 +1,8 @@
-"""What the server measures: metrics for Prometheus, spans for OpenTelemetry, lines for a log.
+"""The server's telemetry: Prometheus metrics, OpenTelemetry spans, and log lines.
 
 Guarantee: ids, counts, sizes, times and codes only. No reasons, messages, paths, names or contents.
-Durations are those of work that this server did. Counts and sizes are those of the store,
-which other programs write too.
+Durations cover this server's work. Counts and sizes cover the store, which other programs write
+too.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 Guarantees: without one of the secrets nothing in here helps to read the store; a change to any
 byte is noticed. Adding, replacing and removing slots rewraps one key: content stays as it is.
 
-Not given: a copy of a slot, made while its secret was valid, opens with that secret for ever.
+Limit: a copy of a slot, made while its secret was valid, can always be opened with that secret.
 """
 
 from __future__ import annotations

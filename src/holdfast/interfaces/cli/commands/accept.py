@@ -1,4 +1,4 @@
-"""`holdfast accept [RANGE]`: make the work of a range of checkpoints one commit of git."""
+"""`holdfast accept [RANGE]`: squash checkpoints into one git commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast annotate REF TEXT`: write something about a checkpoint."""
+"""`holdfast annotate REF TEXT`: add a note to a checkpoint."""
 
 from __future__ import annotations
 

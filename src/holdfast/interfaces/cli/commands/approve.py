@@ -1,4 +1,4 @@
-"""`holdfast approve`: lock in the work of a round, and begin the next one."""
+"""`holdfast approve`: approve the current round, and begin the next one."""
 
 from __future__ import annotations
 

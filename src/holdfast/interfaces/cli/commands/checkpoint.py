@@ -1,4 +1,4 @@
-"""`holdfast checkpoint [REASON]`: save the workspace with the reason."""
+"""`holdfast checkpoint [REASON]`: save the workspace, with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast delete REF`: drop a checkpoint from the history."""
+"""`holdfast delete REF`: delete a checkpoint."""
 
 from __future__ import annotations
 

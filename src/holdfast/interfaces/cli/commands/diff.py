@@ -1,4 +1,4 @@
-"""`holdfast diff [A [B]] [-- PATH …]`: what differs."""
+"""`holdfast diff [A [B]] [-- PATH …]`: show what changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast doctor`: find what is wrong around the store, and the cure."""
+"""`holdfast doctor`: find problems with the setup, and how to fix them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast hook`: answer an event of an agent."""
+"""`holdfast hook`: handle an agent event."""
 
 from __future__ import annotations
 

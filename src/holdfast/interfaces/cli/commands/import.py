@@ -1,4 +1,4 @@
-"""`holdfast import FILE`: take sessions or checkpoints in from a bundle."""  # noqa: N999
+"""`holdfast import FILE`: import sessions or checkpoints from a bundle."""  # noqa: N999
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast init`: make the store of a workspace, or say where it is."""
+"""`holdfast init`: create the store of a workspace, or show where it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast install`: let an agent's hooks save before it changes anything."""
+"""`holdfast install`: install hooks that save before an agent changes anything."""
 
 from __future__ import annotations
 

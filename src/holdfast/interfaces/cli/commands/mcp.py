@@ -1,4 +1,4 @@
-"""`holdfast mcp`: serve checkpoints to agents by the Model Context Protocol."""
+"""`holdfast mcp`: run the MCP server for agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast name REF NAME`: name or tag a checkpoint that is already there."""
+"""`holdfast name REF NAME`: name or tag an existing checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast purge REF | PATH …`: remove content for good, and prove it."""
+"""`holdfast purge REF | PATH …`: permanently remove content, and prove it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast repair`: make a damaged store sound again, keeping everything that is."""
+"""`holdfast repair`: repair a damaged store, and keep everything that is valid."""
 
 from __future__ import annotations
 

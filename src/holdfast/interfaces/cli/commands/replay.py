@@ -1,4 +1,4 @@
-"""`holdfast replay`: walk through a session step by step, without touching the workspace."""
+"""`holdfast replay`: step through a session, without touching the workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast reset`: throw the work of a round away."""
+"""`holdfast reset`: discard everything since the last approval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast restore [REF] [PATH …]`: take the workspace, or some paths, back."""
+"""`holdfast restore [REF] [PATH …]`: restore the workspace, or some paths, to a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast search`: find a moment of the work by what was meant, said or touched."""
+"""`holdfast search`: search reasons, messages and paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast status`: the state of the work, what changed, what is left out."""
+"""`holdfast status`: show unsaved changes, the last change, and problems."""
 
 from __future__ import annotations
 

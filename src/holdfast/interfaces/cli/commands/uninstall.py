@@ -1,4 +1,4 @@
-"""`holdfast uninstall`: take the hooks of an agent out again."""
+"""`holdfast uninstall`: remove an agent's hooks."""
 
 from __future__ import annotations
 

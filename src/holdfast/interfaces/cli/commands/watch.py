@@ -6,8 +6,8 @@ It stops between two pieces of work, not in one:
     a signal while it works   → noted; ends it as soon as the piece of work is done
     a second one meanwhile    → unwinds the piece of work, as in any other command
 
-Not guaranteed: that signals are heard where the command runs in a thread of another program. They
-reach the main thread alone, and stay what that program has made of them.
+Not guaranteed: signal handling if the command runs in a thread of another program. Signals reach
+only the main thread, where that program handles them.
 """
 
 from __future__ import annotations

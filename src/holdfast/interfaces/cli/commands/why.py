@@ -1,4 +1,4 @@
-"""`holdfast why FILE[:LINE]`: the step of the work that wrote each line, and its reason."""
+"""`holdfast why FILE[:LINE]`: show which step wrote each line, and why."""
 
 from __future__ import annotations
 

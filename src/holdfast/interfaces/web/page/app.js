@@ -43,7 +43,7 @@ function View({ name }) {
   const { session, workspace } = route.value;
   if (!VIEWS[name])
     return html`<main class="page"><${Empty} title="Page not found">
-      <a class="button" href="/">Go to the beginning</a><//></main>`;
+      <a class="button" href="/">Go to the start page</a><//></main>`;
   if (error)
     return html`<main class="page"><${Refused} doing="This view could not be loaded" error=${error} again=${again} /></main>`;
   if (!loaded) return html`<main class="page"><${Loading} label="Loading" /></main>`;
@@ -82,7 +82,7 @@ function Liveness({ session }) {
 function Banner() {
   if (connection.value !== "lost" && reachable.value) return null;
   return html`<div class="banner" role="alert"><span class="live lost"><i></i></span><b>Not connected.</b>
-    <span class="grow">What you see may be old. The page catches up as soon as the server answers; start it with <code>holdfast ui</code>.</span></div>`;
+    <span class="grow">This page may be out of date. It catches up when the server is back. To start the server, run <code>holdfast ui</code>.</span></div>`;
 }
 
 function App() {
