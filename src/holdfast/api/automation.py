@@ -41,7 +41,7 @@ def problem_log(environment: Mapping[str, str], fallback: Fallback) -> ProblemLo
 
 
 def open_watcher() -> Watcher:
-    """This system's watcher, or a stand-in that reports why there is none."""
+    """This system's watcher, or a substitute that reports why there is none."""
     from holdfast.bootstrap.automation_host import open_watcher
 
     return open_watcher()
