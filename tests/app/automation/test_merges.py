@@ -130,7 +130,7 @@ def test_git_is_asked_with_the_environment_of_the_agent(
                 tool_use_id=use,
                 cwd=str(merging),
             )
-            with watched.worked_on(environment) as opened:
+            with watched.use_for_event(environment) as opened:
                 event_handler(os.environ).handle_in(opened, event)
             git(merging, "merge", "-q", "feature")
     finally:

@@ -301,7 +301,7 @@ def test_the_time_in_which_a_person_decides_is_not_counted(
     monkeypatch.setattr("time.perf_counter", lambda: next(now))
     options = Namespace(words=[], json=False)
     invocation = Invocation("restore", options, [], Terminal(Tty(), Tty(), {}))
-    with invocation.waiting():
+    with invocation.pause_clock():
         pass
     assert invocation.elapsed_ms == 3000
 

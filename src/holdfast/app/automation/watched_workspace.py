@@ -106,7 +106,7 @@ class WatchedWorkspace:
             return outcome
 
     @contextmanager
-    def worked_on(self, environment: Mapping[str, str]) -> Iterator[OpenWorkspace]:
+    def use_for_event(self, environment: Mapping[str, str]) -> Iterator[OpenWorkspace]:
         """For a hook event of a program with this environment; it counts as a save. Automatic
         checkpoints see the environment of the last caller, too. They write no marker: nothing says
         then that the workspace is not being deleted."""

@@ -53,7 +53,7 @@ class Invocation:
         return round((time.perf_counter() - self._begun) * 1000, 3)
 
     @contextmanager
-    def waiting(self, cancel_note: str = "nothing was changed") -> Iterator[None]:
+    def pause_clock(self, cancel_note: str = "nothing was changed") -> Iterator[None]:
         """The time that a person takes to answer is not the command's. A Ctrl-C meanwhile reports
         `cancel_note`."""
         asked = time.perf_counter()

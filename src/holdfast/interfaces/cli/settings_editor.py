@@ -72,7 +72,7 @@ def _run_editor(invocation: Invocation, file: Path) -> None:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     invocation.terminal.flush()
     try:
-        with invocation.waiting():
+        with invocation.pause_clock():
             done = subprocess.run([*shlex.split(editor), str(file)], check=False)
     except (OSError, ValueError) as error:
         raise UsageError(

@@ -68,7 +68,7 @@ def ask_line(
     invocation.terminal.flush()
     answer = ""
     try:
-        with invocation.waiting(cancel_note):  # from when the question can be seen
+        with invocation.pause_clock(cancel_note):  # from when the question can be seen
             invocation.terminal.err.write(question)
             invocation.terminal.err.flush()
             answer = typed_line()

@@ -152,7 +152,7 @@ class OpenEventWorkspace:
 
         def in_workspace(workspace: WatchedWorkspace) -> Reply:
             _require_allowed(workspace)
-            with workspace.worked_on(self._asked.environment) as opened:
+            with workspace.use_for_event(self._asked.environment) as opened:
                 opened.news, self._news = (*opened.news, *self._news), ()
                 reply = work(opened)
             session = workspace.note_event(event)

@@ -234,7 +234,7 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
     picker = MomentPicker(
         opened, present, moments, sessions, terminal, screen, invocation.now, older=older
     )
-    with invocation.waiting():
+    with invocation.pause_clock():
         chosen = picker.pick()
     if chosen is None:
         return None
