@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.stateful import run_state_machine_as_test
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from schemathesis.specs.openapi import checks as openapi
 
@@ -23,7 +24,13 @@ pytestmark = pytest.mark.requirement("WB-1")
 
 CHECKPOINTS = "/api/sessions/work/checkpoints"
 _STREAMS = ("/events",)
+_LINKED_PATH = "/api/sessions/{session_id}/checkpoints"
 _MOST_EXAMPLES = 4
+_CHECKS = [
+    openapi.status_code_conformance,
+    openapi.content_type_conformance,
+    openapi.response_schema_conformance,
+]
 _KNOWN = {
     "session_id": "work",
     "dialog_id": "work",
@@ -143,16 +150,53 @@ def _try(operation: Any, client: Client) -> None:
             case.path_parameters.update(known)
         response = case.call(headers=client.token_header)
         assert response.status_code < 500, (case, response.text)
-        case.validate_response(
-            response,
-            checks=[
-                openapi.status_code_conformance,
-                openapi.content_type_conformance,
-                openapi.response_schema_conformance,
-            ],
-        )
+        case.validate_response(response, checks=_CHECKS)
 
     run()
+
+
+def test_links_lead_from_a_new_checkpoint_to_what_can_be_done_with_it(
+    client: Client, session: SessionCheckpointer, document: Any
+) -> None:
+    """Generated sequences of requests: made, shown, changed, restored and deleted, in any order."""
+    names = {operation["operationId"] for _, _, operation in _operations(document)}
+    own = {path: one for path, one in document["paths"].items() if "workspace_id" not in path}
+    linked = [
+        link["operationId"]
+        for _, _, operation in _operations(document)
+        for response in operation["responses"].values()
+        for link in response.get("links", {}).values()
+    ]
+    assert len(linked) == 14
+    assert set(linked) <= names
+    wanted = {path: one for path, one in own.items() if path.startswith(_LINKED_PATH)}
+    schema = schemathesis.openapi.from_dict(document | {"paths": wanted})
+    schema.config.base_url = client.server.url
+    followed: set[str] = set()
+
+    class Sequences(schema.as_state_machine()):  # type: ignore[misc]
+        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            return {"headers": client.token_header}
+
+        def validate_response(self, response: Any, case: Any, **given: Any) -> None:
+            assert response.status_code < 500, (case, response.text)
+            case.validate_response(response, checks=_CHECKS)
+            if response.status_code < 300:
+                followed.add(case.operation.definition.raw["operationId"])
+
+    run_state_machine_as_test(
+        Sequences,
+        settings=settings(
+            max_examples=6,
+            stateful_step_count=8,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert followed & set(linked)
 
 
 def test_the_document_is_small_enough_to_load(client: Client) -> None:

@@ -32,6 +32,16 @@ _FAILURES = {
     "507": "No space left",
 }
 _KNOWN = {"304": {"description": "You have this version already, as If-None-Match says"}}
+_LINKED = (
+    "show_checkpoint",
+    "change_checkpoint",
+    "annotate",
+    "compare_with",
+    "preview_rollback",
+    "rollback",
+    "delete_checkpoint",
+)
+"""What can be done with a new checkpoint."""
 _OTHERS = "/api/workspaces/{workspace_id}"
 _WORKSPACE_PARAMETER = {
     "name": "workspace_id",
@@ -70,6 +80,8 @@ def openapi_document(app: FastAPI, routes: Sequence[Route]) -> bytes:
                 for status, one in route.other_answers.items()
             },
         }
+        if operation["operationId"] == "create_checkpoint":
+            operation["responses"][str(route.status)]["links"] = _links_to_new_checkpoint()
     _name_operations(found["paths"])
     for path in [path for path in found["paths"] if path.startswith("/api/")]:
         if path != "/api/workspaces":
@@ -86,6 +98,11 @@ def openapi_document(app: FastAPI, routes: Sequence[Route]) -> bytes:
         "cookie": {"type": "apiKey", "in": "cookie", "name": "holdfast_PORT"},
     }
     return json.dumps(found, separators=(",", ":")).encode()
+
+
+def _links_to_new_checkpoint() -> dict[str, Any]:
+    given = {"session_id": "$request.path.session_id", "checkpoint_id": "$response.body#/id"}
+    return {name: {"operationId": name, "parameters": dict(given)} for name in _LINKED}
 
 
 def _has_tag(route: Route) -> bool:
@@ -120,5 +137,9 @@ def _of_other_workspace(operations: dict[str, Any]) -> dict[str, Any]:
     copied = deepcopy(operations)
     for operation in copied.values():
         operation["operationId"] += "_in_workspace"
+        for response in operation["responses"].values():
+            for link in response.get("links", {}).values():
+                link["operationId"] += "_in_workspace"
+                link["parameters"]["workspace_id"] = "$request.path.workspace_id"
         operation["parameters"] = [_WORKSPACE_PARAMETER, *operation.get("parameters", [])]
     return copied
