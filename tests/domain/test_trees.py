@@ -14,6 +14,7 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import EMPTY_TREE, Tree, decode_tree, encode_tree
+from tests.domain.tree_models import Directory, File, TreeStore
 
 DIGEST = digest_of(b"")
 
@@ -191,3 +192,16 @@ def test_names_that_are_not_sorted_or_not_unique_are_refused() -> None:
 def test_mode_bits_that_are_none_are_refused(mode: int) -> None:
     with pytest.raises(ObjectDamaged):
         decode_tree(encode_tree(Tree(files=(replace(_file(b"f"), mode=mode),))))
+
+
+@pytest.mark.requirement("PF-7")
+def test_entries_of_one_kind_are_made_without_those_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = TreeStore()
+    digest = store.add({b"directory": Directory(0o755), b"file": File(b"content", 0o644)})
+    decoded = store.load(digest)
+    monkeypatch.setattr("holdfast.domain.trees.tree.FileEntry", None)
+    assert [entry.name for entry in decoded.directories] == [b"directory"]
+    assert isinstance(decoded.entry(b"directory"), DirectoryEntry)
+    assert decoded.rows.keys() == {b"directory", b"file"}

@@ -110,11 +110,16 @@ class _DecodedTree(Tree):
         self._columns = columns
 
     @cached_property
-    def _entries(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return tuple(
-            tuple([make(name, row) for name, row in column.items()])
-            for make, column in zip(_MAKERS, self._columns, strict=True)
-        )
+    def files(self) -> tuple[FileEntry, ...]:
+        return tuple([_file(name, row) for name, row in self._columns[0].items()])
+
+    @cached_property
+    def directories(self) -> tuple[DirectoryEntry, ...]:
+        return tuple([_directory(name, row) for name, row in self._columns[1].items()])
+
+    @cached_property
+    def symlinks(self) -> tuple[SymlinkEntry, ...]:
+        return tuple([_symlink(name, row) for name, row in self._columns[2].items()])
 
     @cached_property
     def rows(self) -> Mapping[bytes, object]:

@@ -94,13 +94,10 @@ _remembered: dict[Digest, _Directory] = {}
 def _directory(vault: Vault, digest: Digest) -> _Directory:
     known = _remembered.get(digest)
     if known is None:
-        entries = [entry for _, entry in sorted(vault.load_tree(digest).by_name.items())]
-        known = _Directory(
-            tuple(one for one in entries if isinstance(one, DirectoryEntry)),
-            tuple(
-                one for one in entries if isinstance(one, FileEntry) and one.name.endswith(SUFFIXES)
-            ),
-        )
+        tree = vault.load_tree(digest)
+        named = (tree.entry(name) for name in sorted(tree.rows) if name.endswith(SUFFIXES))
+        files = tuple(one for one in named if isinstance(one, FileEntry))
+        known = _Directory(tree.directories, files)
         if len(_remembered) >= _MOST_REMEMBERED:
             _remembered.clear()
         _remembered[digest] = known
