@@ -1,8 +1,9 @@
 """Wall time of an agent's hook as the agent waits for it: a process, answered by a running daemon.
 
 Each round changes five files, then runs the bare interpreter and the hook before a command, in
-turn; so do `status` and `log`, which may ask the daemon. The hook is started as its installed
-script starts it. In the end the last checkpoint is restored and verified.
+turn; so do `status` and `log`, which may ask the daemon. Then it changes the files back, and runs
+the hook after the command. The hook is started as its installed script starts it. In the end the
+last checkpoint before a command is restored and verified.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from bench.peers import HOLDFAST
 from bench.processes import Failed, run
 
 HOOK = "hook before a command, daemon running, 5 files"
+HOOK_AFTER = "hook after a command, daemon running, 5 files"
 STATUS = "command line: status, daemon running"
 LOG = "command line: log, daemon running"
 LIMIT_S = 60.0
@@ -65,23 +67,27 @@ class HookProcess:
                     LOG: partial(self._run, *COMMAND, "log", "--json"),
                 }
                 for operation, command in commands.items():
-                    bare_s = timed(lambda: self._run(sys.executable, "-c", "pass"))
-                    command_s = timed(command)
-                    book.at(operation, FLOOR).samples.append(bare_s)
-                    book.at(operation, HOLDFAST.title).samples.append(command_s)
-                    book.at(over_bare(operation), HOLDFAST.title).samples.append(command_s - bare_s)
+                    self._time(operation, command, book)
                 if number == rounds - 1:
                     self._prove(changes, book)
                 self._undo()
+                self._time(HOOK_AFTER, partial(self._hook, number, "PostToolUse"), book)
             if self._ask("status")["pid"] != served["pid"]:
                 raise Failed("the daemon did not last")
         except (Failed, NoDaemon, ValueError, KeyError) as error:
-            for operation in (HOOK, STATUS, LOG):
+            for operation in (HOOK, HOOK_AFTER, STATUS, LOG):
                 book.at(operation, HOLDFAST.title).fault(str(error))
                 book.at(over_bare(operation), HOLDFAST.title).fault(str(error))
         finally:
             self._end()
         return book
+
+    def _time(self, operation: str, command: Callable[[], object], book: Book) -> None:
+        bare_s = timed(lambda: self._run(sys.executable, "-c", "pass"))
+        command_s = timed(command)
+        book.at(operation, FLOOR).samples.append(bare_s)
+        book.at(operation, HOLDFAST.title).samples.append(command_s)
+        book.at(over_bare(operation), HOLDFAST.title).samples.append(command_s - bare_s)
 
     def _ask(self, request: str) -> dict[str, object]:
         from holdfast.interfaces.daemon.client import ask
@@ -101,11 +107,11 @@ class HookProcess:
             command, cwd=self._tree, environment=self._variables, stdin=stdin, limit_s=LIMIT_S
         )
 
-    def _hook(self, number: int) -> None:
+    def _hook(self, number: int, name: str = "PreToolUse") -> None:
         event = {
             "session_id": SESSION,
             "cwd": str(self._tree),
-            "hook_event_name": "PreToolUse",
+            "hook_event_name": name,
             "tool_name": "Bash",
             "tool_input": {"command": f"make target{number}"},
             "tool_use_id": f"bench-{number}",

@@ -151,6 +151,8 @@ def of_hook(tree: str, files: int, book: Book) -> Iterator[Row]:
     bounds = {
         hook_process.HOOK: Bound("HK-3", 0.045, "median"),
         over_bare(hook_process.HOOK): Bound("HK-3", 0.025, "median"),
+        hook_process.HOOK_AFTER: Bound("HK-3", 0.045, "median"),
+        over_bare(hook_process.HOOK_AFTER): Bound("HK-3", 0.025, "median"),
         over_bare(hook_process.STATUS): Bound("PF-7", 0.06, "median"),
         over_bare(hook_process.LOG): Bound("PF-7", 0.06, "median"),
     }

@@ -10,4 +10,4 @@ from holdfast.interfaces.hooks.automation import event_handler
 
 def handle(event: AgentEvent) -> Reply:
     handler = event_handler(os.environ)
-    return handler.handle_event(event, handler.workspace_for(event), can_continue=False).reply
+    return handler.handle_event(event, handler.workspace_for(event))

@@ -85,21 +85,6 @@ class AgentEvent(NamedTuple):
         one, and a session is active from here on."""
         return self.kind in (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
 
-    @property
-    def must_wait(self) -> bool:
-        """The agent goes on only when this is done: a state is saved before it changes, and after a
-        failure it may be rolled back. The end of a turn may be the one event whose answer is
-        read."""
-        if self.kind is EventKind.AFTER_TOOL:
-            return self.failure is not None
-        if self.kind is EventKind.TURN_END:
-            return self.carries
-        return self.begins or self.kind is EventKind.COMPACT
-
-    def only_asking(self) -> AgentEvent:
-        """The same event, only to collect pending notices for the agent."""
-        return self._replace(kind=EventKind.OTHER)
-
 
 class Notice(NamedTuple):
     """Something about the protection that is reported once a session: `text` to the model,

@@ -3,13 +3,16 @@ the person typed leaves the agent's edit alone."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.interfaces.daemon.server import Daemon
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import after, logged_checkpoints, send, tool_call
+from tests.support.daemons import daemon_here
 
 pytestmark = pytest.mark.requirement("RB-11", "AU-2")
 
@@ -133,3 +136,53 @@ def test_nothing_is_saved_after_an_edit_where_that_is_off_or_the_edit_failed(
     ended = {**after(event), "hook_event_name": "PostToolUseFailure", "error": "no match"}
     send(project, ended if failed else after(event))
     assert logged_checkpoints(cli)[0][1] == "Before Edit: src/app.py"
+
+
+@pytest.fixture
+def no_later_work(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook that left its work to a child process, or to a thread of the daemon, would leave it
+    undone: a person may be quicker than either."""
+    place = tmp_path_factory.mktemp("no-later-work")
+    (place / "sitecustomize.py").write_text("import os\nos.fork = lambda: 1\n")
+    path = [str(place), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    monkeypatch.setattr(Daemon, "run_in_background", lambda self, work: None)
+
+
+@pytest.mark.requirement("BX-4")
+@pytest.mark.usefixtures("runtime", "no_later_work")
+@pytest.mark.parametrize("switch", ["on", "off"])
+@pytest.mark.parametrize("tool", ["Edit", "Bash"])
+def test_what_a_person_types_the_moment_a_hook_has_answered_is_a_step_of_its_own(
+    tool: str, switch: str, project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_DAEMON", switch)
+    app, notes = project / "src" / "app.py", project / "notes.txt"
+    with daemon_here() as daemon:
+        edit(project, "t1", app, "price = 3\n", tool)
+        assert (daemon.requests > 0) == (switch == "on")
+        app.write_text("price = 3  # by hand\n")
+        notes.write_text("by hand\n")
+
+        assert "the unsaved changes since checkpoint" in cli("undo", "--yes").out
+        assert (app.read_text(), notes.read_text()) == ("price = 3\n", "price ideas, untracked\n")
+        assert f"Undid the {tool} call" in cli("undo", "--yes").out
+        assert app.read_text() == "price = 2\n"
+
+
+@pytest.mark.requirement("BX-4")
+@pytest.mark.usefixtures("no_later_work")
+def test_the_end_of_a_turn_is_saved_before_the_hook_answers(
+    project: Path, cli: CommandLine
+) -> None:
+    """An agent's background process has changed a file; then the person has the word."""
+    app = project / "src" / "app.py"
+    edit(project, "t1", app, "price = 3\n")
+    app.write_text("price = 4\n")
+    send(project, {"session_id": "s1", "cwd": str(project), "hook_event_name": "Stop"})
+    app.write_text("price = 4  # by hand\n")
+
+    cli.json("undo", "--yes")
+    assert app.read_text() == "price = 4\n"

@@ -150,7 +150,7 @@ class ConversationCapture:
     def read_transcript(self, opened: OpenWorkspace, event: AgentEvent) -> None:
         """What is new in it; called before the event is handled, without the store's lock."""
         try:
-            _read(opened, event, most_bytes=None if not event.must_wait else _QUICKLY_READ_BYTES)
+            _read(opened, event, most_bytes=_QUICKLY_READ_BYTES if event.begins else None)
         except (HoldfastError, OSError, ValueError) as error:
             self._note(event, error)
 

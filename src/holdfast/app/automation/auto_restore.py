@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.sessions import Session
 
-FLAG = "check-commands"
 _TAIL_BYTES = 2_000
 _MOST_SHOWN = 200
 _PATIENCE_S = 5.0
@@ -135,19 +134,6 @@ def check_after_tool(
                 text = restore_to(opened, session, before, why).text or text
     ended = (f"Its last output:\n{result.tail}",) if result.tail else ()
     return reply._replace(context=(*reply.context, text, *ended))
-
-
-def may_be_checked(home: Path) -> bool:
-    """Whether some workspace of the user has a check. Which one is not known without opening it."""
-    return (home / FLAG).exists()
-
-
-def remember_checks(home: Path) -> None:
-    """Noted before a tool runs, for the event after it."""
-    flag = home / FLAG
-    if not flag.exists():
-        with contextlib.suppress(OSError):
-            os.close(os.open(flag, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
 
 
 def quoted_command(command: Sequence[str]) -> str:

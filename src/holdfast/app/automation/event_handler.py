@@ -1,12 +1,13 @@
 """Handles an agent event: save before a change, check after it, roll back a failure.
 
-    known? → may the agent go on at once? → in the workspace: tool's end → conversation → lock →
-    delivered before? → session → save, or restore → notices → check of the user's
+    known? → in the workspace: tool's end → conversation → lock → delivered before? → session →
+    save, or restore → notices → check of the user's
 
 Notices come with the reply; the interface that answers the agent reports back with `settle`.
 
-Guarantee: once an event before a change is handled, the state before the change is durable, unless
-the settings turn the trigger off.
+Guarantee: once an event before a change is handled, the state before the change is durable, and
+after a change the state after it, unless the settings turn the trigger off. So whatever a person
+changes after the agent has its answer is not part of the agent's change.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from holdfast.app.automation.tool_checkpoint import (
 )
 from holdfast.domain.agent_events import EDIT_TOOLS, AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.domain.checkpoints import Kind, Position
-from holdfast.domain.errors import Busy, HoldfastError
+from holdfast.domain.errors import HoldfastError
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_calls import message_description
@@ -64,13 +65,6 @@ _ENDS = {
     EventKind.SESSION_END: "When the session ended",
 }
 _CONFIDENCE = 1.0
-
-
-class Handled(NamedTuple):
-    """`afterwards` is to be called once the agent has its answer; it may raise."""
-
-    reply: Reply
-    afterwards: Callable[[], object] | None = None
 
 
 class _Action(NamedTuple):
@@ -111,23 +105,10 @@ class EventHandler:
         with self._host.open_workspace(workspace, create=True, purpose=purpose) as opened:
             return opened.news
 
-    def handle_event(
-        self, event: AgentEvent, workspace: EventWorkspace, *, can_continue: bool = True
-    ) -> Handled:
-        """All of it, if the agent must wait, or if the caller cannot continue after its answer;
-        else only the notices for the agent. Errors are the caller's to report: `failed`."""
+    def handle_event(self, event: AgentEvent, workspace: EventWorkspace) -> Reply:
+        """Errors are the caller's to report: `failed`."""
         if not event.is_known:
-            return Handled(Reply())
-        if event.must_wait or not can_continue or workspace.waits_for_check(event):
-            return Handled(self._work(event, workspace))
-        reply: Reply | None = Reply()
-        if event.carries:
-            reply = workspace.use_if_free(event, lambda opened: self.notices_in(opened, event))
-        if reply is None:
-            return Handled(self.notices.due(event, Reply(), saved=False))
-        return Handled(reply, lambda: self._work(event, workspace))
-
-    def _work(self, event: AgentEvent, workspace: EventWorkspace) -> Reply:
+            return Reply()
         reply = workspace.use(event, lambda opened: self.handle_in(opened, event))
         if reply is None:
             # Nothing to compare with; a notice that waited for an answer goes with this one.
@@ -193,19 +174,6 @@ class EventHandler:
 
         return check_after_tool(opened, event, reply, before, self.problems)
 
-    def notices_in(self, opened: OpenWorkspace, event: AgentEvent) -> Reply:
-        """Only the notices for the agent, and only if the store is free: otherwise it comes with
-        the next event."""
-        vault = opened.engine.vault
-        try:
-            with vault.lock.hold(wait=False):
-                asking = event.only_asking()
-                return self.notices.due(
-                    event, self._with_restores(opened, asking, Reply()), saved=False
-                )
-        except Busy:
-            return Reply()
-
     def _act(self, opened: OpenWorkspace, event: AgentEvent) -> _Action:
         dedupe = EventDedupe.of(opened)
         if event.kind is EventKind.SESSION_END:
@@ -241,10 +209,6 @@ class EventHandler:
         # Only now: the clock must not be older than the save.
         EventDedupe.of(opened).note(event, outcome.checkpoint.id, before=True)
         note_begin(opened, event, outcome.checkpoint)
-        if vault.settings.check_command and event.kind is EventKind.BEFORE_TOOL:
-            from holdfast.app.automation.auto_restore import remember_checks
-
-            remember_checks(self._host.home)
         opened.news = (*opened.news, *saved.messages)
         large = too_large_notices(vault, session, outcome.skipped)
         notices = (*skip_notices(outcome), *large)
@@ -289,14 +253,11 @@ class EventHandler:
         if not is_trigger_on(opened, event) or dedupe.overtaken(event):
             return Reply()
         head = vault.catalog.checkpoint(session.id, str(session.head))
-        if (
-            head is not None
-            and was_last_at(vault, head.tree)
-            and opened.engine.scan().tree == head.tree
-        ):
-            note_unchanged(opened, head)
-            return Reply(head.id, deduplicated=True)
-        if edited and was_last_at(vault, opened.engine.scan().tree):
+        if head is not None and was_last_at(vault, head.tree):
+            if opened.engine.scan().tree == head.tree:
+                note_unchanged(opened, head)
+                return Reply(head.id, deduplicated=True)
+        elif edited and was_last_at(vault, opened.engine.scan().tree):
             return Reply()  # another session has saved it since
         if event.kind in _ENDS:
             intent = make_intent(_ENDS[event.kind], confidence=_CONFIDENCE)
@@ -309,8 +270,7 @@ class EventHandler:
 
     def _with_restores(self, opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
         """With the notices for the agent about restores since its last event."""
-        asked = event.must_wait or event.kind is EventKind.OTHER
-        session = find_session(opened, event) if event.carries and asked else None
+        session = find_session(opened, event) if event.carries else None
         if session is None:
             return reply
         if not opened.engine.vault.catalog.restores_since(session.id, limit=1):

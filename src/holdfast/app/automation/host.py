@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.domain.agent_events import AgentEvent, EventKind, Reply
+from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.domain.errors import NotFound, StoreMissing
 
 if TYPE_CHECKING:
@@ -75,18 +75,9 @@ class EventWorkspace(Protocol):
     @property
     def path(self) -> Path: ...
 
-    def waits_for_check(self, event: AgentEvent) -> bool:
-        """Asked of an event that need not wait: whether a check of the user's may have to run
-        before it is answered."""
-
     def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
         """Do the work in the workspace. An event that `begins` gets a store if there is none; None
         for any other event without a store."""
-
-    def use_if_free(
-        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
-    ) -> Reply | None:
-        """The same for a mere look; an empty reply if it would have to wait."""
 
 
 class OpenedForEvent:
@@ -102,13 +93,6 @@ class OpenedForEvent:
     def path(self) -> Path:
         return self._host.workspace_of(self._event, os.curdir)
 
-    def waits_for_check(self, event: AgentEvent) -> bool:
-        if event.kind is not EventKind.AFTER_TOOL:
-            return False
-        from holdfast.app.automation.auto_restore import may_be_checked
-
-        return may_be_checked(self._host.home)
-
     def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
         purpose = f"holdfast hook {event.agent}"
         try:
@@ -120,8 +104,3 @@ class OpenedForEvent:
         with opened:
             self.allows_daemon = opened.engine.vault.settings.daemon == "on"
             return work(opened)
-
-    def use_if_free(
-        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
-    ) -> Reply | None:
-        return self.use(event, work)  # only this process has it open

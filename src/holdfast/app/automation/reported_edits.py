@@ -3,8 +3,8 @@
     after an edit tool: its files now, against the checkpoint made before the call → one row of the
     story, with the place in the conversation
 
-The agent does not wait for it. Edits that cannot be recorded (no checkpoint before the call, files
-outside the workspace, no space) are skipped.
+Edits that cannot be recorded (no checkpoint before the call, files outside the workspace, no space)
+are skipped.
 """
 
 from __future__ import annotations

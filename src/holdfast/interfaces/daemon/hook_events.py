@@ -1,12 +1,12 @@
 """Handles agent events in the daemon, with the same result as in the hook's own process.
 
     the fields of the message → same directory and root? → event → handled in the open workspace →
-    answer; the rest of an event after the fact follows in a thread
+    answer
 
 Guarantees: components see the environment of the hook's process, and the answer is the one that
 process would have given. Anything that cannot be done here in the same way is refused, and the hook
 does it: another mount namespace, plug-ins (which may ask for their own environment), a workspace
-whose settings turn the daemon off, anything unexpected.
+whose settings turn the daemon off, a check of the user's, anything unexpected.
 """
 
 from __future__ import annotations
@@ -64,26 +64,17 @@ def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         return {"text": agent.render(event, Reply()), "settle": None}
     automation, workspace = daemon.automation, OpenEventWorkspace(daemon, asked, event)
     try:
-        reply, afterwards = automation.handle_event(event, workspace)
+        reply = automation.handle_event(event, workspace)
     except (Busy, NoSpace) as error:  # it would be the same for the hook
-        reply, afterwards = automation.failed(event, error), None
+        reply = automation.failed(event, error)
     except HoldfastError as error:  # the hook may have the key, or another view of the store
         raise WorkForHook(f"it could not be saved here: {error.message}") from None
-    if afterwards is not None:
-        daemon.run_in_background(lambda: _finish(daemon, event, afterwards))
 
     def settle(delivered: bool) -> None:
         automation.settle(event, workspace, reply, delivered=delivered)
 
     matters = reply.claim is not None or reply.notices
     return {"text": agent.render(event, reply), "settle": settle if matters else None}
-
-
-def _finish(daemon: Daemon, event: AgentEvent, work: Callable[[], object]) -> None:
-    try:
-        work()
-    except Exception as error:
-        daemon.automation.problems.note_problem(event.agent, event, error)
 
 
 def _asked(fields: list[Any]) -> _Asked:
@@ -125,33 +116,20 @@ class OpenEventWorkspace:
     def path(self) -> Path:
         return self._daemon.automation.workspace_of(self._event, self._asked.directory)
 
-    def waits_for_check(self, event: AgentEvent) -> bool:
-        """`WorkForHook` unless the workspace is open, and may be worked on here, as far as is known
-        without waiting. A check runs beside the agent."""
-        if self._has_store:
-            known = self._known()
-            _require_allowed(known)
-            if is_checked(known.opened, event):
-                raise WorkForHook("a check must run next to the agent")
-        return False
-
-    def use_if_free(
-        self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]
-    ) -> Reply | None:
-        if not self._has_store:
-            return None
-        known = self._known()
-        with self._daemon.workspaces.if_free(known) as free:
-            return work(known.opened) if free else Reply()
-
     def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
         if not self._has_store:
             if not event.begins:
                 return None
             self._make_store()
 
+        workspaces = self._daemon.workspaces
+
         def in_workspace(workspace: WatchedWorkspace) -> Reply:
-            _require_allowed(workspace)
+            if (reason := needs_hook_process(workspace)) is not None:
+                workspaces.discard(str(self.path))
+                raise WorkForHook(reason)
+            if is_checked(workspace.opened, event):
+                raise WorkForHook("a check must run next to the agent")
             with workspace.use_for_event(self._asked.environment) as opened:
                 opened.news, self._news = (*opened.news, *self._news), ()
                 reply = work(opened)
@@ -162,12 +140,7 @@ class OpenEventWorkspace:
                 )
             return reply
 
-        workspaces = self._daemon.workspaces
-        try:
-            return workspaces.work_in(str(self.path), in_workspace)
-        except WorkForHook:
-            workspaces.discard(str(self.path))
-            raise
+        return workspaces.work_in(str(self.path), in_workspace)
 
     @property
     def _has_store(self) -> bool:
@@ -176,14 +149,3 @@ class OpenEventWorkspace:
     def _make_store(self) -> None:
         """Even in place of one that is lost; this event's answer reports that."""
         self._news = self._daemon.automation.make_store(self.path, purpose="holdfast daemon")
-
-    def _known(self) -> WatchedWorkspace:
-        for known in self._daemon.workspaces.all():
-            if known.workspace == self.path:
-                return known
-        raise WorkForHook("the workspace is not open here")
-
-
-def _require_allowed(workspace: WatchedWorkspace) -> None:
-    if (reason := needs_hook_process(workspace)) is not None:
-        raise WorkForHook(reason)

@@ -1,10 +1,10 @@
 """`holdfast hook AGENT` without a daemon: an event on standard input, an answer on standard output.
 
-    read → translate → handle (all of it, if the agent is about to change something) → answer
+    read → translate → handle → answer
 
 Guarantees: whatever happens, the agent gets an answer that lets it continue, and status 0. Failures
-are logged. An event after the fact is answered at once and finished in a process of its own, unless
-a check of the user's may have to run first.
+are logged. An agent that ends waits only briefly for its hooks, so the end of a session is answered
+at once and handled in a process of its own.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from holdfast.domain.agent_events import AgentEvent, Reply
+from holdfast.domain.agent_events import AgentEvent, EventKind, Reply
 from holdfast.interfaces.agents.agent import Agent
 from holdfast.interfaces.hooks.automation import event_handler, problem_log
 from holdfast.interfaces.hooks.payloads import parse_payload, read_payload
@@ -49,14 +49,17 @@ def answer(
             return 0
         handler = event_handler(os.environ)
         workspace = handler.workspace_for(event)
-        handled = handler.handle_event(event, workspace, can_continue=own_process)
-        if handled.afterwards is None and begin_daemon and workspace.allows_daemon:
+        if event.kind is EventKind.SESSION_END and own_process:
+            answered = True
+            _write(known.render(event, Reply()), own_process)
+            _finish_in_child(handler, workspace, event, begin_daemon)
+            return 0
+        reply = handler.handle_event(event, workspace)
+        if begin_daemon and workspace.allows_daemon:
             _begin_daemon()
         answered = True
-        delivered = _write(known.render(event, handled.reply), own_process)
-        handler.settle(event, workspace, handled.reply, delivered=delivered)
-        if handled.afterwards is not None:
-            _finish_in_child(handler, workspace, event, handled.afterwards, begin_daemon)
+        delivered = _write(known.render(event, reply), own_process)
+        handler.settle(event, workspace, reply, delivered=delivered)
     except BaseException as error:  # the agent goes on, whatever it is
         if answered:
             _note(event.agent if event else call.agent, event, error)
@@ -120,7 +123,6 @@ def _finish_in_child(
     handler: EventHandler,
     workspace: OpenedForEvent,
     event: AgentEvent,
-    work: Callable[[], object],
     begin_daemon: bool,
 ) -> None:
     """Finish the event in a process that the agent does not wait for."""
@@ -136,7 +138,7 @@ def _finish_in_child(
         for number in (0, 1, 2):
             os.dup2(nowhere, number)
     try:
-        work()
+        handler.handle_event(event, workspace)
         if begin_daemon and workspace.allows_daemon:
             _begin_daemon()
     except BaseException as error:
