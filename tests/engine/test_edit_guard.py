@@ -530,3 +530,55 @@ def test_with_the_setting_off_an_edit_names_no_ignored_file(workspace: Path) -> 
         (workspace / "a.env").unlink()
         session.restore(after)
         assert not (workspace / "a.env").exists()
+
+
+@pytest.mark.parametrize(
+    ("directory", "path", "opened"),
+    [
+        ("project/src", "a.py", "project/src/a.py"),
+        ("project/src", "b.py", "project/src/b.py"),
+        ("project/src", "new.py", "project/src/new.py"),
+        (".", "project/other.txt", "project/other.txt"),
+        ("elsewhere", "notes.txt", "elsewhere/notes.txt"),
+    ],
+    ids=["there", "in both", "new", "above", "outside"],
+)
+def test_a_relative_path_that_the_current_directory_gives_another_meaning_is_refused(
+    directory: str,
+    path: str,
+    opened: str,
+    workspace: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the program then opens would not be the file that is guarded."""
+    (workspace / "b.py").write_text("another\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "notes.txt").write_text("outside\n")
+    monkeypatch.chdir(tmp_path / directory)
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(UsageError) as refused:
+            session.start_edit([path])
+        with pytest.raises(UsageError), session.editing([path]):
+            raise AssertionError("the block must not begin")
+    assert str(workspace / path) in refused.value.message
+    assert str(tmp_path / opened) in refused.value.message
+    assert refused.value.hint == "use the absolute path of the file"
+
+
+@pytest.mark.parametrize(
+    ("directory", "path"),
+    [("project/src", "src/a.py"), ("project", "src/a.py"), ("elsewhere", "other.txt")],
+)
+def test_a_relative_path_begins_at_the_workspace_wherever_the_program_runs(
+    directory: str, path: str, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "other.txt").write_text("of another project\n")
+    before = (workspace / path).read_bytes()
+    monkeypatch.chdir(tmp_path / directory)
+    with SessionCheckpointer(workspace, "s") as session:
+        edit_number = session.start_edit([path])
+        (workspace / path).write_bytes(b"changed\n")
+        session.abort_edit(edit_number)
+    assert (workspace / path).read_bytes() == before

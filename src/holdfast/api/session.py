@@ -421,7 +421,8 @@ class SessionCheckpointer:
     # Guarded edits and attempts
 
     def start_edit(self, paths: Iterable[str | Path], reason: str | None = None) -> int:
-        """Save files before a tool changes them. Returns the edit's number."""
+        """Save files before a tool changes them. Returns the edit's number. A relative path starts
+        at the workspace. It is refused if it could mean another file in the current directory."""
         chosen = arguments.paths("paths", paths)
         return self._topics.edits.start(self._id, chosen, _prose("reason", reason))
 
@@ -438,7 +439,7 @@ class SessionCheckpointer:
 
     def editing(self, paths: Iterable[str | Path], reason: str | None = None) -> Editing:
         """`with session.editing(["a.py"]):` restores the files if the block fails. `async with`
-        works too."""
+        works too. Paths are as in `start_edit`."""
         chosen = arguments.paths("paths", paths)
         return self._topics.edits.editing(self._id, chosen, _prose("reason", reason))
 

@@ -1,6 +1,8 @@
 """The files of an edit: found by whatever name a tool gives, captured, and their directories.
 
-    paths:        each with the links that lead to it, and with its other names in the workspace
+    paths:        each with the links that lead to it, and with its other names in the workspace;
+                  a relative one begins at the workspace, and is refused if the program's current
+                  directory gives it another meaning
     directories:  of a file that is not there yet, the nearest directory that is; one that HEAD does
                   not know is noted in the safety checkpoint
     abort:        upwards from each file, as long as the checkpoint has no such directory: remove it
@@ -63,6 +65,8 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
                     f"{path} is outside the workspace {vault.workspace}",
                     hint="only files in the workspace can be restored",
                 ) from None
+        else:
+            _require_one_meaning(vault.workspace, given)
         found.append(from_text(str(given)))
     if not found:
         raise UsageError("an edit needs at least one path", hint="name the files to be edited")
@@ -75,6 +79,25 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
                 f"{to_text(place)} is Holdfast's own data", hint="name files of the workspace"
             )
     return safe
+
+
+def _require_one_meaning(workspace: Path, path: Path) -> None:
+    """A program that opens the same relative path may reach another file, which would be changed
+    without a guard."""
+    try:
+        here = Path(os.path.realpath(os.curdir))
+    except OSError:  # that directory is gone: nothing can be opened from there
+        return
+    if here == workspace:
+        return
+    meant, opened = workspace / path, Path(os.path.normpath(here / path))
+    could_be = lexists(opened) or (opened.is_relative_to(workspace) and opened.parent.is_dir())
+    if could_be and (opened.is_relative_to(workspace) or not lexists(meant)):
+        raise UsageError(
+            f"{path} is ambiguous: in the workspace it is {meant}, but in the current directory it "
+            f"is {opened}",
+            hint="use the absolute path of the file",
+        )
 
 
 def _through_links(vault: Vault, path: bytes) -> tuple[bytes, ...]:
