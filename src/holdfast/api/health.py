@@ -15,7 +15,7 @@ from holdfast.values.classes import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.bootstrap.maintenance import Gap
+    from holdfast.bootstrap.maintenance import Gap as Gap
     from holdfast.domain.checkpoints import Checkpoint, Skipped
     from holdfast.domain.ids import SessionId
     from holdfast.domain.repair_plan import Problem, Symptom
@@ -109,6 +109,11 @@ class WorkspaceStatus:
 
     gaps: Sequence[Gap] = ()
     """Where protection is less than people may expect."""
+
+    @property
+    def blocker(self) -> Gap | None:
+        """Why no checkpoint can be made now."""
+        return next((gap for gap in self.gaps if gap.stops_saves), None)
 
 
 class Health:
@@ -271,6 +276,13 @@ def _is_left_out(scan: Scan, change: Change) -> bool:
     return change.type is ChangeType.REMOVED and any(
         is_within(change.path, skip.path) for skip in scan.skipped if skip.path
     )
+
+
+def write_gaps(workspace: Path) -> Sequence[Gap]:
+    """What keeps checkpoints from being made, even before there is a store."""
+    from holdfast.bootstrap.maintenance import write_gaps
+
+    return write_gaps(workspace)
 
 
 def examine_surroundings(directory: Path) -> list[Symptom]:

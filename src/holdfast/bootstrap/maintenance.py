@@ -160,21 +160,36 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
 
 
 class Gap(NamedTuple):
-    """Something that makes protection less than a person may expect, and what to do."""
+    """Something that makes protection less than a person may expect, and what to do.
+    `stops_saves`: no checkpoint can be made."""
 
     finding: str
     cure: str
+    stops_saves: bool = False
+
+
+def write_gaps(workspace: Path) -> list[Gap]:
+    """What keeps checkpoints from being written: a full disk, a read-only file system, permissions.
+    Before the first checkpoint, what keeps the store from being created."""
+    from holdfast.adapters.local.store_errors import write_trouble
+
+    layout, home = store_of(workspace), holdfast_home(os.environ)
+    if layout is None and not home.is_dir():
+        return []
+    trouble = write_trouble(home if layout is None else layout.directory)
+    return [] if trouble is None else [Gap(trouble.message, trouble.hint or "", True)]
 
 
 def protection_gaps(workspace: Path, setting_problems: Iterable[SettingProblem]) -> list[Gap]:
-    """Settings that cannot be used, those of the project that are not applied, and a workspace that
-    is less than all."""
+    """A store that cannot be written, settings that cannot be used, those of the project that are
+    not applied, and a workspace that is less than all."""
     from holdfast.bootstrap.locations import project_settings_file
     from holdfast.bootstrap.settings import project_settings
     from holdfast.bootstrap.stores import former_store
     from holdfast.bootstrap.workspace_choice import repository_top
 
-    gaps = [Gap(problem.finding, problem.cure) for problem in setting_problems]
+    gaps = write_gaps(workspace)
+    gaps += [Gap(problem.finding, problem.cure) for problem in setting_problems]
     file, project = project_settings_file(workspace), project_settings(workspace, os.environ)
     if project.waiting:
         keys = ", ".join(project.waiting)
@@ -227,8 +242,15 @@ def _ignored_now(workspace: Path) -> list[Gap]:
 
 
 def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
-
-    found = [Symptom("protection", Gravity.WARNING, *gap) for gap in gaps]
+    found = [
+        Symptom(
+            "protection",
+            Gravity.PROBLEM if gap.stops_saves else Gravity.WARNING,
+            gap.finding,
+            gap.cure,
+        )
+        for gap in gaps
+    ]
     return found or [Symptom("protection", Gravity.FINE, "no setting weakens it")]
 
 

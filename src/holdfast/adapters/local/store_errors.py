@@ -32,6 +32,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.ports.filesystem import FILE_MODE, FULL_ERRORS, Filesystem, write_all
 
+_TRIED_BYTES = 64 << 10
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 READ_ONLY_HINT = (
     "mount it writable, or copy the store to another disk (cp -a) and set HOLDFAST_HOME to the "
@@ -82,6 +83,24 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
         f"the store failed while {doing}: {error.strerror or error}",
         hint="check the disk, then run: holdfast check",
     )
+
+
+def write_trouble(directory: Path) -> HoldfastError | None:
+    """Why nothing can be written to a directory of the store now, found out by writing a small
+    file. Permissions and free space tell less: there are quotas, and mounts below mounts."""
+    path = directory / f".{os.urandom(8).hex()}.new"
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        try:
+            left = os.urandom(_TRIED_BYTES)  # zeros might take no space
+            while left:
+                left = left[os.write(fd, left) :]
+        finally:
+            os.close(fd)
+            os.unlink(path)
+    except OSError as error:
+        return translate_os_error(error, "writing a test file")
+    return None
 
 
 _SYNC_FAILURES = (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC)

@@ -114,8 +114,10 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
 
 
 def next_words(status: Status, now: datetime, sure: str = "") -> str:
-    """The one command that is most worth running now: what was lost comes first, then what is not
-    protected, then what is not saved."""
+    """The one command that is most worth running now: what keeps everything from being saved comes
+    first, then what was lost, then what is not protected, then what is not saved."""
+    if (blocker := status.found.blocker) is not None:
+        return f"make checkpoints possible again: {visible(blocker.cure)}"
     unprotected = next((one for one in status.agents if not one.protected), None)
     if status.found.store is None and unprotected is not None and unprotected.cure:
         return f"protect {unprotected.agent}: {visible(unprotected.cure)}"

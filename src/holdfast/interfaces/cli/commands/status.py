@@ -13,9 +13,11 @@ from holdfast.domain.errors import HoldfastError, NothingSaved
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.api.automation import Problem
+    from holdfast.api.health import Gap
     from holdfast.api.workspace import Workspace
     from holdfast.domain.sessions import Session
     from holdfast.interfaces.agent_setup.protection import Protection
@@ -30,9 +32,9 @@ def configure(parser: Parser) -> None:
     parser.usage = "holdfast status [--skipped]"
     parser.description = """\
 Show the current checkpoint, unsaved changes, the last change and how to undo it, whether agent
-hooks work, and what to do next. Problems are listed too: hook failures of the last day, a store
-that is nearly full, paths that are left out. With --skipped, list every path that is left out,
-with the reason."""
+hooks work, and what to do next. Problems are listed too: a store that cannot be written, hook
+failures of the last day, a store that is nearly full, paths that are left out. With --skipped, list
+every path that is left out, with the reason."""
     parser.epilog = """\
 examples:
   $ holdfast status
@@ -72,18 +74,22 @@ def _run(invocation: Invocation) -> int:
             found,
             watch=watched.get("watch"),
             problems=_problems(invocation, opened.path),
-            agents=_agents(invocation, opened),
+            agents=_agents(invocation, opened, found.blocker),
             chosen=invocation.chosen_session,
             session_mark=_mark(known),
         )
         unsaved = excluded_directory_warning(invocation.terminal, opened)
     _report(invocation, status)
-    if not invocation.json:
-        if unsaved is not None:
-            invocation.terminal.warn(unsaved)
-        for gap in found.gaps:
-            invocation.terminal.warn(f"{gap.finding}: {gap.cure}")
+    if not invocation.json and unsaved is not None:
+        invocation.terminal.warn(unsaved)
+    _warn_of(invocation, found.gaps)
     return 0
+
+
+def _warn_of(invocation: Invocation, gaps: Sequence[Gap]) -> None:
+    if not invocation.json:
+        for gap in gaps:
+            invocation.terminal.warn(f"{gap.finding}: {gap.cure}")
 
 
 def _report(invocation: Invocation, status: Status) -> None:
@@ -99,15 +105,17 @@ def _report(invocation: Invocation, status: Status) -> None:
 
 def _nothing_saved(invocation: Invocation) -> int:
     """Before the first checkpoint. The store is created with it, so there is none to open."""
-    from holdfast.api.health import WorkspaceStatus
+    from holdfast.api.health import WorkspaceStatus, write_gaps
     from holdfast.api.stores import workspace_for
     from holdfast.domain.settings.schema import Settings
     from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.cli.status_view import Status
 
     workspace = workspace_for(invocation.directory)
-    agents = _ranked(protections(workspace, now=invocation.now))
-    _report(invocation, Status(WorkspaceStatus(workspace, Settings().budget), agents=agents))
+    found = WorkspaceStatus(workspace, Settings().budget, gaps=write_gaps(workspace))
+    agents = _ranked(protections(workspace, now=invocation.now), found.blocker)
+    _report(invocation, Status(found, agents=agents))
+    _warn_of(invocation, found.gaps)
     if invocation.options.skipped and not invocation.json:
         invocation.terminal.note(
             "note: Holdfast lists the files that it leaves out after the first checkpoint: "
@@ -122,16 +130,24 @@ def _mark(session: Session | None) -> str:
     return session.title or f"{session.agent or ''} {session.id}".strip()
 
 
-def _agents(invocation: Invocation, opened: Workspace) -> Sequence[Protection]:
+def _agents(invocation: Invocation, opened: Workspace, blocker: Gap | None) -> Sequence[Protection]:
     from holdfast.interfaces.agent_setup.protection import protections
 
     seen = opened.sessions.last_checkpoint_by_agent()
-    return _ranked(protections(opened.path, seen, now=invocation.now))
+    return _ranked(protections(opened.path, seen, now=invocation.now), blocker)
 
 
-def _ranked(found: Sequence[Protection]) -> Sequence[Protection]:
+def _ranked(found: Sequence[Protection], blocker: Gap | None) -> Sequence[Protection]:
+    """Hooks that run protect nothing while no checkpoint can be made."""
     from holdfast.interfaces.agent_setup.protection import unprotected
 
+    if blocker is not None:
+        found = [
+            replace(one, protected=False, finding=blocker.finding, cure=blocker.cure)
+            if one.protected
+            else one
+            for one in found
+        ]
     return [*(one for one in found if one.protected), *unprotected(found)]
 
 
