@@ -71,14 +71,17 @@ def is_installed(agent: Agent, place: SettingsFile) -> bool:
     """Whether a file contains anything of Holdfast, in whatever version; `Refused` when that is
     unclear, because the file is damaged and mentions Holdfast."""
     before, _ = read_settings(place.path)
-    if before is None:
-        return False
+    return before is not None and contains_hooks(agent, place, before)
+
+
+def contains_hooks(agent: Agent, place: SettingsFile, text: str) -> bool:
+    """Whether that would be so if the file had this text."""
     if place.content is not None:
-        return names_us(before, agent.own_file_marks)
+        return names_us(text, agent.own_file_marks)
     try:
-        return without_hooks(before, agent.name, version=place.versioned) != before
+        return without_hooks(text, agent.name, version=place.versioned) != text
     except NotJson as error:
-        if f"hook {agent.name}" in before:
+        if f"hook {agent.name}" in text:
             raise _invalid(place, error) from None
         return False  # not Holdfast's file, and not its trouble
 

@@ -21,6 +21,7 @@ from holdfast.domain.paths import GIT_DIRECTORY, basename, is_within, parent
 from holdfast.domain.restore.plan import FAILED, Missing, RestorePlan
 from holdfast.domain.sessions import round_title
 from holdfast.domain.wording import reworded
+from holdfast.interfaces.agent_setup.lost_hooks import with_lost_hooks
 from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
 from holdfast.interfaces.cli.restore_view import (
     action_words,
@@ -72,7 +73,7 @@ def restore_and_report(
     agents = _stop_agents(invocation, opened)
     invocation.cancel_note = None
     with invocation.busy("restoring", opened), _answer_to_ctrl_c(invocation):
-        outcome = opened.restores.restore(request)
+        outcome = with_lost_hooks(opened, opened.restores.restore(request))
     invocation.cancel_note = RESTORE_DONE if outcome.recorded else NOTHING_CHANGED
     reset = None
     if request.kind is OperationKind.RESET:
@@ -265,7 +266,7 @@ def _preview(
     undone: UndoneView | None,
 ) -> int:
     with invocation.busy("planning", opened):
-        plan = opened.restores.plan(request)
+        plan = with_lost_hooks(opened, opened.restores.plan(request))
     abandoned = _abandoned_round(opened, request, plan)
     agents = _agents_to_stop(invocation, opened)
     if invocation.json:
@@ -304,7 +305,7 @@ def _confirm(
     affected and nothing else, or when the engine will refuse anyway. On a terminal, the effect of
     an undo is always shown first."""
     with invocation.busy("planning", opened):
-        plan = opened.restores.plan(request)
+        plan = with_lost_hooks(opened, opened.restores.plan(request))
     others = [step for step in plan.components if step.actions]
     obstacles = plan.blocked or any(step.blocked for step in plan.components)
     if obstacles and not request.best_effort:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.api.confirmations import VALID_MINUTES
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import round_title
+from holdfast.interfaces.agent_setup.lost_hooks import with_lost_hooks
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.restore_result import (
     Restored,
@@ -83,7 +84,7 @@ def undo(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     redo = arguments["redo"]
     request = restores.redo_request(session_id) if redo else restores.undo_request(session_id)
     if arguments["dry_run"]:
-        plan = restores.plan(request)
+        plan = with_lost_hooks(context.workspace, restores.plan(request))
         data = planned(request, plan, None)
         words = plan_lines(request, plan, data)
         again = '{"redo": true}' if redo else "{}"
@@ -101,7 +102,8 @@ def _show_preview(
     arguments: dict[str, Any],
     first: str = "",
 ) -> Answer:
-    plan, abandoned = context.workspace.restores.plan(request), None
+    plan = with_lost_hooks(context.workspace, context.workspace.restores.plan(request))
+    abandoned = None
     if request.kind is OperationKind.RESET:
         abandoned = context.workspace.rounds.abandoned_by(request, plan)
     # A reset also ends a round whose work was rolled back already.

@@ -21,6 +21,7 @@ from holdfast.domain.restore.plan import (
 )
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.wording import count_words, remarks_in
+from holdfast.interfaces.agent_setup.lost_hooks import with_lost_hooks
 from holdfast.interfaces.tools.tool import Answer, ToolContext
 from holdfast.interfaces.tools.wording import (
     MOST_LISTED,
@@ -222,6 +223,7 @@ def plan_lines(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
 def restore_answer(
     context: ToolContext, request: RestoreRequest, outcome: RestoreOutcome, way_back: str
 ) -> Answer:
+    outcome = with_lost_hooks(context.workspace, outcome)
     place = context.workspace.restores.git_now(outcome)
     mode = _git_mode(outcome.components)
     data = _restored(

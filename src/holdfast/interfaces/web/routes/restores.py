@@ -20,6 +20,7 @@ from holdfast.api.workspace import Workspace
 from holdfast.domain.errors import Refused
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import OperationKind
+from holdfast.interfaces.agent_setup.lost_hooks import with_lost_hooks
 from holdfast.interfaces.tools.restore_result import fingerprint
 from holdfast.interfaces.web.operations import LATER, run_long
 from holdfast.interfaces.web.parameters import Reference, SessionParameter
@@ -226,7 +227,7 @@ def _preview(
         git_now = restores.git_now()
     view = planned_view(
         wanted.target,
-        plan,
+        with_lost_hooks(workspace, plan),
         elapsed_ms(request),
         git_now,
         best_effort=wanted.best_effort,
@@ -268,7 +269,7 @@ def _carry_out(
     working = restores.working_agents(wanted)
     telemetry = server_of(request).telemetry
     with telemetry.restore(wanted.kind.value, wanted.session_id) as span:
-        outcome = restores.restore(agreed)
+        outcome = with_lost_hooks(workspace, restores.restore(agreed))
         span.update(checkpoint=outcome.restored_to, files=outcome.files_changed)
     reset = None
     if wanted.kind is OperationKind.RESET:

@@ -1,0 +1,113 @@
+"""Agents that a restore leaves without Holdfast's hooks, because their settings are in the
+workspace and go back to before `holdfast install`.
+
+A restore is exact, so the settings go back like every other file. The agent is then not protected,
+and a person has to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import fsencode
+from typing import TYPE_CHECKING, TypeVar
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.paths import to_text
+from holdfast.values.classes import replace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.api.workspace import Workspace
+    from holdfast.domain.outcomes import RestoreOutcome
+    from holdfast.domain.restore.plan import RestorePlan, Step
+    from holdfast.domain.trees.entries import Entry
+    from holdfast.interfaces.agents.agent import Agent, SettingsFile
+
+_SCOPE = "project"
+_Found = TypeVar("_Found", "RestorePlan", "RestoreOutcome")
+
+
+def with_lost_hooks(opened: Workspace, found: _Found) -> _Found:
+    """A plan or an outcome, with a warning for each agent that loses its protection."""
+    said: tuple[str, ...] = tuple(_warnings(opened, found)) if found.steps else ()
+    return replace(found, warnings=(*found.warnings, *said)) if said else found
+
+
+def _warnings(opened: Workspace, found: RestorePlan | RestoreOutcome) -> Iterator[str]:
+    from holdfast.domain.outcomes import RestoreOutcome
+    from holdfast.interfaces.agent_setup.holdfast_command import NAME
+    from holdfast.interfaces.agent_setup.protection import locations
+    from holdfast.interfaces.agents import every_agent
+
+    at = locations(opened.path)
+    steps = {step.path: step for step in found.steps}
+    for agent in every_agent():
+        places = agent.hook_files(_SCOPE, at, NAME)
+        changed = [_step(at.workspace, place, steps) for place in places]
+        if not any(changed):
+            continue
+        present = [_on_disk(place.path) for place in places]
+        # The disk is on one side of the restore, the steps have the other.
+        is_done = isinstance(found, RestoreOutcome)
+        other = [
+            text if step is None else _text(opened, step.before if is_done else step.after)
+            for text, step in zip(present, changed, strict=True)
+        ]
+        before, after = (other, present) if is_done else (present, other)
+        if not _has_hooks(agent, places, before) or _has_hooks(agent, places, after):
+            continue
+        if _is_protected_elsewhere(agent, opened.path):
+            continue
+        where = next(to_text(step.path) for step in changed if step is not None)
+        yield (
+            f"{agent.name} loses its Holdfast hooks in {where} and is then not protected; to "
+            f"install them again: holdfast install {agent.name} --{_SCOPE}"
+        )
+
+
+def _step(workspace: Path, place: SettingsFile, steps: dict[bytes, Step]) -> Step | None:
+    if not place.path.is_relative_to(workspace):
+        return None
+    return steps.get(fsencode(place.path.relative_to(workspace)))
+
+
+def _on_disk(path: Path) -> str | None:
+    from holdfast.interfaces.agent_setup.settings_file import read_settings
+
+    try:
+        return read_settings(path)[0]
+    except HoldfastError:  # the agent cannot read it either
+        return None
+
+
+def _text(opened: Workspace, entry: Entry | None) -> str | None:
+    from holdfast.domain.trees.entries import FileEntry
+
+    if not isinstance(entry, FileEntry):
+        return None
+    try:
+        return b"".join(opened.contents.read(entry)).decode("utf-8", "replace")
+    except HoldfastError:  # damaged, or not saved: the restore itself reports that
+        return None
+
+
+def _has_hooks(agent: Agent, places: Sequence[SettingsFile], texts: Sequence[str | None]) -> bool:
+    from holdfast.interfaces.agent_setup.install_plan import contains_hooks
+
+    for place, text in zip(places, texts, strict=True):
+        try:
+            if text is not None and contains_hooks(agent, place, text):
+                return True
+        except HoldfastError:  # an invalid file: the agent runs none of its hooks
+            continue
+    return False
+
+
+def _is_protected_elsewhere(agent: Agent, workspace: Path) -> bool:
+    from holdfast.interfaces.agent_setup.protection import protections
+
+    return any(
+        one.agent == agent.name and one.protected and one.scope != _SCOPE
+        for one in protections(workspace)
+    )
