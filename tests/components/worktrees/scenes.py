@@ -36,6 +36,9 @@ def worktrees_picture(place: Path) -> dict[str, object]:
         path = Path(rows[0].removeprefix("worktree "))
         if not rows[0] or path == place:
             continue
+        if not path.exists():  # git still knows it
+            seen[str(path)] = rows[1:]
+            continue
         status = git(path, "status", "--porcelain")
         seen[str(path)] = (rows[1:], status, worktree_files(path))
         seen[f"{path} staged"] = git(path, "ls-files", "--stage")

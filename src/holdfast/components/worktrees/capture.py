@@ -150,6 +150,7 @@ class WorktreesCapture:
                     "files": self._take_files(number, worktree, sink),
                     "born": worktree.born,
                 }
+                | ({} if worktree.is_there else {"is_there": False})
             )
         facts: dict[str, Any] = {"worktrees": rows} | self._about_to_be_made(linked)
         return Captured(facts, tuple(self._problems), self._keep())
@@ -184,7 +185,8 @@ class WorktreesCapture:
         return True
 
     def _about_to_be_made(self, linked: list[Linked]) -> dict[str, Any]:
-        """For undo: where a restore will make a worktree or a branch that is not there now."""
+        """For undo: where a restore will make a worktree, its directory or a branch that is not
+        there now."""
         intended = self._request.intended
         if intended is None:
             return {}
@@ -192,7 +194,7 @@ class WorktreesCapture:
             target = decode(intended.state)
         except ComponentProblem:
             return {}  # the restore itself will say so
-        there = {worktree.path for worktree in linked}
+        there = {worktree.path for worktree in linked if worktree.is_there}
         born = {worktree.born for worktree in linked if worktree.is_there} - {None}
         missing = [
             one for one in target.worktrees if one.path not in there and one.born not in born

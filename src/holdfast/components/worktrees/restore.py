@@ -5,16 +5,18 @@
     then, where HEAD is as it was: files and index as they were
 
 Guarantees: no worktree that is there is removed, except one that a restore made, that its undo
-removes, and that is unused. A file is only replaced or removed while its bytes are those that the
-state before the restore has. No branch is moved. Each step can be repeated. A worktree that is at
-another commit by now is left alone and reported. One that was moved is taken for the same only
-where git knows it and its log begins as it did.
+removes, and that is unused. Where only its directory was gone, only that goes again. A file is only
+replaced or removed while its bytes are those that the state before the restore has. No branch is
+moved. Each step can be repeated. A worktree that is at another commit by now is left alone and
+reported. One that was moved is taken for the same only where git knows it and its log begins as it
+did.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -86,6 +88,8 @@ class WorktreesRestore:
         steps = WorktreeSteps()
         linked = {one.path: one for one in linked_worktrees(self._repository)}
         for one in self._target.worktrees:
+            if not one.is_there:
+                continue
             there = linked.get(one.path) or self._moved(one, linked)
             if there is not None:
                 one = replace(one, path=there.path)
@@ -192,7 +196,10 @@ class WorktreesRestore:
         for one in steps.fill:
             self._fill(one)
         for linked in steps.remove:
-            self._git.run("worktree", "remove", "--force", linked.path)
+            if self._target.at(linked.path) is None:
+                self._git.run("worktree", "remove", "--force", linked.path)
+            else:
+                _remove_directory(linked.path)
         if steps.remove:
             self._drop_branches()
 
@@ -327,6 +334,18 @@ class WorktreesRestore:
     def _git_of(self, there: Linked) -> Git:
         repository = there.repository(self._repository.common_dir)
         return Git(repository, self._environment, self._request.timeout_s)
+
+
+def _remove_directory(path: bytes) -> None:
+    """The link to the repository last, so that what is left of an interrupted removal is still a
+    worktree."""
+    for name in sorted(os.listdir(path), key=lambda name: name == b".git"):
+        place = os.path.join(path, name)
+        if os.path.isdir(place) and not os.path.islink(place):
+            shutil.rmtree(place)
+        else:
+            os.unlink(place)
+    os.rmdir(path)
 
 
 def _is_occupied(path: bytes) -> bool:

@@ -54,7 +54,8 @@ class SavedFile:
 @dataclass(frozen=True, slots=True)
 class Worktree:
     """One linked worktree. `files` is None when only the place and HEAD were saved; `index` names
-    its index then. `born` tells it from others when it was moved."""
+    its index then. `born` tells it from others when it was moved. Without `is_there`, git knew it
+    and its directory was gone."""
 
     path: bytes
     ref: bytes | None
@@ -62,12 +63,13 @@ class Worktree:
     files: Mapping[bytes, SavedFile] | None = None
     index: str | None = None
     born: str | None = None
+    is_there: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class WorktreesState:
-    """`absent` are places where there was none and a restore was about to make one; `new_refs`
-    branches that it was about to make, with their commits."""
+    """`absent` are places where there was none, or none but for git, and a restore was about to
+    make one; `new_refs` branches that it was about to make, with their commits."""
 
     worktrees: tuple[Worktree, ...] = ()
     absent: tuple[bytes, ...] = ()
@@ -114,6 +116,7 @@ def _decode(state: ComponentState) -> WorktreesState:
             files[number] if row["files"] is True else None,
             indexes.get(number),
             None if row.get("born") is None else str(row["born"]),
+            row.get("is_there") is not False,
         )
         for number, row in enumerate(rows)
     )
