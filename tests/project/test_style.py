@@ -17,7 +17,7 @@ HABITS = {
     r"made anew|make \w+ anew|\banew\b": "recreate, again",
     r"\blet(?:s|ting)? go\b": "expire, delete",
     r"\bwhoever\b": "the user, the program",
-    r"\b(?:no|some)body\b": "another user, another process; or the passive",
+    r"\b(?:any|every|no|some)body\b": "another user, another process; or the passive",
     r"\btold\b": "reported, notified",
     r"\b(?:lies|lie|lay) (?:in|outside|inside|at|on|behind|before|beside|there|elsewhere)\b": "is",
     r"\bstands?\b|\bstood\b": "is",
@@ -28,6 +28,11 @@ HABITS = {
     r"\bput right\b": "repair, fix",
     r"\btaken in\b(?! turn|$)": "import",
     r"\bany more\b": "no longer",
+    r"\bthe way out\b": "a hint, the fix",
+    r"\bby way of\b": "through",
+    r"\bof late\b": "recently",
+    r"\bbr(?:ings?|ought) about\b": "cause, restore",
+    r"\bhears? of\b": "is notified of",
 }
 _HABIT = re.compile("|".join(f"({pattern})" for pattern in HABITS), re.IGNORECASE)
 

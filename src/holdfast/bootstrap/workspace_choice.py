@@ -80,7 +80,7 @@ def project_top(directory: Path) -> Path | None:
 
 def repository_top(directory: Path) -> Path | None:
     """Of the innermost repository. One above counts only if it belongs to the current user, or to
-    the owner of the directory: anybody may put a `.git` where all can write."""
+    the owner of the directory: any user can create a `.git` in a shared directory."""
     owners = {os.geteuid(), _owner(directory)}
     for above in _upwards(directory):
         if _kind_at(above) is None:

@@ -48,7 +48,7 @@ from typing import ClassVar
 
 
 class HoldfastError(Exception):
-    """Something Holdfast can name: a stable code, a message and the way out."""
+    """An expected failure: a stable code, a message and a hint."""
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1

@@ -55,7 +55,7 @@ def followed(place: str, home: str | None) -> str:
 
 def by_home(places: Iterable[str], home: str | None) -> Iterator[str]:
     """Of places that a command spells, those that can be followed, with the home directory put in:
-    what is spelled by way of it may be in the workspace after all."""
+    a path through it may be in the workspace after all."""
     for place in places:
         try:
             yield followed(place, home)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a save reports back as well, and needs no plan
 class SaveOutcome:
     """A durable checkpoint and everything worth saying about it. `deduplicated`: nothing had
     changed for a moment, and `checkpoint` is the one there was (SE-12). `degraded`: what
-    components could not take in, each with the reason and the way out."""
+    components could not capture, each with the reason and the fix."""
 
     checkpoint: Checkpoint
     skipped: tuple[Skipped, ...]
@@ -56,7 +56,7 @@ class DeleteOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PathProblem:
-    """A path that a restore could not bring about, or that changed under it."""
+    """A path that could not be restored, or that changed during the restore."""
 
     path: bytes
     reason: str

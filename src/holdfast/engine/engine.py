@@ -62,7 +62,7 @@ class Engine:
         self._waits_for_tools = True
         self._unsettled: tuple[Skipped, ...] | None = None
         """Edits and tools that were still running when a caller had waited for them."""
-        # A filter is code: what it left out cannot be remembered for anybody else.
+        # A filter is code, so its results cannot be reused by other callers.
         cache = None if file_filter is not None else vault.stat_cache
         self._scanner = Scanner(
             vault.fs, vault.objects, cache, vault.second_reader, vault.databases, file_filter

@@ -24,7 +24,7 @@ DIRECTORY_MODE = 0o700
 
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""For reading in a workspace: no link is followed, and no pipe keeps anybody waiting."""
+"""For reading in a workspace: no link is followed, and no pipe blocks."""
 
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

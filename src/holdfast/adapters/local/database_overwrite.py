@@ -58,7 +58,7 @@ _A_ROW = "SELECT 1 FROM sqlite_schema LIMIT 1"
 
 
 class _Unsuitable(Exception):
-    """This database cannot be written by way of SQLite; nothing was changed."""
+    """This database cannot be written through SQLite; nothing was changed."""
 
 
 def overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:

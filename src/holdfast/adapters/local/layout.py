@@ -14,7 +14,7 @@ $HOLDFAST_HOME/
     stat-cache.db               speeds up scans (may be lost)
     search.db, search.lock      the index that searches use (may be lost), and who adds to it
     events.db, events.lock      the numbers of what happened (may be lost), and who adds to it
-    hook-events                 digests of events that hooks dealt with of late (may be lost)
+    hook-events                 digests of recently handled hook events (may be lost)
     tool-log, tool-log.1        when tools of agents began and ended (may be lost)
     main-branches               the commits of main branches at the last look (may be lost)
     upkeep                      when it was cleaned up last, and what that gave (may be lost)

@@ -61,7 +61,7 @@ class _Holder:
         self._since_ns = clock.monotonic_ns()
 
     def is_stuck(self, description: bytes) -> bool:
-        """Whether it has done nothing for longer than anybody has patience for."""
+        """Whether it has made no progress for too long."""
         from holdfast.adapters.local.system import is_stopped, progress_of  # late: hardly needed
 
         number = _holder_in(description).get("pid")

@@ -35,7 +35,7 @@ class MergeLook:
 
 
 def keep_merge(opened: OpenWorkspace, session: SessionId) -> MergeLook:
-    """Save the workspace if a branch has been merged since anybody looked last."""
+    """Save the workspace if a branch has been merged since the last check."""
     vault = opened.engine.vault
     if not vault.settings.auto_merge:
         return MergeLook()

@@ -190,8 +190,8 @@ class WatchedWorkspace:
             return self._save_if_changed(self.session, kind)
 
     def look(self) -> Scan | None:
-        """The workspace as it is now, without storing anything; None in doubt: then somebody has
-        to look at every file, and a client can do so itself."""
+        """Scan the current workspace, storing nothing. None if in doubt: every file must then
+        be scanned, which a client can do itself."""
         with self._lock:
             return None if self.watch.status().doubt else self.opened.engine.scan()
 

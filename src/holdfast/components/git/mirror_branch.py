@@ -344,7 +344,7 @@ def write_bundle(
         )
         variables = {"GIT_DIR": repository.git_dir}
         git = GitWith(repository, environment, _TIMEOUT_S, variables)
-        # No worktree can be on the branch before it exists: a mirror is never made under anybody.
+        # No worktree can be on the branch before it exists: a mirror is never a checked-out branch.
         git.run("symbolic-ref", "HEAD", "refs/heads/nobody")
         outcome = Mirror(git, place, history).catch_up()
         git.run("symbolic-ref", "HEAD", place.branch)

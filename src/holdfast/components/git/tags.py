@@ -1,4 +1,4 @@
-"""The objects behind tags: commits, mostly by way of a tag object.
+"""The objects behind tags: commits, mostly through a tag object.
 
     each object: its file, else git says what it is → what tag objects name, until nothing is new
 

@@ -122,7 +122,7 @@ _MOST_SAID_BYTES = 64 << 10
 _BLOCK_BYTES = 1 << 16
 _CONNECTING_S = 10
 _LOCKING_S = 5
-"""Rather fail than hold up everybody who queues behind a lock that is waited for."""
+"""Fail rather than delay others that queue behind a lock."""
 
 
 class TimeLimit:

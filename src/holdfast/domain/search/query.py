@@ -131,7 +131,7 @@ def free_words(text: str) -> list[tuple[int, int]]:
 
 
 def _bounded(found: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Each once, and not more of them than anybody means."""
+    """Each once, up to a limit."""
     return tuple(dict.fromkeys(found))[:MOST_TERMS]
 
 

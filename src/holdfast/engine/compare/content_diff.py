@@ -136,7 +136,7 @@ def _is_binary(content: Content) -> bool:
 def _hunk_source(
     old: Content, new: Content, context: int, find: Callable[[], GitProgram | None]
 ) -> tuple[HunkSource | None, int]:
-    """Who makes the hunks of two texts, if anybody can, and where these first differ."""
+    """Which differ to use for two texts, if any, and where they first differ."""
     if max(old.size_bytes, new.size_bytes) <= _SMALL_BYTES:
         return lambda: line_hunks(_whole(old), _whole(new), context=context), 0
     middle = _find_middle(old, new, context)

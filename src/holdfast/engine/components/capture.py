@@ -64,7 +64,7 @@ def capture(
     scan: Scan | None = None,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint at HEAD before."""
-    # What a restore is about to bring about has to be captured even where nothing is there now.
+    # Capture the target of a restore even if nothing exists there now.
     due = intended or {}
     found = vault.components.all() if due else vault.components.applying(vault.workspace)
     wanted = [c for c in found if recorded or not is_recorded_only(c)]

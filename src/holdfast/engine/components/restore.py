@@ -223,7 +223,7 @@ class ComponentRestore:
         state = state_of(self._vault.objects, self._safety, component.name)
         if state is None or state.failure is not None:
             return "the previous state was not captured"
-        # Of each part there is what was there before, or what was just brought about.
+        # Each part is in its previous state or was just restored.
         begun = state_of(self._vault.objects, self._target, component.name)
         back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that were not chosen stay
         with _request_for(self._vault, "rolling back", self._safety, state, begun, back) as request:

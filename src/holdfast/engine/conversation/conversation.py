@@ -85,7 +85,7 @@ def require_room(vault: Vault, more_bytes: int = 0) -> None:
 
 
 def follow_restore(vault: Vault, session_id: SessionId) -> None:
-    """Right after a restore, so that hardly ever anybody else has to. If this fails, the next
+    """Called right after a restore, so that later readers rarely have to. If this fails, the next
     reader of the conversation does it."""
     if vault.has_story():
         with contextlib.suppress(HoldfastError):

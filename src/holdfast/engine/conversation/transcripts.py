@@ -248,7 +248,7 @@ class TranscriptReading:
             try:
                 message = self._new_message(line)
             except RecursionError:
-                self._malformed += 1  # nested too deeply for anybody to have meant it
+                self._malformed += 1  # nested too deeply to be intended
                 continue
             if message is not None and not self._known(message.source_key):
                 yield message

@@ -210,7 +210,7 @@ def _was_put(text: str, trail: list[_Step], step: _Step) -> bool:
 
 
 def _topmost_own(text: str, trail: list[_Step]) -> _Step:
-    """What can go as a whole because nothing of anybody else is in it: no other entry, no comment,
+    """What can be removed as a whole, because it contains nothing else: no other entry, no comment,
     and no empty list or object that was there before us."""
     highest = trail[-1]
     for above, below in zip(reversed(trail[:-1]), reversed(trail[1:]), strict=True):

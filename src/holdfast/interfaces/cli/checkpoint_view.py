@@ -107,7 +107,7 @@ def change_marks(changed: ChangeCounts) -> str:
 
 
 def left_out_words(skipped: Iterable[Skipped]) -> str:
-    """How many paths were left out, by reason; empty when none were that anybody would miss."""
+    """How many paths were left out, by reason; empty if there are no relevant ones."""
     missed = [s for s in skipped if s.reason is not SkipReason.NAMED and not s.is_expected]
     counts = Counter(s.reason.value for s in missed)
     return ", ".join(f"{number:,} {reason}" for reason, number in counts.most_common())

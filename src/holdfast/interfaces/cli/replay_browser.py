@@ -86,7 +86,7 @@ class Pages:
         self._now = now
 
     def lines(self, name: str, width: int) -> list[ScreenLine]:
-        """A page, whole or as far as anybody scrolls."""
+        """A page, up to a limit that is enough for scrolling."""
         found: list[ScreenLine] = []
         try:
             for line in islice(PAGES[name](self, max(width, 1)), MOST_LINES):

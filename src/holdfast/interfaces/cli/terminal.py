@@ -238,7 +238,7 @@ class Terminal:
             self.warn(warning)
 
     def fail(self, message: str, hint: str | None) -> None:
-        """What went wrong, and the way out of it."""
+        """Print a problem and its hint."""
         label = _painted("error:", (BOLD, RED)) if self.err_colour else "error:"
         self._say(f"{label} {_with_visible_bytes(message)}")
         if hint:

@@ -43,7 +43,7 @@ class AutomaticCheckpoints:
         local_time: Callable[[], datetime],
         note_missed: NoteMissed,
     ) -> None:
-        """`note_missed` hears of a checkpoint that was due and could not be made."""
+        """`note_missed` is called if a due checkpoint could not be made."""
         self._sessions = sessions
         self._environment = environment
         self._local_time = local_time

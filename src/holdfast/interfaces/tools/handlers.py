@@ -1,7 +1,7 @@
 """Every tool: its definition in the format of each kind of agent, and the answer to a call.
 
 Guarantee: a call always gets an answer, whatever was passed and whatever failed; nothing is raised
-into the agent's loop. A failure is reported with its reason and the way out, never as a stack
+into the agent's loop. A failure is reported with its reason and a hint, never as a stack
 trace.
 """
 

@@ -56,7 +56,7 @@ class Created:
     """Those of the warnings that need no action."""
     git: GitNow | None = None
     degraded: list[str] = field(default_factory=list)
-    """What was not saved besides files, with the reason and the way out."""
+    """What was not saved besides files, with the reason and the fix."""
     databases: list[str] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
 

@@ -44,8 +44,8 @@ OBSERVED_KEY = "holdfast.observed"
 SCOPES_KEY = "holdfast.scopes"
 """Of the scope of a request: what its token allows."""
 LOCAL = "local"
-"""The scope of routes that only the local token and a cookie open: whoever signs a browser in lets
-it do everything, for as long as a cookie lasts."""
+"""The scope of routes that only the local token and a cookie open. A signed-in browser may do
+everything for as long as its cookie lasts."""
 ALL_SCOPES = frozenset({"read", "write", "restore", "admin", LOCAL})
 OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """For probes: they tell that the server runs, and nothing else."""
@@ -173,11 +173,11 @@ class Access:
         self.links = OneTimeLinks(new_code, monotonic_ns)
         self.cookies = Cookies(token, port, now_ns)
         self.requests = RateLimit(1_000, 2_000, monotonic_ns)
-        """Of everybody who is signed in."""
+        """The limit of all signed-in clients."""
         self.failures = RateLimit(2, 20, monotonic_ns)
         """Of requests that are not signed in: few are honest mistakes."""
         self.probes = RateLimit(50, 200, monotonic_ns)
-        """Of addresses that are open to everybody."""
+        """The limit of public addresses."""
 
     def new_link(self) -> str:
         return f"{self.origins[0]}{LOGIN_PATH}?code={self.links.offer()}"

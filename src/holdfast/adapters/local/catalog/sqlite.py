@@ -352,7 +352,7 @@ class SqliteCatalog:
         return found
 
     def check(self) -> Iterator[str]:
-        from holdfast.adapters.local.verify import catalog_problems  # late: hardly anybody checks
+        from holdfast.adapters.local.verify import catalog_problems  # late: rarely needed
 
         with self._lock:
             yield from catalog_problems(self._db)

@@ -173,7 +173,7 @@ class PackIndex:
         return int(self._rows("PRAGMA user_version")[0][0])
 
     def start_generation(self) -> None:
-        """Tell everybody who remembers digests that some may be gone; durable."""
+        """Notify all that cache digests that some may be gone; durable."""
         with self._durably():
             self._db.execute(f"PRAGMA user_version={self.generation() + 1}")
 

@@ -308,7 +308,7 @@ class SqliteStory:
         return self._file.size_bytes()
 
     def check(self) -> Iterator[str]:
-        from holdfast.adapters.local.verify import story_problems  # late: hardly anybody checks
+        from holdfast.adapters.local.verify import story_problems  # late: rarely needed
 
         yield from story_problems(self._file)
 
