@@ -6,6 +6,7 @@ Every part of a status is about the same moment.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,14 @@ class LastCleanup(NamedTuple):
     freed_bytes: int
 
 
+class LastCheck(NamedTuple):
+    """A check that ran to its end; `data` if it read every stored byte."""
+
+    at: datetime
+    problems: int
+    data: bool
+
+
 @dataclass(frozen=True, slots=True)
 class WorkspaceStatus:
     """The status of a workspace. Before the first checkpoint, most of it is empty."""
@@ -100,6 +109,7 @@ class WorkspaceStatus:
 
     degraded: Sequence[Degraded] = ()
     cleanup: LastCleanup | None = None
+    last_check: LastCheck | None = None
     git: str | None = None
     """Branch, commit and dirty files as they are now."""
 
@@ -124,10 +134,18 @@ class Health:
         self._engine, self._vault = opened.engine, opened.engine.vault
 
     def check(self, *, data: bool, progress: Progress) -> Iterator[Problem]:
-        """Verify the store; with `data`, every stored byte too. Nothing is changed."""
+        """Verify the store; with `data`, every stored byte too. Nothing that it verifies is
+        changed; a check that was read to its end is noted beside it."""
         from holdfast.engine.repair.check import run_checks
 
-        return run_checks(self._vault, data=data, progress=progress)
+        found = 0
+        for problem in run_checks(self._vault, data=data, progress=progress):
+            found += 1
+            yield problem
+        with suppress(HoldfastError, OSError):  # a store that cannot be written can be checked
+            self._vault.space.note_upkeep(
+                checked_ns=self._vault.clock.now_ns(), check_problems=found, check_data=int(data)
+            )
 
     def scan(
         self, scope: SessionId | None, reported: Mapping[str, Any] | None = None
@@ -179,6 +197,7 @@ class Health:
             restorable={one.number: paths_to_revert(vault, scan, one) for one in interrupted},
             degraded=self.degraded(head),
             cleanup=self._last_cleanup(),
+            last_check=self._last_check(),
             git=self._git(scan),
             last=self._last_action(scan),
             redo=self._redo(scan),
@@ -200,6 +219,13 @@ class Health:
             return None
         at = datetime.fromtimestamp(noted["cleaned_ns"] / 1e9, tz=UTC)
         return LastCleanup(at, noted.get("dropped", 0), noted.get("freed_bytes", 0))
+
+    def _last_check(self) -> LastCheck | None:
+        noted = self._vault.space.read_upkeep()
+        if "checked_ns" not in noted:
+            return None
+        at = datetime.fromtimestamp(noted["checked_ns"] / 1e9, tz=UTC)
+        return LastCheck(at, noted.get("check_problems", 0), bool(noted.get("check_data")))
 
     def _git(self, scan: Scan) -> str | None:
         from holdfast.engine.components.git_drift import present_git

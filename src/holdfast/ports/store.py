@@ -142,7 +142,7 @@ class SpaceMeter(Protocol):
         names."""
 
     def read_upkeep(self) -> dict[str, int]:
-        """The note about the last cleanup; empty if it was lost."""
+        """The note about the last cleanup and the last check; empty if it was lost."""
 
     def note_upkeep(self, **facts: int) -> None:
         """Add to the note, or change it."""

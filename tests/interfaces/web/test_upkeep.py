@@ -114,6 +114,13 @@ def test_the_workspace_is_compared_with_its_last_checkpoint(
     assert client.get("/api/status?session=work&limit=0")["changes"] == []
 
 
+def test_the_last_check_is_remembered(client: Client, session: SessionCheckpointer) -> None:
+    assert client.get("/api/status")["last_check"] is None
+    client.post("/api/check")
+    found = client.get("/api/status")["last_check"]
+    assert (found["problems"], found["data"]) == (0, False)
+
+
 def test_a_damaged_object_is_a_problem_and_the_rest_stays_usable(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:

@@ -17,7 +17,7 @@ $HOLDFAST_HOME/
     hook-events                 digests of recently handled hook events (may be lost)
     tool-log, tool-log.1        when tools of agents began and ended (may be lost)
     main-branches               the commits of main branches at the last look (may be lost)
-    upkeep                      when it was cleaned up last, and what that gave (may be lost)
+    upkeep                      the last cleanup and the last check, and their results (may be lost)
     running-tools/              a file for each tool of an agent that runs now (may be lost)
     agent-states                what agents gave through the library, as they gave it last
     external-paths              files outside the workspace that tools have named

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from holdfast.api.automation import Problem as HookProblem
     from holdfast.api.automation import WatchStatus
-    from holdfast.api.health import Degraded, LastAction, LastCleanup, WorkspaceStatus
+    from holdfast.api.health import Degraded, LastAction, LastCheck, LastCleanup, WorkspaceStatus
     from holdfast.api.stores import StoreWithoutWorkspace
     from holdfast.api.upkeep import Usage
     from holdfast.domain.repair_plan import Problem, Symptom
@@ -167,6 +167,14 @@ class CleanupNoteView(TypedDict):
     freed_bytes: int
 
 
+class CheckNoteView(TypedDict):
+    """The last check that ran to its end; `data` if it read every stored byte."""
+
+    at: str
+    problems: int
+    data: bool
+
+
 class DegradedView(TypedDict):
     """A component that the last checkpoint lacks."""
 
@@ -232,6 +240,7 @@ class WorkspaceStateView(TypedDict):
     cut_off: list[InterruptedView]
     degraded: list[DegradedView]
     cleanup: CleanupNoteView | None
+    last_check: CheckNoteView | None
     git: str | None
     last: LastActionView | None
     redo: str | None
@@ -261,6 +270,7 @@ def workspace_state_view(
         "cut_off": [interrupted_view(one) for one in found.interrupted],
         "degraded": [_degraded(one) for one in found.degraded],
         "cleanup": _cleanup(found.cleanup),
+        "last_check": _last_check(found.last_check),
         "git": found.git,
         "last": _last(found.last),
         "redo": found.redo,
@@ -436,6 +446,12 @@ def _cleanup(last: "LastCleanup | None") -> CleanupNoteView | None:
     if last is None:
         return None
     return {"at": iso(last.at), "deleted": last.deleted, "freed_bytes": last.freed_bytes}
+
+
+def _last_check(last: "LastCheck | None") -> CheckNoteView | None:
+    if last is None:
+        return None
+    return {"at": iso(last.at), "problems": last.problems, "data": last.data}
 
 
 def _degraded(one: "Degraded") -> DegradedView:
