@@ -102,7 +102,7 @@ def test_one_hunk_is_restored_and_the_other_stays(opened: Tab, project: Path) ->
     panel = page.get_by_role("dialog")
     expect(panel).to_contain_text("line 50")
     panel.get_by_role("button", name="Restore these lines").click()
-    expect(page.get_by_role("status").filter(has_text="Restored 1 file")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Restored lines of")).to_be_visible()
     text = (project / "src" / "app.py").read_text()
     assert text == LONG.replace("line 3\n", "line three\n")
 
@@ -230,8 +230,9 @@ def test_a_round_is_approved_and_the_next_one_reset(opened: Tab, project: Path) 
     page = opened.open_session(session=SESSION)
     bar = page.get_by_role("region", name="Unapproved work")
     bar.get_by_role("button", name="Approve…").click()
-    page.get_by_role("dialog").get_by_label("Message").fill("looks right")
-    page.get_by_role("dialog").get_by_role("button", name="Approve round 1").click()
+    expect(page.get_by_role("dialog").get_by_label("Message")).to_be_focused()
+    page.keyboard.type("looks right")
+    page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="approved")).to_be_visible()
     fill(project / "notes.txt", b"broken\n")
     page.reload()
@@ -287,10 +288,14 @@ def test_an_approved_round_is_committed_without_later_work(opened: Tab, project:
     assert "later.txt" not in listed.stdout
 
 
-def test_undo_of_the_last_thing_shows_it_first(opened: Tab, project: Path) -> None:
+@pytest.mark.parametrize("way", ["key", "button"])
+def test_undo_of_the_last_thing_shows_it_first(opened: Tab, project: Path, way: str) -> None:
     page = opened.open_session(session=SESSION)
     expect(page.locator("a.row").first).to_be_visible()
-    page.keyboard.press("u")
+    if way == "key":
+        page.keyboard.press("u")
+    else:
+        page.get_by_role("button", name="Undo…").click()
     panel = page.get_by_role("dialog")
     expect(panel).to_contain_text("extra.txt")
     panel.get_by_role("button", name="Undo 2 files").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def test_home_leads_to_a_session_and_its_newest_moment(tab: Tab) -> None:
     expect(chosen).to_contain_text("Awaited refresh in the middleware")
     expect(chosen).to_contain_text("you are here")
     page.locator("a.row", has_text="middleware.py").first.click()
-    expect(page.get_by_role("region", name="Changes")).to_contain_text("1 file in this step")
+    expect(page.get_by_role("region", name="Changes")).to_contain_text("1 file +2 −2 in this step")
     expect(page.locator(".line.a mark").first).to_contain_text("async")
 
 
@@ -49,9 +50,27 @@ def test_the_timeline_shows_messages_risks_names_notes_lanes_and_approval(tab: T
     expect(page.locator(".bracket.merged").first).to_be_attached()
 
 
+def test_home_counts_the_files_that_wait_for_approval(tab: Tab, sample: SampleSession) -> None:
+    page = tab.open("/")
+    status = json.loads(sample.holdfast("diff", "approved", "--json"))
+    line = page.get_by_role("link", name=re.compile(TITLE))
+    expect(line).to_contain_text(f"{len(status['changes'])} files to approve")
+    expect(line).to_contain_text("Claude Code")
+
+
+def test_a_checkpoint_with_a_reason_shows_the_work_since_the_message(tab: Tab) -> None:
+    page = tab.open_session()
+    page.locator("a.row", has_text="Refresh becomes a coroutine").click()
+    changes = page.get_by_role("region", name="Changes")
+    expect(changes).to_contain_text("1 file +3 −3 since your message")
+    expect(page.get_by_role("button", name="Message", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+
+
 def test_moments_count_the_lines_that_they_changed(tab: Tab, sample: SampleSession) -> None:
     page = tab.open_session()
-    row = page.locator("a.row", has_text="After Write src/auth/middleware.py")
+    row = page.locator("a.row", has_text="Wrote src/auth/middleware.py")
     expect(row.locator(".count").first).to_have_text("1 file +2 −2")
     deleted = page.locator("a.row", has_text="After rm -rf src/session_store")
     lost = sum(
@@ -152,6 +171,18 @@ def test_search_leads_straight_to_the_moment(tab: Tab) -> None:
     expect(page.locator("a.row[aria-current]")).to_contain_text("Refresh becomes a coroutine")
 
 
+def test_escape_leaves_the_search(tab: Tab) -> None:
+    page = tab.open_session()
+    expect(page.locator("a.row[aria-current]")).to_contain_text("Awaited refresh")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("coroutine")
+    expect(page.locator("a.hit mark").first).to_have_text("coroutine")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Escape")
+    expect(page.locator("a.row[aria-current]")).to_contain_text("Awaited refresh")
+
+
 def test_facets_narrow_a_search(tab: Tab) -> None:
     page = tab.open("/search?q=session_store")
     hits = page.locator("a.hit")
@@ -235,6 +266,26 @@ def test_replay_shows_files_as_they_were_and_changes_nothing(
     page.keyboard.press("Escape")
     expect(page.get_by_role("region", name="Timeline")).to_be_visible()
     assert describe(sample.project) == before
+
+
+def test_a_replay_at_its_end_plays_from_the_start(tab: Tab) -> None:
+    page = tab.open_session("/replay")
+    slider = page.get_by_role("slider", name="Step")
+    last = slider.get_attribute("max")
+    expect(slider).to_have_value(last or "")
+    page.get_by_role("button", name="Play").click()
+    expect(slider).to_have_value("1")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("link", name="Leave the replay").click()
+    expect(page.get_by_role("region", name="Timeline")).to_be_visible()
+
+
+def test_health_shows_how_the_store_grew_and_when_it_was_checked(tab: Tab) -> None:
+    page = tab.open("/health")
+    expect(page.get_by_role("img", name=re.compile("^From .* to "))).to_be_visible()
+    page.get_by_role("button", name="Check the store now").click()
+    expect(page.locator("body")).to_contain_text("last check: no damage found")
+    expect(page.locator("body")).to_contain_text("No damage found.")
 
 
 def test_a_phone_shows_one_pane_with_a_way_back(

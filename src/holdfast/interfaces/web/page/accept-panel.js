@@ -10,6 +10,8 @@ import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
 
 const MOST_LISTED = 100;
+/** @type {Record<string, [string, string]>} git's letters in words, and how they are coloured */
+const STATUS = { A: ["add", "create"], M: ["change", ""], D: ["delete", "delete"], T: ["change type", ""] };
 
 /**
  * `range` is one of checkpoints, `A..B`; without it, what is not approved.
@@ -70,7 +72,7 @@ export function AcceptPanel({ session, range, close }) {
       <section><h3>${plural(plan.files.length, "file")}</h3><ul class="steps">
         ${plan.files.slice(0, MOST_LISTED).map(
           (/** @type {{path: string, status: string}} */ one) => html`<li>
-        <span></span><span class="does">${one.status}</span><${PathName} path=${one.path} /></li>`,
+        <span></span><span class=${`does ${STATUS[one.status]?.[1] ?? ""}`}>${STATUS[one.status]?.[0] ?? one.status}</span><${PathName} path=${one.path} /></li>`,
         )}</ul>
         ${
           plan.left_out.length > 0 &&

@@ -104,7 +104,8 @@ const ofMoment = (session, moment) => `${ofSession(session)}/checkpoints/${encod
 /**
  * @typedef {object} RestoreChoice what to bring back; everything where it is empty
  * @property {string[]} [paths]
- * @property {(number | string)[]} [hunks]
+ * @property {string[]} [hunks]
+ * @property {number} [context] the lines around the changes with which the hunks were named
  * @property {Record<string, string>} [components]
  */
 
@@ -116,6 +117,16 @@ export const api = {
   /** @param {string | null} workspace */
   overviewOf: (workspace) =>
     ask("GET", workspace ? `/api/workspaces/${encodeURIComponent(workspace)}/overview` : "/api/overview"),
+  /**
+   * How many files differ between the last approval of a session and its newest moment, or, where the workspace is at
+   * that moment, the workspace as it is now.
+   * @param {string | null} workspace @param {{id: string, has_head: boolean, last_approved_at: string | null}} session @returns {Promise<number>}
+   */
+  unapprovedFiles: async (workspace, { id, has_head, last_approved_at }) => {
+    const base = workspace ? `/api/workspaces/${encodeURIComponent(workspace)}` : "/api";
+    const from = `${base}${ofMoment(id, last_approved_at ? "approved" : "initial")}/diff`;
+    return (await ask("GET", `${from}${has_head ? "?with=now&" : "/HEAD?"}limit=1`)).total_files;
+  },
   sessions: () => get("/sessions"),
   /** @param {string} session @param {{cursor?: string | null, limit?: number}} page */
   timeline: (session, page) => get(`${ofSession(session)}/timeline`, page),

@@ -2,7 +2,7 @@
 
 import { api, reachable } from "./api.js";
 import { connect, connection } from "./events.js";
-import { computed, effect, html, render, untracked, useEffect, useState } from "./html.js";
+import { computed, effect, html, render, signal, untracked, useEffect, useState } from "./html.js";
 import { anchor, gear, magnifier, pulse, sun } from "./icons.js";
 import { KeysPanel } from "./keys-panel.js";
 import { startKeys, useKeys } from "./keys.js";
@@ -58,14 +58,40 @@ function TopBar() {
   const here = found ? visible(found.title ?? found.id) : session ? visible(session) : null;
   return html`<header class="top">
     <a class="brand" href=${address()} aria-label="Holdfast, all sessions">${anchor}<span>Holdfast</span></a>
+    ${here && html`<${Place} workspace=${workspace} />`}
     ${here && html`<h1 class="crumb" title=${here}>${view === "replay" ? `Replay of ${here}` : here}</h1>`}
     ${session && html`<${Liveness} session=${found} />`}
-    <button class="find" onClick=${() => navigate(address("search"))} aria-keyshortcuts="Control+K">${magnifier}<span
-      class="grow">Search reasons, messages, files, commands</span><kbd aria-hidden="true">Ctrl K</kbd></button>
-    <a class="button plain icon-button" href=${address("settings")} aria-label="Settings" title="Settings">${gear}</a>
-    <a class="button plain icon-button" href=${address("health")} aria-label="Health" title="Health">${pulse}</a>
-    <button class="plain icon-button" aria-label="Switch light or dark theme" title="Switch light or dark theme" onClick=${toggleTheme}>${sun}</button>
+    <span class="grow"></span>
+    ${
+      view !== "home" &&
+      view !== "search" &&
+      html`<button class="find" onClick=${() => navigate(address("search"))} aria-keyshortcuts="Control+K">${magnifier}<span
+      class="grow">Search reasons, messages, files, commands</span><kbd aria-hidden="true">Ctrl K</kbd></button>`
+    }
+    <nav aria-label="Views">
+      <${NavLink} view="settings" label="Settings" icon=${gear} />
+      <${NavLink} view="health" label="Health" icon=${pulse} />
+      <button class="plain icon-button" aria-label="Show all keys" title="Keys (?)" onClick=${openKeys}>?</button>
+      <button class="plain icon-button" aria-label="Switch light or dark theme" title="Switch light or dark theme (t)" onClick=${toggleTheme}>${sun}</button>
+    </nav>
   </header>`;
+}
+
+/** The workspace of the session. @param {{workspace: string | null}} props */
+function Place({ workspace }) {
+  const loaded = useLoaded(() => api.workspaces(), [workspace], { keep: true });
+  const found = loaded.value?.workspaces.find((/** @type {any} */ one) =>
+    workspace === null ? one.is_own : one.id === workspace,
+  );
+  if (!found) return null;
+  const path = visible(found.path);
+  return html`<a class="place" href=${address()} title=${path}>${path.split("/").at(-1)}</a><span class="slash faint" aria-hidden="true">/</span>`;
+}
+
+/** @param {{view: string, label: string, icon: unknown}} props */
+function NavLink({ view, label, icon }) {
+  return html`<a class="button plain" href=${address(view)} aria-label=${label} title=${label}
+    aria-current=${route.value.view === view ? "page" : null}>${icon}<span class="words">${label}</span></a>`;
 }
 
 /** @param {{session: any}} props */
@@ -85,10 +111,12 @@ function Banner() {
     <span class="grow">This page may be out of date. It catches up when the server is back. To start the server, run <code>holdfast ui</code>.</span></div>`;
 }
 
+const showsKeys = signal(false);
+const openKeys = () => (showsKeys.value = true);
+
 function App() {
-  const [showsKeys, setShowsKeys] = useState(false);
-  useKeys([
-    { key: "?", does: "Show all keys", run: () => setShowsKeys((now) => !now) },
+  useKeys("Everywhere", [
+    { key: "?", does: "Show all keys", run: () => (showsKeys.value = !showsKeys.value) },
     { key: "/", does: "Search", run: () => navigate(address("search")) },
     { key: "mod+k", does: "Search", run: () => navigate(address("search")) },
     { key: "h", does: "All sessions", run: () => navigate(address()) },
@@ -96,7 +124,7 @@ function App() {
   ]);
   return html`<div class="frame">
     <${TopBar} /><${Banner} /><${View} name=${route.value.view} />
-    ${showsKeys && html`<${KeysPanel} close=${() => setShowsKeys(false)} />`}
+    ${showsKeys.value && html`<${KeysPanel} close=${() => (showsKeys.value = false)} />`}
     <${UndoPanel} /><${Toasts} />
   </div>`;
 }

@@ -1,6 +1,6 @@
-// A chart of how long something took, as plain SVG, with its figures in words for screen readers.
+// Charts as plain SVG, with their figures in words for screen readers.
 
-import { duration, plural } from "./format.js";
+import { clock, dayOf, duration, plural, size } from "./format.js";
 import { html } from "./html.js";
 
 const WIDTH = 600;
@@ -32,4 +32,29 @@ export function DurationChart({ buckets, label }) {
 /** @param {import("./metrics.js").Bucket} bucket */
 function boundWords(bucket) {
   return bucket.most_ms === Infinity ? "longer" : `≤ ${duration(bucket.most_ms)}`;
+}
+
+/** The store as it grew: a step at each checkpoint. @param {{points: {at: string, bytes: number}[]}} props */
+export function GrowthChart({ points }) {
+  const [first, last] = [points[0], points[points.length - 1]];
+  const [start, end] = [Date.parse(first.at), Date.parse(last.at)];
+  const most = Math.max(1, last.bytes);
+  const x = (/** @type {string} */ at) => ((Date.parse(at) - start) / Math.max(1, end - start)) * WIDTH;
+  const y = (/** @type {number} */ bytes) => HEIGHT - (bytes / most) * (HEIGHT - GAP);
+  const line = points
+    .map((one, index) => (index === 0 ? `M0 ${y(one.bytes)}` : `H${x(one.at).toFixed(1)} V${y(one.bytes).toFixed(1)}`))
+    .join(" ");
+  const words = `From ${size(first.bytes)} ${whenWords(first.at)} to ${size(last.bytes)} ${whenWords(last.at)}`;
+  return html`<figure class="chart growth">
+    <div class="scale num"><span>${size(last.bytes)}</span><span>0</span></div>
+    <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${words}>
+      <path class="area" d=${`${line} V${HEIGHT} H0 Z`} /><path class="line" d=${line} />
+    </svg>
+    <figcaption class="num"><span>${whenWords(first.at)}</span><span>${whenWords(last.at)}</span></figcaption>
+  </figure>`;
+}
+
+/** @param {string} at */
+function whenWords(at) {
+  return `${dayOf(at)} ${clock(at)}`;
 }

@@ -1,4 +1,5 @@
-// A modal panel: the browser keeps the focus inside, Escape closes it, the focus returns.
+// A modal panel: the browser keeps the focus inside, Escape closes it, the focus returns. It begins at the field
+// that waits for words, or else at the title.
 
 import { html, useEffect, useRef } from "./html.js";
 
@@ -8,8 +9,8 @@ export function Dialog({ title, under, close, foot, narrow, children }) {
   useEffect(() => {
     const before = document.activeElement;
     panel.current?.showModal();
-    if (!panel.current?.contains(document.activeElement) || document.activeElement === panel.current)
-      panel.current?.querySelector("h2")?.focus();
+    const first = panel.current?.querySelector("[autofocus]") ?? panel.current?.querySelector("h2");
+    if (first instanceof HTMLElement) first.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
@@ -17,7 +18,7 @@ export function Dialog({ title, under, close, foot, narrow, children }) {
   return html`<dialog ref=${panel} class=${narrow ? "narrow" : ""} aria-labelledby="dialog-title"
       onCancel=${(/** @type {Event} */ event) => (event.preventDefault(), close())}
       onClick=${(/** @type {Event} */ event) => event.target === panel.current && close()}>
-    <header><h2 id="dialog-title" tabindex="-1" autofocus>${title}</h2>${under && html`<p>${under}</p>`}</header>
+    <header><h2 id="dialog-title" tabindex="-1">${title}</h2>${under && html`<p>${under}</p>`}</header>
     <div class="scroll">${children}</div>
     <footer>${foot}</footer>
   </dialog>`;

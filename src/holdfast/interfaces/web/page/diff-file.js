@@ -9,6 +9,7 @@ import { PathName } from "./path-name.js";
 import { sayProblem } from "./toast.js";
 
 const UNFOLDED_AT_ONCE = 40;
+const CONTEXT = 3;
 
 /** @typedef {import("./diff-lines.js").Hunk} Hunk */
 /** @typedef {import("./diff-lines.js").Line} Line */
@@ -42,7 +43,6 @@ const UNFOLDED_AT_ONCE = 40;
  * @param {() => void} props.loadHunks
  */
 export function DiffFile({ file, ends, isOpen, isAt, hunkAt, split, fold, restore, loadHunks }) {
-  const removed = file.change === "removed" || file.change === "deleted";
   const classes = ["file", isOpen && "open", isAt && "at"].filter(Boolean).join(" ");
   return html`<article class=${classes} data-path=${file.path} aria-label=${visible(file.path)}>
     <header>
@@ -52,11 +52,7 @@ export function DiffFile({ file, ends, isOpen, isAt, hunkAt, split, fold, restor
       <${PathName} path=${file.path} />
       ${file.old_path && html`<span class="faint">from <code>${visible(file.old_path)}</code></span>`}
       <${LineCounts} file=${file} />
-      ${
-        ends.older &&
-        html`<button class="small" onClick=${() => restore(file)}>
-        ${removed ? "Bring back" : file.change === "added" ? "Remove…" : "Restore file"}</button>`
-      }
+      ${ends.older && html`<${FileButton} file=${file} isNow=${ends.newer === null} restore=${restore} />`}
     </header>
     ${
       isOpen &&
@@ -64,6 +60,19 @@ export function DiffFile({ file, ends, isOpen, isAt, hunkAt, split, fold, restor
       loadHunks=${loadHunks} />`
     }
   </article>`;
+}
+
+/** A restore brings back the older side of the comparison. @param {{file: ChangedFile, isNow: boolean, restore: (file: ChangedFile) => void}} props */
+function FileButton({ file, isNow, restore }) {
+  const [words, why] =
+    file.change === "removed" || file.change === "deleted"
+      ? ["Bring back…", "Brings the file back as it was before it was deleted"]
+      : file.change === "added"
+        ? ["Remove…", "The file did not exist before"]
+        : isNow
+          ? ["Restore file…", "The file as it was at this moment"]
+          : ["Restore older version…", "The file as it was before these changes, without any later ones"];
+  return html`<button class="small" title=${why} onClick=${() => restore(file)}>${words}</button>`;
 }
 
 /** @param {{change: string}} props */
@@ -125,48 +134,78 @@ function FileBody({ file, ends, split, hunkAt, restore, loadHunks }) {
       hunk,
       index,
     ) => html`<${HunkPart} key=${hunk.id ?? index} file=${file} hunk=${hunk} before=${file.hunks[index - 1] ?? null}
-    split=${split} ends=${ends} isAt=${hunkAt === index} restore=${restore} />`,
+    split=${split} ends=${ends} isLast=${index === file.hunks.length - 1 && !file.hunks_next} isAt=${hunkAt === index} restore=${restore} />`,
   )}
     ${file.cut_lines > 0 && html`<p class="remark">${plural(file.cut_lines, "very long line")} cut.</p>`}
     ${file.hunks_next && html`<button class="unfold" onClick=${loadHunks}>Show more of this change</button>`}`;
 }
 
-/** @param {{file: ChangedFile, hunk: Hunk, before: Hunk | null, split: boolean, ends: any, isAt: boolean, restore: (file: ChangedFile, hunk?: Hunk) => void}} props */
-function HunkPart({ file, hunk, before, split, ends, isAt, restore }) {
+/** @param {{file: ChangedFile, hunk: Hunk, before: Hunk | null, isLast: boolean, split: boolean, ends: Ends, isAt: boolean, restore: (file: ChangedFile, hunk?: Hunk) => void}} props */
+function HunkPart({ file, hunk, before, isLast, split, ends, isAt, restore }) {
   const lines = useMemo(() => hunkLines(hunk), [hunk]);
   const [above, setAbove] = useState(/** @type {Line[]} */ ([]));
+  const [below, setBelow] = useState(/** @type {Line[]} */ ([]));
+  const [isWhole, setWhole] = useState(() => endsFile(hunk));
+  const hasContext = file.change === "modified" || file.change === "renamed";
   const start = hunk.new_start - above.length;
   const floor = before ? before.new_start + before.new_lines : 1;
-  const hidden = file.change === "modified" || file.change === "renamed" ? start - floor : 0;
-  const unfold = async () => {
-    const shift = hunk.old_start - hunk.new_start;
+  const hidden = hasContext ? start - floor : 0;
+  const end = hunk.new_start + hunk.new_lines + below.length;
+  const unfoldAbove = async () => {
     const first = Math.max(floor, start - UNFOLDED_AT_ONCE);
-    try {
-      // Unchanged lines are the same on both sides: the one that is saved has them.
-      const [moment, by] = ends.newer === null ? [ends.older ?? "", shift] : [ends.newer, 0];
-      const found = await wholeFile(
-        ends.session,
-        moment,
-        ends.newer === null ? (file.old_path ?? file.path) : file.path,
-      );
-      const lines = found.lines
-        .slice(first + by - 1, start + by - 1)
-        .map((text, index) => contextLine(text, first + index, shift, found.colours?.[first + by - 1 + index]));
-      setAbove([...lines, ...above]);
-    } catch (error) {
-      sayProblem(error, "The lines could not be shown");
-    }
+    const found = await unchangedLines(file, ends, first, start, hunk.old_start - hunk.new_start);
+    setAbove([...found.lines, ...above]);
   };
-  const canRestore = ends.older && ends.newer === null && file.restorable;
+  const unfoldBelow = async () => {
+    const shift = hunk.old_start + hunk.old_lines - hunk.new_start - hunk.new_lines;
+    const found = await unchangedLines(file, ends, end, end + UNFOLDED_AT_ONCE, shift);
+    setBelow([...below, ...found.lines]);
+    setWhole(found.isEnd);
+  };
+  /** @param {() => Promise<void>} unfold */
+  const safely = (unfold) => () => unfold().catch((error) => sayProblem(error, "The lines could not be shown"));
+  const canRestore = ends.older && (ends.newer === null ? file.restorable : isText(file));
+  const shown = above.length + below.length > 0 ? [...above, ...lines, ...below] : lines;
   return html`<div class=${isAt ? "hunk at" : "hunk"} data-hunk>
     <div class="hunk-head">
-      <span class="place">${hunk.heading ? html`<code>${visible(hunk.heading)}</code> · ` : ""}line ${hunk.new_start || 1}</span>
+      ${hidden > 0 && html`<button class="unfold" title="Show them" onClick=${safely(unfoldAbove)}>⋯ ${plural(hidden, "unchanged line")}</button>`}
+      <span class="place">${hunk.heading ? html`<code>${visible(hunk.heading)}</code>` : hidden > 0 ? "" : `line ${hunk.new_start || 1}`}</span>
       <span class="doing"><${CopyButton} text=${patchText(hunk, file.path)} label="Copy this change" words="Copy" />
-      ${canRestore && html` <button class="small" onClick=${() => restore(file, hunk)}>Restore these lines</button>`}</span>
+      ${
+        canRestore &&
+        html` <button class="small" onClick=${() => restore(file, hunk)}>
+        ${ends.newer === null ? "Restore these lines…" : "Undo these lines…"}</button>`
+      }</span>
     </div>
-    ${hidden > 0 && html`<button class="unfold" onClick=${unfold}>⋯ ${plural(hidden, "unchanged line")}</button>`}
-    <${Lines} lines=${above.length > 0 ? [...above, ...lines] : lines} split=${split} />
+    <${Lines} lines=${shown} split=${split} />
+    ${isLast && hasContext && !isWhole && html`<button class="unfold" onClick=${safely(unfoldBelow)}>⋯ Show lines below</button>`}
   </div>`;
+}
+
+/** Whether its lines can be undone one by one. @param {ChangedFile} file */
+function isText(file) {
+  return file.change === "modified" && file.content === "text";
+}
+
+/** With fewer than three lines of context after its last change, a hunk ends where its file does. @param {Hunk} hunk */
+function endsFile(hunk) {
+  return hunk.lines.slice(-CONTEXT).some((line) => line[0] !== " ");
+}
+
+/**
+ * Lines of a file that are the same on both sides, by their numbers on the newer one.
+ * @param {ChangedFile} file @param {Ends} ends @param {number} first @param {number} end @param {number} shift to the numbers of the older side
+ * @returns {Promise<{lines: Line[], isEnd: boolean}>}
+ */
+async function unchangedLines(file, ends, first, end, shift) {
+  // The side that is saved has them.
+  const [moment, by] = ends.newer === null ? [ends.older ?? "", shift] : [ends.newer, 0];
+  const path = ends.newer === null ? (file.old_path ?? file.path) : file.path;
+  const whole = await wholeFile(ends.session, moment, path);
+  const lines = whole.lines
+    .slice(first + by - 1, end + by - 1)
+    .map((text, index) => contextLine(text, first + index, shift, whole.colours?.[first + by - 1 + index]));
+  return { lines, isEnd: end + by > whole.lines.length };
 }
 
 /** @param {string} text @param {number} number @param {number} shift @param {[string, number][]} [colours] @returns {Line} */

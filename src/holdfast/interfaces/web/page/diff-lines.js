@@ -141,6 +141,40 @@ export function sideBySide(lines) {
   return rows;
 }
 
+/** The way back: from the newer side to the older one. @param {Hunk} hunk @returns {Hunk} */
+export function reversed(hunk) {
+  const lines = /** @type {string[]} */ ([]);
+  const colours = /** @type {[string, number][][]} */ ([]);
+  /** @type {{removed: number[], added: number[]}} */
+  let run = { removed: [], added: [] };
+  const flush = () => {
+    for (const index of [...run.added, ...run.removed]) {
+      lines.push((hunk.lines[index][0] === "+" ? "-" : "+") + hunk.lines[index].slice(1));
+      colours.push(hunk.colours?.[index] ?? []);
+    }
+    run = { removed: [], added: [] };
+  };
+  hunk.lines.forEach((line, index) => {
+    if (line[0] === "-") run.removed.push(index);
+    else if (line[0] === "+") run.added.push(index);
+    else {
+      flush();
+      lines.push(line);
+      colours.push(hunk.colours?.[index] ?? []);
+    }
+  });
+  flush();
+  return {
+    ...hunk,
+    old_start: hunk.new_start,
+    old_lines: hunk.new_lines,
+    new_start: hunk.old_start,
+    new_lines: hunk.old_lines,
+    lines,
+    colours,
+  };
+}
+
 /** The hunk as a patch, to copy. @param {Hunk} hunk @param {string} path */
 export function patchText(hunk, path) {
   const place = `@@ -${hunk.old_start},${hunk.old_lines} +${hunk.new_start},${hunk.new_lines} @@ ${hunk.heading}`;

@@ -6,7 +6,7 @@ import { api } from "./api.js";
 import { DiffFile, KindMark, LineCounts } from "./diff-file.js";
 import { plural } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
-import { left } from "./icons.js";
+import { left, oneColumn, twoColumns } from "./icons.js";
 import { useKeys } from "./keys.js";
 import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
@@ -14,7 +14,10 @@ import { Empty, Loading, Refused } from "./states.js";
 import { sayProblem } from "./toast.js";
 
 /** @typedef {import("./diff-file.js").ChangedFile} ChangedFile */
-/** @typedef {"before" | "now" | "first" | string} Comparison */
+/** @typedef {"before" | "message" | "now" | "first" | string} Comparison */
+/** @typedef {(moment: string, choice: import("./api.js").RestoreChoice, lines?: import("./hunk-parts.js").ChosenLines) => void} Restore */
+
+const NAMED = ["before", "message", "now", "first"];
 
 const FILES_AT_ONCE = 100;
 const OPEN_LINES = 600;
@@ -29,10 +32,12 @@ const SPLIT_KEY = "holdfast-split";
  * @param {(comparison: Comparison) => void} props.compare
  * @param {number} props.workspaceVersion rises when the workspace may have changed
  * @param {string} props.backTo
- * @param {(moment: string, choice: import("./api.js").RestoreChoice, hunk?: import("./diff-lines.js").Hunk) => void} props.restore
+ * @param {string | null} props.asked the state that the message before this moment found
+ * @param {() => void} props.pick lets the person choose another moment to compare with
+ * @param {Restore} props.restore
  */
-export function DiffView({ session, moment, comparison, compare, workspaceVersion, backTo, restore }) {
-  const ends = moment && endsOf(moment, comparison);
+export function DiffView({ session, moment, comparison, compare, asked, pick, workspaceVersion, backTo, restore }) {
+  const ends = moment && endsOf(moment, comparison, asked);
   const version = ends?.newer === null ? workspaceVersion : 0;
   // What is compared with now is asked for again while an agent works: as much as was shown, in place.
   const shown = useRef({ ends: "", files: FILES_AT_ONCE });
@@ -50,7 +55,7 @@ export function DiffView({ session, moment, comparison, compare, workspaceVersio
   );
   const [split, setSplit] = useState(() => stored() === "split");
   const chooseSplit = (/** @type {boolean} */ chosen) => (setSplit(chosen), store(chosen ? "split" : "unified"));
-  const isOther = !["before", "now", "first"].includes(comparison);
+  const isOther = !NAMED.includes(comparison);
   /** @param {Comparison} one @param {string} words @param {string} why */
   const choice = (one, words, why) =>
     html`<button aria-pressed=${comparison === one} title=${why} onClick=${() => compare(one)}>${words}</button>`;
@@ -60,14 +65,17 @@ export function DiffView({ session, moment, comparison, compare, workspaceVersio
     <div class="diff-bar">
       <div class="choice" role="group" aria-label="Compare with">
         ${choice("before", "Previous step", "What this step changed")}
+        ${asked && choice("message", "Message", "What changed between your message and this moment")}
         ${choice("now", "Now", "What has changed since")}
         ${choice("first", "Start", "What the session has changed up to here")}
-        ${isOther && html`<button aria-pressed="true" title="Chosen with Shift-click on the timeline">Other</button>`}
+        <button aria-pressed=${isOther} title="Choose another moment (or Shift-click it)" onClick=${pick}>Other…</button>
       </div>
       <span class="sum" aria-live="polite">${found && ends && sumWords(found, comparison)}</span>
       <div class="choice" role="group" aria-label="Layout">
-        <button aria-pressed=${!split} onClick=${() => chooseSplit(false)}>Unified</button>
-        <button aria-pressed=${split} onClick=${() => chooseSplit(true)}>Split</button>
+        <button class="icon-button" aria-pressed=${!split} aria-label="Unified" title="Unified: one column"
+          onClick=${() => chooseSplit(false)}>${oneColumn}</button>
+        <button class="icon-button" aria-pressed=${split} aria-label="Split" title="Split: before and after side by side"
+          onClick=${() => chooseSplit(true)}>${twoColumns}</button>
       </div>
     </div>
     ${
@@ -85,9 +93,10 @@ export function DiffView({ session, moment, comparison, compare, workspaceVersio
   </section>`;
 }
 
-/** @param {{id: string}} moment @param {Comparison} comparison @returns {{older: string | null, newer: string | null}} */
-function endsOf(moment, comparison) {
-  if (comparison === "before") return { older: null, newer: moment.id };
+/** @param {{id: string}} moment @param {Comparison} comparison @param {string | null} asked @returns {{older: string | null, newer: string | null}} */
+function endsOf(moment, comparison, asked) {
+  if (comparison === "message" && asked) return { older: asked, newer: moment.id };
+  if (comparison === "before" || comparison === "message") return { older: null, newer: moment.id };
   if (comparison === "now") return { older: moment.id, newer: null };
   return { older: comparison === "first" ? "initial" : comparison, newer: moment.id };
 }
@@ -97,18 +106,20 @@ function sumWords(found, comparison) {
   const words =
     comparison === "before"
       ? "in this step"
-      : comparison === "now"
-        ? "since this moment"
-        : comparison === "first"
-          ? "since the start"
-          : "between the two moments";
+      : comparison === "message"
+        ? "since your message"
+        : comparison === "now"
+          ? "since this moment"
+          : comparison === "first"
+            ? "since the start"
+            : "between the two moments";
   if (found.files.length === 0) return "";
   const total = { added_lines: 0, removed_lines: 0 };
   for (const file of found.files) {
     total.added_lines += file.added_lines ?? 0;
     total.removed_lines += file.removed_lines ?? 0;
   }
-  return html`${plural(found.total_files, "file")} ${words} <${LineCounts} file=${total} />`;
+  return html`${plural(found.total_files, "file")} <${LineCounts} file=${total} /> ${words}`;
 }
 
 /** @param {{comparison: Comparison, compare: (comparison: Comparison) => void}} props */
@@ -127,7 +138,7 @@ function NothingChanged({ comparison, compare }) {
  * @param {{older: string | null, newer: string | null}} props.ends
  * @param {{from: string | null, files: ChangedFile[], next: string | null, total_files: number}} props.found
  * @param {boolean} props.split
- * @param {(moment: string, choice: import("./api.js").RestoreChoice, hunk?: import("./diff-lines.js").Hunk) => void} props.restore
+ * @param {Restore} props.restore
  * @param {(files: number) => void} props.listed
  */
 function ChangedFiles({ session, ends, found, split, restore, listed }) {
@@ -205,9 +216,10 @@ function ChangedFiles({ session, ends, found, split, restore, listed }) {
   ) => {
     if (!whole.older) return;
     const paths = file.old_path ? [file.old_path, file.path] : [file.path];
-    restore(whole.older, hunk?.id === undefined ? { paths } : { paths, hunks: [hunk.id] }, hunk);
+    restore(whole.older, { paths }, hunk && { path: file.path, hunk, newer: whole.newer });
   };
   useKeys(
+    "Changes",
     [
       { key: "n", does: "Next change", run: () => step(1) },
       { key: "p", does: "Previous change", run: () => step(-1) },

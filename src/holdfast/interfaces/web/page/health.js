@@ -1,7 +1,7 @@
 // Health: is everything saved, how fast, how large, and what needs a hand.
 
 import { api } from "./api.js";
-import { DurationChart } from "./charts.js";
+import { DurationChart, GrowthChart } from "./charts.js";
 import { CopyButton } from "./copy-button.js";
 import { duration, longAgo, plural, size, visible } from "./format.js";
 import { html, useEffect, useState } from "./html.js";
@@ -25,6 +25,7 @@ export function HealthView() {
   const overview = useLoaded(() => api.overview(), [version], { keep: true });
   const status = useLoaded(() => api.status(), [version], { keep: true });
   const measured = useLoaded(() => api.metrics(), [version], { keep: true });
+  const growth = useLoaded(() => api.growth(), [version], { keep: true });
   const doctor = useLoaded(() => api.doctor(), [], { keep: true });
   const [store, figures, now] = [overview.value, measured.value, status.value];
   const saves = figures === null ? null : durations(figures, "checkpoint_creation_duration_seconds", 1000);
@@ -42,20 +43,20 @@ export function HealthView() {
         style=${{ width: `${Math.min(100, (100 * store.store_bytes) / store.budget_bytes)}%` }}></i></span></div>
       <div class="figure"><b>${store.checkpoints.toLocaleString("en")}</b><span>
         ${store.checkpoints === 1 ? "checkpoint" : "checkpoints"} in ${plural(store.sessions, "session")}</span></div>
+      ${figures !== null && html`<${Watch} figures=${figures} />`}
+      ${now && html`<${LastCheck} last=${now.last_check} />`}
       <${Speed} doing="save" found=${saves} />
       <${Speed} doing="restore" found=${restores} />
-      ${figures !== null && html`<${Watch} figures=${figures} />`}
-      ${
-        now?.last &&
-        html`<div class="figure"><b>${now.last.at ? longAgo(now.last.at) : "—"}</b>
-        <span>last change: ${visible(now.last.what)}</span></div>`
-      }
       ${
         now?.cleanup &&
-        html`<div class="figure"><b>${longAgo(now.cleanup.at)}</b>
+        html`<div class="figure"><b>${sentenceCase(longAgo(now.cleanup.at))}</b>
         <span>last cleanup: ${plural(now.cleanup.deleted, "checkpoint")} removed, ${size(now.cleanup.freed_bytes)} freed</span></div>`
       }
-    </div>`
+    </div>
+    ${
+      growth.value?.length > 1 &&
+      html`<h2>Stored content over time</h2><div class="box"><${GrowthChart} points=${growth.value} /></div>`
+    }`
     }
     ${
       now?.degraded.length > 0 &&
@@ -75,7 +76,7 @@ export function HealthView() {
     }
     ${saves && saves.count > 0 && html`<h2>How long saves took</h2><div class="box"><${DurationChart} buckets=${saves.buckets} label="Saves" /></div>`}
     ${restores && restores.count > 0 && html`<h2>How long restores took</h2><div class="box"><${DurationChart} buckets=${restores.buckets} label="Restores" /></div>`}
-    <h2>Findings</h2>
+    <h2>What doctor found</h2>
     ${
       doctor.error
         ? html`<${Refused} doing="The check failed" error=${doctor.error} again=${doctor.again} />`
@@ -84,25 +85,37 @@ export function HealthView() {
           : html`
       <${Findings} list=${doctor.value.findings} />`
     }
-    <h2>Store</h2><${Check} />
+    <h2>Damage</h2><${Check} checked=${status.again} />
   </div></main>`;
 }
 
 /** @param {{doing: string, found: import("./metrics.js").Durations | null}} props */
 function Speed({ doing, found }) {
   if (!found || found.half === null) {
-    return html`<div class="figure"><b>—</b><span>no ${doing} measured since the server started</span></div>`;
+    return html`<div class="figure"><b class="none">—</b><span>no ${doing} by this page since the server started</span></div>`;
   }
-  const slowest = found.most === null ? "" : `; ≤ ${duration(found.most)} at p95`;
+  const slowest = found.most === null ? "" : ` · p95 ≤ ${duration(found.most)}`;
   return html`<div class="figure"><b>≤ ${duration(found.half)}</b>
-    <span>median of ${plural(found.count, doing)}${slowest}</span></div>`;
+    <span>p50${slowest} of ${plural(found.count, doing)}</span></div>`;
+}
+
+/** @param {{last: {at: string, problems: number} | null}} props */
+function LastCheck({ last }) {
+  if (!last) return html`<div class="figure"><b class="none">—</b><span>never checked for damage</span></div>`;
+  const found = last.problems === 0 ? "no damage found" : `${plural(last.problems, "problem")} found`;
+  return html`<div class="figure"><b>${sentenceCase(longAgo(last.at))}</b><span>last check: ${found}</span></div>`;
+}
+
+/** @param {string} words */
+function sentenceCase(words) {
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** @param {{figures: string}} props */
 function Watch({ figures }) {
   if (gauge(figures, "watcher_active") !== 1) {
     return html`<div class="figure"><b>Not watched</b>
-      <span>The daemon is not running. Hooks still save before every edit.</span></div>`;
+      <span>The daemon does not watch this workspace. Hooks still save before every edit.</span></div>`;
   }
   const directories = plural(gauge(figures, "watcher_directories") ?? 0, "directory", "directories");
   const overflows = gauge(figures, "watcher_overflows") ?? 0;
@@ -139,10 +152,10 @@ function Finding({ status, subject, finding, cure }) {
     ${cure ? html`<${CopyButton} text=${cure} label="Copy the fix" />` : html`<span></span>`}</div>`;
 }
 
-/** Takes long in a large store, so it waits for a click. */
-function Check() {
+/** Takes long in a large store, so it waits for a click. @param {{checked: () => void}} props */
+function Check({ checked }) {
   const [asked, setAsked] = useState(0);
-  const loaded = useLoaded(() => (asked > 0 ? api.check() : null), [asked]);
+  const loaded = useLoaded(() => (asked > 0 ? api.check().finally(checked) : null), [asked]);
   const isRunning = asked > 0 && loaded.busy;
   return html`<div class="box">
     <${CheckResult} isAsked=${asked > 0} loaded=${loaded} />

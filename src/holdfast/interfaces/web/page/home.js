@@ -31,7 +31,7 @@ export function HomeView() {
   const found = loaded.value;
   const isEmpty = found && found.every((/** @type {any} */ one) => one.loaded.sessions.length === 0);
   return html`<main class="page"><div class="column home">
-    <h1>What happened, and how to get back</h1>
+    <h1>What did the agent do, and how do I get back?</h1>
     <form role="search" onSubmit=${find}><input type="search" name="q" aria-label="Search everything"
       placeholder="Search reasons, messages, files, commands" /></form>
     ${
@@ -82,7 +82,7 @@ function WorkspaceCard({ workspace }) {
         : sessions.length === 0
           ? html`<p class="soft">Nothing saved yet.</p>`
           : html`<ul class="sessions">
-            ${shown.map((/** @type {any} */ one) => html`<${SessionLine} key=${one.id} one=${one} base=${base} />`)}</ul>`
+            ${shown.map((/** @type {any} */ one) => html`<${SessionLine} key=${one.id} one=${one} base=${base} workspace=${workspace.is_own ? null : workspace.id} />`)}</ul>`
     }
     ${
       shown.length < sessions.length &&
@@ -92,24 +92,32 @@ function WorkspaceCard({ workspace }) {
   </section>`;
 }
 
-/** @param {{one: any, base: string}} props */
-function SessionLine({ one, base }) {
+/** @param {{one: any, base: string, workspace: string | null}} props */
+function SessionLine({ one, base, workspace }) {
   const isActive = one.status === "active";
+  const status = isActive ? "working now" : one.status;
   return html`<li><a class="session-line" href=${`${base}/s/${encodeURIComponent(one.id)}`}>
-    <span class=${isActive ? "live" : "live idle"}><i></i><span class="unseen">
-      ${isActive ? "working now" : one.status}</span></span>
+    <span class=${isActive ? "live" : "live idle"} title=${status}><i></i></span>
     <span class="what"><b>${visible(one.title ?? one.id)}</b><small>
-      ${agentName(one.agent)}${one.is_current ? " · current session" : ""}</small></span>
+      ${agentName(one.agent)} · ${status}${one.is_current ? " · current session" : ""}</small></span>
     <span class="num soft">${plural(one.checkpoints, "checkpoint")}</span>
-    <span>${
-      one.unapproved > 0
-        ? html`<span class="tag">
-      ${one.unapproved} unapproved</span>`
-        : one.last_approved_at
-          ? html`<span class="tag approved">✓ approved</span>`
-          : null
-    }</span>
+    <span><${Approval} one=${one} workspace=${workspace} /></span>
     <time class="num faint" datetime=${one.last_activity} title=${exactTime(one.last_activity)}>
       ${longAgo(one.last_activity)}</time>
   </a></li>`;
+}
+
+/** @param {{one: any, workspace: string | null}} props */
+function Approval({ one, workspace }) {
+  const files = useLoaded(
+    () => (one.unapproved > 0 ? api.unapprovedFiles(workspace, one) : null),
+    [one.id, one.unapproved, one.last_activity],
+    { keep: true },
+  );
+  if (one.unapproved > 0) {
+    if (files.value === null && !files.error) return null;
+    const words = files.value === null ? plural(one.unapproved, "checkpoint") : plural(files.value, "file");
+    return html`<span class="tag">${words} to approve</span>`;
+  }
+  return one.last_approved_at && html`<span class="tag approved">✓ approved</span>`;
 }

@@ -23,3 +23,5 @@ export const pause = drawn("M5.5 3v10M10.5 3v10");
 export const stepBack = drawn("M11 3L6 8l5 5M4 3v10");
 export const stepForward = drawn("M5 3l5 5-5 5M12 3v10");
 export const copy = drawn("M6 5.5h7v8H6zM3.5 10.5v-8h7");
+export const oneColumn = drawn("M2.5 4h11M2.5 8h11M2.5 12h11");
+export const twoColumns = drawn("M2 3.5h5v9H2zM9 3.5h5v9H9z");

@@ -7,6 +7,7 @@ import { useLayoutEffect } from "./html.js";
  * @property {string} key as KeyboardEvent.key says it; "mod+k" is Ctrl-K or ⌘K
  * @property {string} does in a person's words
  * @property {() => void} run
+ * @property {string} [group] the heading it is listed under
  */
 
 /** @type {Set<Binding>} */
@@ -18,11 +19,11 @@ export function boundKeys() {
   return [...byKey.values()];
 }
 
-/** Binds keys for as long as the component is shown. @param {Binding[]} bindings @param {unknown[]} [inputs] */
-export function useKeys(bindings, inputs = []) {
+/** Binds keys for as long as the component is shown. @param {string} group @param {Binding[]} bindings @param {unknown[]} [inputs] */
+export function useKeys(group, bindings, inputs = []) {
   // Before the next key, not after the next picture: of two quick presses the second would do what the first did.
   useLayoutEffect(() => {
-    for (const binding of bindings) bound.add(binding);
+    for (const binding of bindings) bound.add(Object.assign(binding, { group }));
     return () => bindings.forEach((binding) => bound.delete(binding));
   }, inputs);
 }

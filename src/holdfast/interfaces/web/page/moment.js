@@ -11,7 +11,7 @@ import { useLoaded } from "./load.js";
 import { Empty, Loading, Refused } from "./states.js";
 import { changedFiles, hasConfidence, sureness } from "./timeline-rows.js";
 import { sayProblem } from "./toast.js";
-import { changeWords, kindWords, riskOf, titleOf } from "./words.js";
+import { changeWords, componentWords, kindWords, riskOf, titleOf } from "./words.js";
 
 const MOST_LEFT_OUT = 8;
 
@@ -178,17 +178,11 @@ function databaseWords(one) {
 
 /** State other than files that was saved, and is not named above. @param {any} moment */
 function savedBesides(moment) {
-  /** @type {Record<string, string>} */
-  const names = {
-    agents: "agent memory",
-    external: "files outside the workspace",
-    worktrees: "worktrees",
-    knowledge: "knowledge",
-  };
+  const names = ["agents", "external", "worktrees", "knowledge"];
   const saved = moment.components.filter(
-    (/** @type {any} */ one) => !one.failure && one.name in names && Object.keys(one.facts).length > 0,
+    (/** @type {any} */ one) => !one.failure && names.includes(one.name) && Object.keys(one.facts).length > 0,
   );
-  return saved.map((/** @type {any} */ one) => names[one.name]).join(", ");
+  return saved.map((/** @type {any} */ one) => componentWords(one.name)).join(", ");
 }
 
 /** @param {{skipped: {path: string, reason: string, failed?: boolean}[]}} props */

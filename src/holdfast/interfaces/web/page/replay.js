@@ -33,6 +33,10 @@ export function ReplayView({ session }) {
     const target = list[Math.min(list.length - 1, Math.max(0, next))];
     if (target) navigate(address("s", session, "replay", target.id), { replace: true });
   };
+  const playOrPause = () => {
+    if (!isPlaying && place === list.length - 1) goTo(0); // from the end, it plays from the start
+    setPlaying(!isPlaying);
+  };
   useEffect(() => void (document.title = "Replay · Holdfast"), []);
   useEffect(() => {
     if (!isPlaying) return;
@@ -44,12 +48,13 @@ export function ReplayView({ session }) {
     return () => clearTimeout(soon);
   }, [isPlaying, place, speed, list.length]);
   useKeys(
+    "Replay",
     [
       { key: "ArrowRight", does: "Next step", run: () => goTo(place + 1) },
       { key: "ArrowLeft", does: "Previous step", run: () => goTo(place - 1) },
       { key: "j", does: "Previous step", run: () => goTo(place - 1) },
       { key: "k", does: "Next step", run: () => goTo(place + 1) },
-      { key: " ", does: "Play or pause", run: () => setPlaying(!isPlaying) },
+      { key: " ", does: "Play or pause", run: playOrPause },
       { key: "Escape", does: "Leave the replay", run: () => navigate(momentAddress(session, step?.id ?? null)) },
     ],
     [place, list.length, isPlaying],
@@ -67,8 +72,8 @@ export function ReplayView({ session }) {
     <div class="scrub" role="group" aria-label="Replay">
       <button class="icon-button" aria-label="Previous step" onClick=${() => goTo(place - 1)} disabled=${place === 0}>
         ${stepBack}</button>
-      <button class="icon-button main" aria-label=${isPlaying ? "Pause" : "Play"}
-        onClick=${() => setPlaying(!isPlaying)}>${isPlaying ? pause : play}</button>
+      <button class="icon-button main" aria-label=${isPlaying ? "Pause" : "Play"} title=${isPlaying ? "Pause (Space)" : "Play (Space)"}
+        onClick=${playOrPause}>${isPlaying ? pause : play}</button>
       <button class="icon-button" aria-label="Next step" onClick=${() => goTo(place + 1)}
         disabled=${place === list.length - 1}>${stepForward}</button>
       <div class="track"><${Ticks} list=${list} /><input type="range" min="0" max=${list.length - 1} value=${place}
@@ -79,7 +84,6 @@ export function ReplayView({ session }) {
         <select value=${speed}
           onChange=${(/** @type {Event} */ event) => setSpeed(Number(/** @type {HTMLSelectElement} */ (event.target).value))}>
           ${SPEEDS.map((one) => html`<option value=${one}>${one}×</option>`)}</select></label>
-      <a class="button" href=${momentAddress(session, step.id)}>Leave</a>
     </div>
   </main>`;
 }
@@ -113,6 +117,7 @@ function StepPanel({ session, step }) {
   const memory = useLoaded(() => api.memory(session, step.id).catch(() => ({ files: [] })), [step.id], { keep: true });
   const moment = loaded.value;
   return html`<section class="pane step" aria-label="This step"><div class="inside">
+    <a class="button" href=${momentAddress(session, step.id)} title="Leave the replay at this moment (Esc)">${left} Leave the replay</a>
     <p class="tag quiet">Read-only · your files are not touched</p>
     <h2>${titleOf(step.reasoning)}</h2>
     <p class="soft"><time datetime=${step.created_at} title=${exactTime(step.created_at)}>
@@ -133,7 +138,6 @@ function StepPanel({ session, step }) {
       ${visible(file.content ?? "a binary file")}</pre></details></li>`,
       )}</ul>`
     }
-    <a class="button" href=${momentAddress(session, step.id)}>${left} Go to this moment</a>
   </div></section>`;
 }
 

@@ -2,37 +2,50 @@
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
+import { Lines } from "./diff-file.js";
+import { hunkLines, reversed } from "./diff-lines.js";
 import { clock, dayOf, plural, visible } from "./format.js";
+import { useHunkParts } from "./hunk-parts.js";
 import { html, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { RestorePlan } from "./restore-plan.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
-import { titleText } from "./words.js";
+import { componentWords, titleText } from "./words.js";
 
 /** @typedef {import("./restore-plan.js").Operation} Operation */
+/** @typedef {import("./diff-lines.js").Hunk} Hunk */
 
 /**
  * @typedef {object} RestoreTask
  * @property {"moment" | "reset"} what
  * @property {string} moment the checkpoint; for a reset, the session's own choice
  * @property {import("./api.js").RestoreChoice} choice
- * @property {import("./diff-lines.js").Hunk} [hunk] the lines to restore, as they were shown
+ * @property {import("./hunk-parts.js").ChosenLines} [lines] of one file, and nothing else of it
  */
 
-/** @param {{session: string, task: RestoreTask, close: () => void, done: () => void}} props */
-export function RestorePanel({ session, task, close, done }) {
+/** @param {{session: string, task: RestoreTask, close: () => void, done: () => void, compare: () => void}} props */
+export function RestorePanel({ session, task, close, done, compare }) {
   const [components, setComponents] = useState(/** @type {Record<string, string>} */ ({}));
   const [left, setLeft] = useState(() => new Set(/** @type {string[]} */ ([])));
   const [progress, setProgress] = useState(/** @type {import("./api.js").Progress | null} */ (null));
   const isWorking = progress !== null;
   const isReset = task.what === "reset";
+  const [leftLines, setLeftLines] = useState(() => new Set(/** @type {(string | undefined)[]} */ ([])));
+  const parts = useHunkParts(session, task.moment, task.lines);
+  const chosenParts = (parts.value?.there ?? []).filter((one) => !leftLines.has(one.id));
+  const isOfLines = task.lines !== undefined;
+  const choice = isOfLines
+    ? { ...task.choice, hunks: chosenParts.flatMap((one) => one.id ?? []), context: 0 }
+    : task.choice;
   const preview = useLoaded(
     (stop) =>
       isReset
         ? api.resetPreview(session)
-        : api.restorePreview(session, task.moment, { ...task.choice, components }, stop),
-    [session, task.moment, JSON.stringify(components)],
+        : isOfLines && chosenParts.length === 0
+          ? null
+          : api.restorePreview(session, task.moment, { ...choice, components }, stop),
+    [session, task.moment, JSON.stringify(components), JSON.stringify(choice.hunks)],
     { keep: true },
   );
   const target = useLoaded(
@@ -47,11 +60,11 @@ export function RestorePanel({ session, task, close, done }) {
   const files = new Set(plan?.affected_files ?? []);
   const operations = /** @type {Operation[]} */ (plan?.operations ?? []).filter((one) => files.has(one.path));
   const chosen = operations.filter((one) => !left.has(one.path));
-  const name = target.value ? visible(target.value.name ?? titleText(target.value.reasoning)) : "…";
+  const name = target.value ? (target.value.name ? visible(target.value.name) : inQuotes(target.value.reasoning)) : "…";
 
   /** What to restore, with the plan that has to hold. @returns {Promise<import("./api.js").RestoreChoice & {plan: string}>} */
   const checkedChoice = async () => {
-    const whole = { ...task.choice, components };
+    const whole = { ...choice, components };
     if (left.size === 0) return { ...whole, plan: plan.plan };
     const part = { ...whole, paths: chosen.map((one) => one.path) };
     const { plan: planOfPart } = await api.restorePreview(session, task.moment, part);
@@ -69,29 +82,39 @@ export function RestorePanel({ session, task, close, done }) {
         : await api.restore(session, task.moment, await checkedChoice(), setProgress);
       close();
       done();
-      sayRestored(session, outcome, done);
+      sayRestored(session, task, outcome, done);
     } catch (error) {
       setProgress(null);
       sayProblem(error, "Nothing was restored");
       preview.again();
+      parts.again();
     }
   };
 
+  const others = (plan?.components ?? []).flatMap((/** @type {any} */ one) =>
+    one.actions?.length > 0 ? [componentWords(one.name)] : [],
+  );
   const blocked = plan?.conflicts?.length > 0;
   const nothing =
-    plan && chosen.length === 0 && !plan.components.some((/** @type {any} */ one) => one.actions?.length > 0);
+    (isOfLines && parts.value && chosenParts.length === 0) || (plan && chosen.length === 0 && others.length === 0);
   const foot = html`<p>The current state is saved first, so you can undo this.</p>
     <button onClick=${close}>Cancel</button>
     <button class="main" disabled=${!plan || preview.busy || isWorking || nothing || blocked} onClick=${run}>
-      ${isWorking ? "Restoring…" : buttonWords(task, chosen.length, nothing)}</button>`;
+      ${isWorking ? "Restoring…" : buttonWords(task, chosen.length, nothing, others)}</button>`;
   return html`<${Dialog} close=${() => !isWorking && close()} title=${title(task, name)}
-    under=${target.value && html`<${Under} moment=${target.value} />`} foot=${foot}>
+    under=${isOfLines ? "All other lines and files stay as they are." : target.value && html`<${Under} moment=${target.value} />`} foot=${foot}>
+    ${
+      isOfLines &&
+      parts.value &&
+      html`<${ChosenChanges} parts=${parts.value} left=${leftLines} setLeft=${setLeftLines}
+        compare=${() => (close(), compare())} />`
+    }
     ${
       !plan &&
-      (preview.error
-        ? html`<${Refused} doing="The preview failed" error=${preview.error}
-      again=${preview.again} />`
-        : html`<${Loading} label="Calculating the changes" />`)
+      (preview.error || parts.error
+        ? html`<${Refused} doing="The preview failed" error=${preview.error ?? parts.error}
+      again=${() => (preview.again(), parts.again())} />`
+        : (preview.busy || parts.busy) && html`<${Loading} label="Calculating the changes" />`)
     }
     ${
       plan &&
@@ -100,6 +123,34 @@ export function RestorePanel({ session, task, close, done }) {
     }
     ${progress && html`<section><${ProgressLine} progress=${progress} /></section>`}
   <//>`;
+}
+
+/** @param {{parts: {there: Hunk[], gone: Hunk[]}, left: Set<string | undefined>, setLeft: (left: Set<string | undefined>) => void, compare: () => void}} props */
+function ChosenChanges({ parts, left, setLeft, compare }) {
+  const { there, gone } = parts;
+  const toggle = (/** @type {string | undefined} */ id) => {
+    const next = new Set(left);
+    if (!next.delete(id)) next.add(id);
+    setLeft(next);
+  };
+  return html`${
+    there.length > 0 &&
+    html`<section><h3>${there.length === 1 ? "What changes" : "What changes. Untick lines to keep them."}</h3>
+    ${there.map(
+      (one) => html`<div class=${there.length > 1 ? "part" : null} key=${one.id}>
+      ${
+        there.length > 1 &&
+        html`<input type="checkbox" checked=${!left.has(one.id)} aria-label=${`The change at line ${one.new_start}`}
+        onChange=${() => toggle(one.id)} />`
+      }
+      <div class="peek"><${Lines} lines=${hunkLines(reversed(one))} split=${false} /></div></div>`,
+    )}</section>`
+  }
+  ${
+    gone.length > 0 &&
+    html`<section><p class="note caution"><b>${there.length === 0 ? "These lines have changed again since." : `${plural(gone.length, "change")} replaced by later work.`}</b>
+      Compare with now to choose what to restore. <button class="link" onClick=${compare}>Compare with now</button></p></section>`
+  }`;
 }
 
 /** @param {{progress: import("./api.js").Progress}} props */
@@ -115,20 +166,27 @@ function ProgressLine({ progress }) {
     }</div>`;
 }
 
+/** A title that stands between quotation marks. @param {string} reasoning */
+function inQuotes(reasoning) {
+  return titleText(reasoning).replaceAll("“", "‘").replaceAll("”", "’");
+}
+
 /** @param {RestoreTask} task @param {string} name */
 function title(task, name) {
   if (task.what === "reset") return `Reset to “${name}”`;
-  if (task.choice.hunks) return html`Restore lines of <code>${visible(task.choice.paths?.[0] ?? "")}</code>`;
+  if (task.lines)
+    return html`${task.lines.newer === null ? "Restore lines of" : "Undo lines in"} <code>${visible(task.lines.path)}</code>`;
   if (task.choice.paths?.length === 1) return html`Restore <code>${visible(task.choice.paths[0])}</code>`;
   return `Restore “${name}”`;
 }
 
-/** @param {RestoreTask} task @param {number} files @param {boolean} nothing */
-function buttonWords(task, files, nothing) {
+/** @param {RestoreTask} task @param {number} files @param {boolean} nothing @param {string[]} others what else is restored */
+function buttonWords(task, files, nothing, others) {
   if (nothing) return "Nothing to restore";
-  if (task.choice.hunks) return "Restore these lines";
-  if (task.what === "reset") return `Reset ${plural(files, "file")}`;
-  return files === 0 ? "Restore" : `Restore ${plural(files, "file")}`;
+  if (task.lines) return task.lines.newer === null ? "Restore these lines" : "Undo these lines";
+  const what = [...(files > 0 ? [plural(files, "file")] : []), ...others];
+  const listed = what.length > 1 ? `${what.slice(0, -1).join(", ")} and ${what.at(-1)}` : what[0];
+  return `${task.what === "reset" ? "Reset" : "Restore"} ${listed}`;
 }
 
 /** @param {{moment: any}} props */
@@ -139,8 +197,8 @@ function Under({ moment }) {
     ${clock(moment.created_at)}</span> ${day}${moment.name && ` · ${titleText(moment.reasoning)}`}${note && html` · note: “${visible(note.text)}”`}`;
 }
 
-/** Says what was restored, with the way back. @param {string} session @param {any} outcome @param {() => void} done */
-function sayRestored(session, outcome, done) {
+/** Says what was restored, with the way back. @param {string} session @param {RestoreTask} task @param {any} outcome @param {() => void} done */
+function sayRestored(session, task, outcome, done) {
   const files = outcome.created + outcome.restored + outcome.deleted;
   const undo = async () => {
     try {
@@ -154,8 +212,9 @@ function sayRestored(session, outcome, done) {
     }
   };
   const skipped = outcome.skipped?.length ? ` ${plural(outcome.skipped.length, "path")} could not be restored.` : "";
+  const what = task.lines ? `lines of ${visible(task.lines.path)}` : plural(files, "file");
   say({
-    text: files === 0 ? `Nothing needed to change.${skipped}` : `Restored ${plural(files, "file")}.${skipped}`,
+    text: files === 0 ? `Nothing needed to change.${skipped}` : `Restored ${what}.${skipped}`,
     action: outcome.safety_checkpoint || files > 0 ? { label: "Undo", run: undo } : undefined,
   });
 }

@@ -2,13 +2,13 @@
 
 import { api } from "./api.js";
 import { Lines } from "./diff-file.js";
-import { hunkLines } from "./diff-lines.js";
+import { hunkLines, reversed } from "./diff-lines.js";
 import { exactTime, longAgo, plural, visible } from "./format.js";
 import { html, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
 import { Loading } from "./states.js";
-import { agentName } from "./words.js";
+import { agentName, componentWords } from "./words.js";
 
 const MOST_LISTED = 200;
 
@@ -25,7 +25,9 @@ const MOST_LISTED = 200;
  * @param {Record<string, string>} props.components @param {(components: Record<string, string>) => void} props.setComponents
  */
 export function RestorePlan({ session, task, plan, operations, fileCount, left, setLeft, components, setComponents }) {
-  const canChoose = task.what === "moment" && !task.choice.hunks && operations.length > 1;
+  // Lines and single files are shown in full, so there is nothing to count.
+  const isOneFile = task.choice.paths !== undefined && operations.length === 1;
+  const canChoose = task.what === "moment" && !task.lines && operations.length > 1;
   const counted = { create: 0, delete: 0, rewrite: 0 };
   for (const one of operations) if (!left.has(one.path)) counted[deed(one.type)] += 1;
   const toggle = (/** @type {string} */ path) => {
@@ -39,12 +41,7 @@ export function RestorePlan({ session, task, plan, operations, fileCount, left, 
   const remarks = new Set(plan.remarks);
   const warnings = plan.warnings.filter((/** @type {string} */ one) => !remarks.has(one));
   return html`
-    <div class="counts">
-      <div><b class="plus">${counted.create}</b><span>brought back</span></div>
-      <div><b>${counted.rewrite}</b><span>rewritten</span></div>
-      <div><b class="minus">${counted.delete}</b><span>removed</span></div>
-      <${Untouched} isPart=${task.choice.paths !== undefined} fileCount=${fileCount} operations=${operations} left=${left} />
-    </div>
+    ${!isOneFile && html`<${Counts} counted=${counted} task=${task} fileCount=${fileCount} operations=${operations} left=${left} />`}
     ${
       plan.conflicts.length > 0 &&
       html`<section><p class="note wrong">
@@ -53,11 +50,12 @@ export function RestorePlan({ session, task, plan, operations, fileCount, left, 
     }
     ${
       operations.length > 0 &&
+      !task.lines &&
       html`<section><h3>Files</h3><ul class="steps">
       ${operations.slice(0, MOST_LISTED).map(
         (one) => html`<${StepLine} key=${one.path} session=${session}
-        target=${plan.restored_to} one=${one} change=${changes.get(one.path)} hunk=${task.hunk} isChosen=${!left.has(one.path)}
-        toggle=${canChoose ? () => toggle(one.path) : null} />`,
+        target=${plan.restored_to} one=${one} change=${changes.get(one.path)} isChosen=${!left.has(one.path)}
+        isOpen=${isOneFile} toggle=${canChoose ? () => toggle(one.path) : null} />`,
       )}
       ${
         operations.length > MOST_LISTED &&
@@ -102,8 +100,12 @@ export function RestorePlan({ session, task, plan, operations, fileCount, left, 
         (/** @type {string} */ one) => html`<p class="note caution">
         <b>An agent is working.</b> ${visible(one)}</p>`,
       )}
-      ${warnings.map((/** @type {string} */ one) => html`<p class="note caution">${visible(one)}</p>`)}
-      ${plan.remarks.map((/** @type {string} */ one) => html`<p class="soft">${visible(one)}</p>`)}
+      ${warnings.map((/** @type {string} */ one) => html`<p class="note caution">${sentence(one)}</p>`)}
+      ${
+        plan.remarks.length > 0 &&
+        html`<ul class="remarks">
+        ${plan.remarks.map((/** @type {string} */ one) => html`<li>${sentence(one)}</li>`)}</ul>`
+      }
       ${
         plan.kept.length > 0 &&
         html`<details><summary>
@@ -118,6 +120,24 @@ export function RestorePlan({ session, task, plan, operations, fileCount, left, 
       }
     </section>`
     }`;
+}
+
+/** The server's remarks are parts of sentences; the options that they name are choices in the panel. @param {string} words */
+function sentence(words) {
+  const whole = visible(words).replace(/; to restore git too: --git .*$/, "; to restore git too, choose how above");
+  // A path or a name at the beginning keeps its own spelling.
+  const first = /^[a-z]+\b(?![./_-])/.test(whole) ? whole.charAt(0).toUpperCase() : whole.charAt(0);
+  return first + whole.slice(1) + (/[.!?]$/.test(whole) ? "" : ".");
+}
+
+/** @param {{counted: {create: number, rewrite: number, delete: number}, task: RestoreTask, fileCount: number | null, operations: Operation[], left: Set<string>}} props */
+function Counts({ counted, task, fileCount, operations, left }) {
+  return html`<div class="counts">
+    <div><b class=${counted.create > 0 ? "plus" : "none"}>${counted.create}</b><span>brought back</span></div>
+    <div><b class=${counted.rewrite > 0 ? null : "none"}>${counted.rewrite}</b><span>rewritten</span></div>
+    <div><b class=${counted.delete > 0 ? "minus" : "none"}>${counted.delete}</b><span>removed</span></div>
+    <${Untouched} isPart=${task.choice.paths !== undefined} fileCount=${fileCount} operations=${operations} left=${left} />
+  </div>`;
 }
 
 /** @param {string} type @returns {"create" | "delete" | "rewrite"} */
@@ -181,9 +201,9 @@ function ChangedBy({ change, session }) {
   }</span>`;
 }
 
-/** @param {{session: string, target: string, one: Operation, change?: LastChange, hunk?: import("./diff-lines.js").Hunk, isChosen: boolean, toggle: (() => void) | null}} props */
-function StepLine({ session, target, one, change, hunk, isChosen, toggle }) {
-  const [isShown, setShown] = useState(hunk !== undefined);
+/** @param {{session: string, target: string, one: Operation, change?: LastChange, isChosen: boolean, isOpen: boolean, toggle: (() => void) | null}} props */
+function StepLine({ session, target, one, change, isChosen, isOpen, toggle }) {
+  const [isShown, setShown] = useState(isOpen);
   const does = deed(one.type);
   const words = !isChosen ? "keep" : does === "create" ? "bring back" : does === "delete" ? "remove" : "rewrite";
   return html`<li>
@@ -199,73 +219,37 @@ function StepLine({ session, target, one, change, hunk, isChosen, toggle }) {
     <small><button class="link" aria-expanded=${isShown}
       aria-label=${`${isShown ? "Hide" : "Show"} what changes in ${visible(one.path)}`}
       onClick=${() => setShown(!isShown)}>${isShown ? "hide" : "show"}</button></small>
-    ${isShown && html`<${Peek} session=${session} target=${target} path=${one.path} hunk=${hunk} />`}
+    ${isShown && html`<${Peek} session=${session} target=${target} path=${one.path} />`}
   </li>`;
 }
 
-/** What the restore would do to one file: from now to then. @param {{session: string, target: string, path: string, hunk?: import("./diff-lines.js").Hunk}} props */
-function Peek({ session, target, path, hunk }) {
-  const loaded = useLoaded(
-    (stop) => (hunk ? null : api.diff(session, { older: target, newer: null }, { path }, stop)),
-    [path],
-  );
-  if (!hunk && loaded.busy) return html`<div class="peek"><${Loading} label="Loading the change" /></div>`;
+/** What the restore would do to one file: from now to then. @param {{session: string, target: string, path: string}} props */
+function Peek({ session, target, path }) {
+  const loaded = useLoaded((stop) => api.diff(session, { older: target, newer: null }, { path }, stop), [path]);
+  if (loaded.busy) return html`<div class="peek"><${Loading} label="Loading the change" /></div>`;
   const file = loaded.value?.files?.[0];
-  const shown = /** @type {import("./diff-lines.js").Hunk[]} */ (hunk ? [hunk] : (file?.hunks ?? []));
+  const shown = /** @type {import("./diff-lines.js").Hunk[]} */ (file?.hunks ?? []);
   if (shown.length === 0)
     return html`<div class="peek"><p class="remark soft">
       ${file?.content === "binary" ? "A binary file." : "No lines to show."}</p></div>`;
   return html`<div class="peek">${shown.map((one) => html`<${Lines} lines=${hunkLines(reversed(one))} split=${false} />`)}</div>`;
 }
 
-/** @param {import("./diff-lines.js").Hunk} hunk @returns {import("./diff-lines.js").Hunk} */
-function reversed(hunk) {
-  const lines = /** @type {string[]} */ ([]);
-  const colours = /** @type {[string, number][][]} */ ([]);
-  /** @type {{removed: number[], added: number[]}} */
-  let run = { removed: [], added: [] };
-  const flush = () => {
-    for (const index of [...run.added, ...run.removed]) {
-      lines.push((hunk.lines[index][0] === "+" ? "-" : "+") + hunk.lines[index].slice(1));
-      colours.push(hunk.colours?.[index] ?? []);
-    }
-    run = { removed: [], added: [] };
-  };
-  hunk.lines.forEach((line, index) => {
-    if (line[0] === "-") run.removed.push(index);
-    else if (line[0] === "+") run.added.push(index);
-    else {
-      flush();
-      lines.push(line);
-      colours.push(hunk.colours?.[index] ?? []);
-    }
-  });
-  flush();
-  return {
-    ...hunk,
-    old_start: hunk.new_start,
-    old_lines: hunk.new_lines,
-    new_start: hunk.old_start,
-    new_lines: hunk.old_lines,
-    lines,
-    colours,
-  };
-}
-
 /** @param {{one: any, choose: (mode: string) => void}} props */
 function ComponentChoice({ one, choose }) {
   const modes = Object.entries(one.choices ?? {});
-  const words =
-    [...(one.actions ?? [])].map(visible).join("; ") ||
-    (one.blocked?.length > 0 ? one.blocked.map(visible).join("; ") : "nothing to restore");
-  const isOn = (one.actions ?? []).length > 0;
+  const actions = /** @type {string[]} */ (one.actions ?? []);
+  const isOn = actions.length > 0;
+  const said = isOn ? actions : one.blocked?.length > 0 ? one.blocked : ["nothing to restore"];
+  const name = componentWords(one.name);
   return html`<div class="option"><label class="option grow">
     <input type="checkbox" checked=${isOn} disabled=${!isOn && modes.length === 0}
-      onChange=${() => choose(isOn ? "files" : (modes[0]?.[0] ?? "exact"))} /> <b>${visible(one.name)}</b> <span
-      class="soft">${words}</span></label>
+      onChange=${() => choose(isOn ? "files" : (modes[0]?.[0] ?? "exact"))} /> <b>
+      ${name.charAt(0).toUpperCase() + visible(name.slice(1))}</b> <ul class="soft">
+      ${said.map((/** @type {string} */ words) => html`<li>${visible(words)}</li>`)}</ul></label>
     ${
       modes.length > 1 &&
-      html`<select aria-label=${`How to restore ${visible(one.name)}`} value=${one.mode}
+      html`<select aria-label=${`How to restore ${visible(name)}`} value=${one.mode}
         onChange=${(/** @type {Event} */ event) => choose(/** @type {HTMLSelectElement} */ (event.target).value)}>
       ${modes.map(([mode, said]) => html`<option value=${mode}>${visible(String(said))}</option>`)}</select>`
     }</div>`;

@@ -9,7 +9,7 @@ import { say, sayProblem } from "./toast.js";
 
 /**
  * `accept` opens the panel of a commit, of a range of checkpoints or of what is not approved.
- * @param {{session: string, version: number, review: (approved: string) => void, reset: () => void, accept: (range: string | null) => void, changed: () => void}} props
+ * @param {{session: string, version: number, review: (approved: string | null) => void, reset: () => void, accept: (range: string | null) => void, changed: () => void}} props
  */
 export function RoundBar({ session, version, review, reset, accept, changed }) {
   const loaded = useLoaded(() => roundOf(session), [session, version], { keep: true });
@@ -24,10 +24,10 @@ export function RoundBar({ session, version, review, reset, accept, changed }) {
     html`<section class="round" aria-label="Unapproved work">
       <b>Round ${number}</b><p class="grow">${words(approval, files, last)}</p>
       <div class="doing">
-        ${approval.approved && html`<button onClick=${() => review(approval.approved)}>Review</button>`}
-        <button onClick=${() => accept(null)}>Commit to git…</button>
-        <button onClick=${reset}>Reset…</button>
-        <button class="main" onClick=${() => setPanel("approve")}>Approve…</button>
+        <button title="See every change since the last approval" onClick=${() => review(approval.approved)}>Review</button>
+        <button title="Turn the unapproved work into one git commit" onClick=${() => accept(null)}>Commit to git…</button>
+        <button title="Discard the unapproved work, after a preview" onClick=${reset}>Reset…</button>
+        <button class="main" title="Keep the files as they are as the approved state" onClick=${() => setPanel("approve")}>Approve…</button>
       </div>
     </section>`
   }
@@ -78,7 +78,7 @@ function ApprovePanel({ session, close, done, commit, number }) {
     <button class="main" form="approve" disabled=${isWorking}>Approve round ${number}</button>`;
   return html`<${Dialog} narrow=${true} close=${close} title=${`Approve round ${number}`}
     under="The files as they are now become the approved state." foot=${foot}>
-    <form id="approve" onSubmit=${submit}><section><label class="field">Message <span class="faint">optional</span>
+    <form id="approve" onSubmit=${submit}><section><label class="field"><span>Message <span class="faint">optional</span></span>
       <input type="text" name="message" placeholder="login works" maxlength="1000" autofocus /></label></section></form>
   <//>`;
 }

@@ -33,9 +33,9 @@ export function SavePanel({ session, close, done }) {
   return html`<${Dialog} narrow=${true} close=${close} title="Save a checkpoint" foot=${foot}>
     <form id="save" onSubmit=${submit}><section>
       <label class="field">Why<input type="text" name="reason" placeholder="Tests are green" maxlength="1000" autofocus /></label>
-      <label class="field">Name <span class="faint">optional, to find it again</span><input type="text" name="name"
+      <label class="field"><span>Name <span class="faint">optional, to find it again</span></span><input type="text" name="name"
         maxlength="128" placeholder="before-refactor" /></label>
-      <label class="field">Note <span class="faint">optional</span><textarea name="note" rows="2"
+      <label class="field"><span>Note <span class="faint">optional</span></span><textarea name="note" rows="2"
         maxlength="10000"></textarea></label>
     </section></form>
   <//>`;

@@ -8,7 +8,7 @@ import { useKeys } from "./keys.js";
 import { useLoaded } from "./load.js";
 import { address, momentAddress, navigate, route } from "./router.js";
 import { Empty, Loading, Refused } from "./states.js";
-import { kindWords, titleOf } from "./words.js";
+import { agentName, kindWords, titleOf, titleText } from "./words.js";
 
 const TYPING_MS = 160;
 const LIMIT = 50;
@@ -54,9 +54,11 @@ export function SearchView() {
     const place = links.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     links[Math.min(links.length - 1, Math.max(0, place + by))]?.focus();
   };
-  useKeys([
+  const leave = () => (history.length > 1 ? history.back() : navigate(address()));
+  useKeys("Results", [
     { key: "j", does: "Next result", run: () => step(1) },
     { key: "k", does: "Previous result", run: () => step(-1) },
+    { key: "Escape", does: "Leave the search", run: leave },
   ]);
   const titles = new Map((sessions.value ?? []).map((/** @type {any} */ one) => [one.id, one.title ?? one.id]));
   const agents = [...new Set((sessions.value ?? []).map((/** @type {any} */ one) => one.agent).filter(Boolean))];
@@ -75,7 +77,10 @@ export function SearchView() {
       <input type="search" ref=${box} value=${typed} aria-label="Search everything"
         placeholder="Search reasons, messages, files, commands"
         onInput=${(/** @type {Event} */ event) => setTyped(/** @type {HTMLInputElement} */ (event.target).value)}
-        onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "ArrowDown" && (event.preventDefault(), step(1))} />
+        onKeyDown=${(/** @type {KeyboardEvent} */ event) =>
+          event.key === "ArrowDown"
+            ? (event.preventDefault(), step(1))
+            : event.key === "Escape" && !typed && leave()} />
     </form>
     <div class="facets">
       ${select("session", "Any session", /** @type {[string, string][]} */ ([...titles]))}
@@ -84,7 +89,7 @@ export function SearchView() {
         select(
           "agent",
           "Any agent",
-          agents.map((one) => [one, one]),
+          agents.map((one) => [one, agentName(one)]),
         )
       }
       ${select(
@@ -158,10 +163,25 @@ function queryText(asked, facets, sessions) {
 function Hit({ hit, title }) {
   const moment = hit.checkpoint;
   const target = moment ? momentAddress(hit.session_id, moment.id) : momentAddress(hit.session_id);
+  const isTitle = (/** @type {any} */ match) => match.field === (moment?.name ? "name" : "reasoning");
+  const inTitle = hit.matches.find(isTitle);
+  const paths = hit.matches.filter((/** @type {any} */ match) => match.field === "path");
+  const others = hit.matches.filter(
+    (/** @type {any} */ match) =>
+      match !== inTitle &&
+      !(match.field === "tool call" && paths.some((/** @type {any} */ path) => match.text.endsWith(path.text))),
+  );
+  // The words of an automatic reason are those of its path or command, which are listed anyway.
+  const [shownTitle, shown] =
+    !inTitle || !moment
+      ? [moment ? titleOf(moment.name ?? moment.reasoning) : "A message", hit.matches]
+      : isSame(inTitle.text, moment.name ?? moment.reasoning)
+        ? [html`<${Highlighted} text=${inTitle.text} spans=${inTitle.spans} />`, others]
+        : [titleOf(moment.name ?? moment.reasoning), others.length > 0 ? others : hit.matches];
   return html`<li><a class="hit" href=${target}>
-    <span class="first"><b>${moment ? titleOf(moment.name ?? moment.reasoning) : "A message"}</b><time class="num faint"
+    <span class="first"><b>${shownTitle}</b><time class="num faint"
       datetime=${hit.at} title=${exactTime(hit.at)}>${longAgo(hit.at)}</time></span>
-    ${hit.matches.slice(0, 3).map(
+    ${shown.slice(0, 3).map(
       (/** @type {any} */ match) => html`<span
       class=${match.rolled_back ? "match rolled-back" : "match"}><span class="field">${fieldWords(match)}</span><span>
       <${Highlighted} text=${match.text} spans=${match.spans} /></span></span>`,
@@ -170,10 +190,15 @@ function Hit({ hit, title }) {
   </a></li>`;
 }
 
+/** Whether a match is the title as it is shown. @param {string} text @param {string} words */
+function isSame(text, words) {
+  return text === words && titleText(words) === visible(words);
+}
+
 /** @param {{field: string, role?: string | null}} match */
 function fieldWords(match) {
-  if (match.role) return match.role === "user" ? "You" : match.role;
-  return match.field;
+  if (match.role) return match.role === "user" ? "you" : match.role;
+  return match.field === "reasoning" ? "reason" : match.field;
 }
 
 /** @param {{text: string, spans: [number, number][]}} props */

@@ -56,7 +56,10 @@ export function SessionView({ session }) {
     [data?.events],
   );
   const outline = (chosen && outlines.get(chosen)) || moment;
-  const comparison = query.get("with") ?? defaultComparison(outline);
+  const askedAt = useMemo(() => stateBeforeMessage(data?.events ?? [], outline), [data?.events, outline]);
+  const comparison = query.get("with") ?? defaultComparison(outline, askedAt);
+  // The moment that waits for another one to be compared with.
+  const [picking, setPicking] = useState(/** @type {string | null} */ (null));
 
   const refresh = () => {
     timeline.refresh();
@@ -87,8 +90,17 @@ export function SessionView({ session }) {
     if (!chosen || other === chosen) return;
     const moments = rows.current.filter((row) => row.type === "moment").map((row) => row.key);
     const [newer, older] = moments.indexOf(other) < moments.indexOf(chosen) ? [other, chosen] : [chosen, other];
-    navigate(momentAddress(session, newer, { query: { with: older } }));
+    setPicking(null);
+    navigate(momentAddress(session, newer, { changes, query: { with: older } }));
   };
+  /** Without an approval, everything since the session started. */
+  const review = (/** @type {string | null} */ approved) =>
+    navigate(
+      momentAddress(session, approved ?? data?.head ?? chosen, {
+        changes: true,
+        query: { with: approved ? "now" : "first" },
+      }),
+    );
   const accept = (/** @type {string | null} */ range) => setPanel({ type: "accept", range });
   const approvedRange = chosen && rangeOfApproved(data?.rounds ?? [], chosen);
   const begun = () => !asked && read === null && setRead(chosen);
@@ -101,9 +113,10 @@ export function SessionView({ session }) {
   const restore = (
     /** @type {string} */ id,
     /** @type {import("./api.js").RestoreChoice} */ choice,
-    /** @type {import("./diff-lines.js").Hunk | undefined} */ hunk = undefined,
-  ) => setPanel({ type: "restore", task: { what: "moment", moment: id, choice, hunk } });
+    /** @type {import("./hunk-parts.js").ChosenLines | undefined} */ lines = undefined,
+  ) => setPanel({ type: "restore", task: { what: "moment", moment: id, choice, lines } });
   useKeys(
+    "Moments",
     [
       { key: "j", does: "Older moment", run: () => move(1) },
       { key: "k", does: "Newer moment", run: () => move(-1) },
@@ -113,43 +126,51 @@ export function SessionView({ session }) {
       { key: "1", does: "Compare with the previous step", run: () => compare("before") },
       { key: "2", does: "Compare with now", run: () => compare("now") },
       { key: "3", does: "Compare with the start", run: () => compare("first") },
+      ...(askedAt ? [{ key: "4", does: "Compare with your message", run: () => compare("message") }] : []),
+      ...(picking ? [{ key: "Escape", does: "Compare with no other moment", run: () => setPicking(null) }] : []),
     ],
-    [chosen, session, query.get("with"), changes],
+    [chosen, session, query.get("with"), changes, askedAt, picking],
   );
 
   const isPhone = matchMedia(PHONE).matches;
   if (data && data.events.length === 0) return html`<main><${FirstSteps} /></main>`;
-  const head = html`<div class="filter-bar"><h2>Timeline</h2>
+  const unsavedFiles = unsaved.value ?? 0;
+  const head = picking
+    ? html`<div class="filter-bar picking" role="status"><b class="grow">Choose the moment to compare with</b>
+      <button class="small" onClick=${() => setPicking(null)}>Cancel</button></div>`
+    : html`<div class="filter-bar"><h2>Timeline</h2>
     ${
-      unsaved.value &&
+      unsavedFiles > 0 &&
       html`<span class="soft num" title="Files changed since the current moment">
-      ${plural(unsaved.value, "file")} not saved</span>`
+      ${plural(unsavedFiles, "file")} not saved</span>`
     }
-    <button class="small" onClick=${() => setPanel({ type: "save" })}>Save now…</button></div>`;
+    <button class="small" title="Undo the last action, after a preview (u)" onClick=${() => openUndo(refresh)}>Undo…</button>
+    <button class="small" title="Save a checkpoint now (c)" onClick=${() => setPanel({ type: "save" })}>Save now…</button></div>`;
   return html`
     ${
       !(asked && isPhone) &&
       html`<${RoundBar} session=${session} version=${workspaceVersion}
-        review=${(/** @type {string} */ approved) => navigate(momentAddress(session, approved, { changes: true, query: { with: "now" } }))}
+        review=${review}
       reset=${() => setPanel({ type: "restore", task: { what: "reset", moment: "", choice: {} } })} accept=${accept} changed=${refresh} />`
     }
-    <main class="panes" data-shows=${!asked ? "timeline" : changes ? "changes" : "moment"}
+    <main class="panes" data-shows=${!asked || picking ? "timeline" : changes ? "changes" : "moment"}
       onPointerDown=${begun} onWheel=${begun} onTouchMove=${begun} onKeyDown=${begun}>
-      <${Timeline} timeline=${timeline} chosen=${chosen} marked=${query.get("with")} link=${link} mark=${mark}
+      <${Timeline} timeline=${timeline} chosen=${chosen} marked=${query.get("with")} link=${link} mark=${mark} isPicking=${picking !== null}
         head=${head} rowsChanged=${(/** @type {import("./timeline-rows.js").Row[]} */ now) => (rows.current = now)} />
       <${Moment} session=${session} loaded=${{ ...loaded, value: moment }} backTo=${momentAddress(session)}
         changesAt=${link(chosen, { changes: true })}
         replayAt=${address("s", session, "replay", chosen)} restore=${() => chosen && restore(chosen, {})}
         commit=${approvedRange && (() => accept(approvedRange))}
         changed=${() => (loaded.again(), timeline.refresh())} />
-      <${DiffView} session=${session} moment=${outline} comparison=${comparison} compare=${compare}
+      <${DiffView} session=${session} moment=${outline} comparison=${comparison} compare=${compare} asked=${askedAt} pick=${() => setPicking(chosen)}
         workspaceVersion=${workspaceVersion} backTo=${link(chosen)} restore=${restore} />
     </main>
     <p class="unseen" aria-live="polite">${outline && titleText(outline.reasoning)}</p>
     ${
       panel?.type === "restore" &&
       html`<${RestorePanel} session=${session} task=${panel.task}
-      close=${() => setPanel(null)} done=${panel.task.choice.paths ? refresh : restored} />`
+      close=${() => setPanel(null)} done=${panel.task.choice.paths ? refresh : restored}
+      compare=${() => navigate(momentAddress(session, panel.task.moment, { changes: isPhone, query: { with: "now" } }))} />`
     }
     ${
       panel?.type === "accept" &&
@@ -168,10 +189,27 @@ function rangeOfApproved(rounds, moment) {
   return place < 0 ? null : `${approved[place - 1] ?? ""}..${moment}`;
 }
 
+/** @typedef {{changed: {added: number, modified: number, removed: number}, parent: string | null, kind: string, id: string, message_index: number | null}} ShownMoment */
+
 /**
- * A step that changed nothing says more beside the present.
- * @param {{changed: {added: number, modified: number, removed: number}, parent: string | null} | null} moment
+ * The state that the message before a moment found; null where it is not known, or the moment itself.
+ * @param {import("./timeline-rows.js").TimelineEvent[]} events @param {ShownMoment | null} moment
  */
-function defaultComparison(moment) {
-  return moment && (changedFiles(moment) === 0 || moment.parent === null) ? "now" : "before";
+function stateBeforeMessage(events, moment) {
+  if (!moment || moment.message_index === null || moment.message_index === undefined) return null;
+  const said = events.find(
+    (event) => event.type === "message" && event.role === "user" && event.message_index === moment.message_index,
+  );
+  const found = said?.checkpoint_id ?? null;
+  return found === moment.id || moment.kind === "message" ? null : found;
+}
+
+/**
+ * A checkpoint with a reason sums up the work since the message; any other step that changed nothing says more beside
+ * the present.
+ * @param {ShownMoment | null} moment @param {string | null} askedAt
+ */
+function defaultComparison(moment, askedAt) {
+  if (!moment || (changedFiles(moment) > 0 && moment.parent !== null)) return "before";
+  return moment.kind === "manual" && askedAt ? "message" : "now";
 }

@@ -47,6 +47,7 @@ const LINE_LENGTH = 42;
  * @property {number} notes
  * @property {string | null} approval the words of an approval of this moment; "" for one without
  * @property {string | null} round
+ * @property {string | null} target the reason of the moment that a restore went back to
  * @property {boolean} isPersons whether a person, not the agent, made the changes
  */
 
@@ -97,6 +98,11 @@ export function timelineRows(events, how = {}) {
     });
   }
   markPersonsEdits(rows, events);
+  const reasons = new Map(rows.map((row) => [row.event.checkpoint?.id, row.event.checkpoint]));
+  for (const row of rows) {
+    const target = reasons.get(row.event.checkpoint?.restores_from ?? undefined);
+    row.target = target ? (target.name ?? target.reasoning) : null;
+  }
   return withDays(rows);
 }
 
@@ -151,6 +157,7 @@ function emptyRow(event, type, height, day) {
     notes: 0,
     approval: null,
     round: null,
+    target: null,
     isPersons: false,
   };
 }

@@ -5,7 +5,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./h
 import { Lanes, laneX, signY } from "./lanes.js";
 import { Loading, Refused } from "./states.js";
 import { rowAt, rowTops, timelineRows, hasConfidence } from "./timeline-rows.js";
-import { changeWords, riskOf, titleOf, titleText } from "./words.js";
+import { changeWords, returnTitle, riskOf, titleOf, titleText } from "./words.js";
 
 export const PHONE = "(max-width: 820px)";
 const MOST_OF_A_MESSAGE = 300;
@@ -22,10 +22,11 @@ const AFTER_SCROLLING_MS = 120;
  * @param {string | null} props.marked the other end of a comparison
  * @param {(moment: string) => string} props.link
  * @param {(moment: string) => void} props.mark
+ * @param {boolean} props.isPicking whether a click chooses the other end of a comparison
  * @param {unknown} props.head what stands above the rows
  * @param {(rows: Row[]) => void} props.rowsChanged
  */
-export function Timeline({ timeline, chosen, marked, link, mark, head, rowsChanged }) {
+export function Timeline({ timeline, chosen, marked, link, mark, isPicking, head, rowsChanged }) {
   const data = timeline.data.value;
   const isPhone = matchMedia(PHONE).matches;
   const pane = useRef(/** @type {HTMLElement | null} */ (null));
@@ -75,13 +76,13 @@ export function Timeline({ timeline, chosen, marked, link, mark, head, rowsChang
   }, [rows, first, last]);
   const lanes = data?.lanes ?? 1;
   // A row that is drawn already is the same object, which the next drawing skips.
-  const drawn = useMemo(() => new Map(), [rows, chosen, marked, lanes, link]);
+  const drawn = useMemo(() => new Map(), [rows, chosen, marked, lanes, link, isPicking]);
   const rowFor = (/** @type {number} */ place) => {
     const row = rows[place];
     const known = drawn.get(row.key);
     if (known) return known;
     const made = html`<${TimelineRow} key=${row.key} row=${row} top=${tops[place]} lanes=${lanes} bracket=${brackets[place]}
-      chosen=${row.type === "moment" && row.key === chosen} marked=${row.key === marked} link=${link} mark=${mark}
+      chosen=${row.type === "moment" && row.key === chosen} marked=${row.key === marked} link=${link} mark=${mark} isPicking=${isPicking}
       counts=${timeline.lines} position=${place + 1} total=${data?.next ? -1 : rows.length} />`;
     drawn.set(row.key, made);
     return made;
@@ -132,7 +133,10 @@ function useRevealed(pane, rows, tops, chosen) {
     if (!element || place < 0) return;
     const bar = 48;
     const [top, bottom] = [tops[place], tops[place + 1]];
-    if (top < element.scrollTop + bar) element.scrollTop = Math.max(0, top - bar - 40);
+    const isFar =
+      top < element.scrollTop - element.clientHeight / 2 || bottom > element.scrollTop + 1.5 * element.clientHeight;
+    if (isFar) element.scrollTop = top - element.clientHeight / 3;
+    else if (top < element.scrollTop + bar) element.scrollTop = Math.max(0, top - bar - 40);
     else if (bottom > element.scrollTop + element.clientHeight - bar)
       element.scrollTop = bottom - element.clientHeight + bar + 40;
   }, [chosen, place >= 0]);
@@ -158,14 +162,15 @@ function roundBrackets(rows, rounds) {
   });
 }
 
-/** Pairs of rows: a restore, and the moment that it went back to. @param {Row[]} rows @returns {[number, number][]} */
+/** Pairs of rows: a restore of everything, and the moment that it went back to. @param {Row[]} rows @returns {[number, number][]} */
 function restoreArcs(rows) {
   const places = new Map(rows.map((row, index) => [row.key, index]));
   /** @type {[number, number][]} */
   const found = [];
   rows.forEach((row, index) => {
     const target = row.event.checkpoint?.restores_from;
-    const place = target && row.type === "moment" ? places.get(target) : undefined;
+    const isWhole = row.type === "moment" && !row.event.paths?.length;
+    const place = target && isWhole ? places.get(target) : undefined;
     if (place !== undefined && place > index) found.push([index, place]);
   });
   return found;
@@ -180,7 +185,7 @@ function Arcs({ arcs, tops, rows, from, to }) {
       const [y, z] = [tops[start] + signY(rows[start]), tops[end] + signY(rows[end])];
       const x = laneX(0) - 8;
       const bend = Math.min(10, (z - y) / 2);
-      return html`<path d=${`M${x} ${y} Q${x - 6} ${y} ${x - 6} ${y + bend} V${z - bend} Q${x - 6} ${z} ${x - 1} ${z}`} />
+      return html`<path d=${`M${laneX(rows[start].lane ?? 0) - 8} ${y} H${x} Q${x - 6} ${y} ${x - 6} ${y + bend} V${z - bend} Q${x - 6} ${z} ${x - 1} ${z}`} />
         <path class="tip" d=${`M${x - 4} ${z - 3} L${x} ${z} L${x - 4} ${z + 3}`} />`;
     })}
   </svg>`;
@@ -188,9 +193,9 @@ function Arcs({ arcs, tops, rows, from, to }) {
 
 /**
  * @param {{row: Row, top: number, lanes: number, bracket: {status: string | null, ends: "" | "top" | "bottom" | "both"},
- *   chosen: boolean, marked: boolean, link: (moment: string) => string, mark: (moment: string) => void, counts: import("./line-counts.js").LineCounts, position: number, total: number}} props
+ *   chosen: boolean, marked: boolean, link: (moment: string) => string, mark: (moment: string) => void, isPicking: boolean, counts: import("./line-counts.js").LineCounts, position: number, total: number}} props
  */
-function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, counts, position, total }) {
+function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, isPicking, counts, position, total }) {
   const style = { transform: `translateY(${top}px)`, height: `${row.height}px` };
   const beside = html`<${Lanes} row=${row} lanes=${lanes} bracket=${bracket.status} bracketEnds=${bracket.ends} />`;
   const place = { role: "listitem", "aria-posinset": position, "aria-setsize": total };
@@ -224,7 +229,7 @@ function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, cou
     .filter(Boolean)
     .join(" ");
   const click = (/** @type {MouseEvent} */ event) => {
-    if (!event.shiftKey) return;
+    if (!event.shiftKey && !isPicking) return;
     event.preventDefault();
     mark(moment.id);
   };
@@ -244,10 +249,9 @@ function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, cou
 
 /** @param {Row} row @param {import("./timeline-rows.js").Outline} moment */
 function rowTitle(row, moment) {
-  if (moment.kind === "message") return "Before your message";
   if (row.approval) return visible(row.approval);
-  if (row.event.type === "restore") return visible(moment.reasoning).replace(/^Restored to (.*)$/, "Back to “$1”");
-  return titleOf(moment.reasoning);
+  const back = isReturn(row) && returnTitle(moment.reasoning, row.event.paths ?? [], row.target);
+  return back || titleOf(moment.reasoning);
 }
 
 /** @param {{lines: import("./html.js").Signal<import("./line-counts.js").Lines | null>}} props */

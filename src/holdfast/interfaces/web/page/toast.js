@@ -20,7 +20,9 @@ let last = 0;
 /** @param {Toast} toast */
 export function say(toast) {
   const key = ++last;
-  shown.value = [...shown.value.slice(-2), { ...toast, key }];
+  // What an older one offers to do may be about something else by now.
+  const others = toast.action ? shown.value.filter((one) => !one.action) : shown.value;
+  shown.value = [...others.slice(-2), { ...toast, key }];
   if (!toast.wrong) setTimeout(() => close(key), LASTS_MS);
 }
 

@@ -3,18 +3,63 @@
 import { html } from "./html.js";
 import { plural, visible } from "./format.js";
 
-/** Words with the command or path of a tool call set as code: `Before Bash: rm -rf src`. @param {string} reasoning */
-export function titleOf(reasoning) {
+const WRITES = /^(write|write_file|create_file|create)$/i;
+const EDITS = /^(edit|multiedit|notebookedit|edit_file|replace|str_replace|search_replace|apply_patch)$/i;
+
+/**
+ * What happened, and the command or path that it happened to: "Edited" and `src/auth.py`.
+ * @param {string} reasoning @returns {[string, string] | null} null where the reason is a sentence
+ */
+function deedOf(reasoning) {
   const line = visible(reasoning.split("\n", 1)[0]);
+  const asked = /^Before user message: (.*)$/.exec(line);
+  if (asked) return ["Before your message", asked[1]];
+  const undone = /^Undid the \w+ call "(.*)" by [\w-]+/.exec(line);
+  if (undone) return ["Undid", undone[1]];
   const call = /^(Before|After) (\w+): (.*?)(?: \((?:risky|notable|dangerous): .*\))?$/.exec(line);
-  if (!call) return line;
+  if (!call) return null;
   const [, when, tool, subject] = call;
-  return html`${when} ${tool === "Bash" ? "" : `${tool} `}<code>${subject}</code>`;
+  const isBefore = when === "Before";
+  if (WRITES.test(tool)) return [isBefore ? "Before writing" : "Wrote", subject];
+  if (EDITS.test(tool)) return [isBefore ? "Before editing" : "Edited", subject];
+  return [/bash|shell|command|terminal/i.test(tool) ? when : `${when} ${tool}`, subject];
+}
+
+/** A title with its command or path set as code: "Before `rm -rf src`". @param {string} reasoning */
+export function titleOf(reasoning) {
+  const deed = deedOf(reasoning);
+  if (!deed) return visible(reasoning.split("\n", 1)[0]);
+  const [words, subject] = deed;
+  return words === "Before your message" ? `${words} “${subject}”` : html`${words} <code>${subject}</code>`;
+}
+
+/**
+ * A restore, undo or reset in a person's words.
+ * @param {string} reasoning @param {string[]} paths that it was limited to @param {string | null} target the reason of the moment that it went back to
+ * @returns {unknown} null where the reason is something else
+ */
+export function returnTitle(reasoning, paths, target) {
+  const line = visible(reasoning.split("\n", 1)[0]);
+  const found = /^(Restored to|Reset to|Undid the (?:restore|reset): back to|Redid the restore: forward to) (.*)$/.exec(
+    line,
+  );
+  if (!found) return null;
+  const [, way, place] = found;
+  if (way.startsWith("Undid")) return way.startsWith("Undid the reset") ? "Undid the reset" : "Undid the restore";
+  if (way.startsWith("Redid")) return "Redid the restore";
+  if (/ \(\d+ selected hunks?\)$/.test(place))
+    return html`Restored lines of <code>${visible(paths[0] ?? "a file")}</code>`;
+  if (paths.length === 1) return html`Restored <code>${visible(paths[0])}</code>`;
+  if (paths.length > 1) return `Restored ${plural(paths.length, "path")}`;
+  const name = /^[0-9a-f]{10,}$/.test(place) && target ? titleText(target) : place;
+  return way === "Reset to" ? `Reset to “${name}”` : `Back to “${name}”`;
 }
 
 /** The same as one line of text. @param {string} reasoning */
 export function titleText(reasoning) {
-  return visible(reasoning.split("\n", 1)[0]).replace(/ \((?:risky|notable|dangerous): .*\)$/, "");
+  const deed = deedOf(reasoning);
+  if (!deed) return visible(reasoning.split("\n", 1)[0]);
+  return deed[0] === "Before your message" ? `${deed[0]} “${deed[1]}”` : deed.join(" ");
 }
 
 /** @param {string} reasoning */
@@ -41,8 +86,8 @@ export function kindWords(kind) {
     message: "before your message",
     tool: "tool call",
     risky: "risky command",
-    interval: "automatic",
-    threshold: "automatic",
+    interval: "after some minutes",
+    threshold: "after many changes",
     "end-of-day": "end of day",
     merge: "approved",
     safety: "saved before a restore",
@@ -58,4 +103,18 @@ export function agentName(agent) {
     .split("-")
     .map((word) => word[0].toUpperCase() + word.slice(1))
     .join(" ");
+}
+
+/** State other than files, as it is called in a sentence. @param {string} component */
+export function componentWords(component) {
+  /** @type {Record<string, string>} */
+  const words = {
+    agents: "agent memory",
+    external: "files outside the workspace",
+    worktrees: "worktrees",
+    knowledge: "knowledge",
+    environment: "environment",
+    postgres: "PostgreSQL databases",
+  };
+  return words[component] ?? component;
 }
