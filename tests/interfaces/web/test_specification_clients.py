@@ -265,7 +265,7 @@ def test_a_client_of_dialog_events_works(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:
     with reading(client, "/api/dialogs/work/events") as reader:
-        said = session.user_message("Create a TODO app with 3 files")
+        said = session.user_message("Create a web shop with 3 files")
         with session.editing(["todo.py"]):
             fill(workspace / "todo.py", b"print()\n")
         found: dict[str, Any] = {}
@@ -275,7 +275,7 @@ def test_a_client_of_dialog_events_works(
                 found[message.event] = message.data
     assert found["user"] == {
         "type": "user",
-        "content": "Create a TODO app with 3 files",
+        "content": "Create a web shop with 3 files",
         "checkpoint": said.checkpoint,
         "dialog_id": "work",
     }
