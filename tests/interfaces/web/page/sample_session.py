@@ -78,8 +78,14 @@ _PIXEL = bytes.fromhex(
 class SampleSession:
     """The workspace, and an agent that works in it through the hooks of Claude Code."""
 
-    def __init__(self, place: Path, environment: Mapping[str, str], session: str = SESSION) -> None:
-        self.project = place / "checkout-service"
+    def __init__(
+        self,
+        place: Path,
+        environment: Mapping[str, str],
+        session: str = SESSION,
+        name: str = "checkout-service",
+    ) -> None:
+        self.project = place / name
         self.session = session
         self._calls = 0
         self.environment = {

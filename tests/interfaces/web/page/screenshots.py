@@ -1,6 +1,8 @@
 """Pictures of the page for the documentation, taken from a real server of a real session.
 
 usage: python -m tests.interfaces.web.page.screenshots DIRECTORY
+
+Those named in SHOWN are also written to docs/assets, where the README and the guide show them.
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ from playwright.sync_api import Browser, Page
 from tests.interfaces.web.page.sample_session import SESSION, SampleSession
 from tests.interfaces.web.page.server_process import ServerProcess, serving
 from tests.support.chromium import running_browser
+from tests.support.small_png import small_png
 
 _WIDE = (1440, 900)
 _PHONE = (390, 844)
 _NAMED = "before the cleanup"
+ASSETS = Path(__file__).parents[4] / "docs" / "assets"
+SHOWN = ("session-light", "restore-light")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ def pictures() -> list[Picture]:
     views = [
         Picture("home", "/"),
         Picture("session", moment=_NAMED),
-        Picture("changes", f"/s/{SESSION}?with=now"),
+        Picture("changes", moment="After rm -rf"),
         Picture("restore", moment=_NAMED, key="r"),
         Picture("replay", f"/s/{SESSION}/replay"),
         Picture("search", "/search?q=refresh"),
@@ -77,12 +82,15 @@ def take(browser: Browser, server: ServerProcess, picture: Picture, place: Path)
         page.keyboard.press(picture.key)
         page.get_by_role("dialog").wait_for()
         _settle(page)
-    page.screenshot(path=place / f"{picture.name}.png")
+    taken = small_png(page.screenshot())
+    (place / f"{picture.name}.png").write_bytes(taken)
+    if picture.name in SHOWN:
+        (ASSETS / f"page-{picture.name}.png").write_bytes(taken)
     context.close()
 
 
 def _settle(page: Page) -> None:
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(1000)
     page.locator(".loading").first.wait_for(state="detached")
 
 
@@ -94,6 +102,13 @@ def main(place: Path) -> None:
         sample = SampleSession(root, {**os.environ, **own, "GIT_CONFIG_GLOBAL": os.devnull})
         sample.make_project()
         sample.work()
+        other = SampleSession(root, sample.environment, "landing-copy", "landing-page")
+        other.make_project()
+        other.event("SessionStart", source="startup")
+        other.prompt("Shorter copy on the landing page")
+        other.holdfast("sessions", "rename", other.session, "Shorter copy on the landing page")
+        other.write("README.md", "# Landing page\n\nShort and clear.\n")
+        other.holdfast("approve", "-m", "short and clear", "--session", other.session)
         with serving(sample.project, sample.environment) as server, running_browser() as browser:
             for picture in pictures():
                 take(browser, server, picture, place)
