@@ -46,6 +46,10 @@ class Composition(Protocol):
     def restore_marker(self, workspace: Path) -> None:
         """Write the marker of the workspace again where it is gone: `git clean -fdx` removes it."""
 
+    def is_store_of(self, workspace: Path) -> bool:
+        """Whether the directory still has this store: the workspace may have moved away, and
+        another one may be at its place."""
+
 
 class OpenWorkspace:
     """A workspace with its store open. Close it, or use it as a context.
@@ -79,9 +83,9 @@ class OpenWorkspace:
         """Whether opening it again would give the same store and settings. Ask before each use of a
         workspace that is kept open, so that a changed setting counts from the next operation on.
         `InvalidSetting`, or what opening it would raise, when that cannot be determined."""
-        if self.store.was_replaced():
-            return False
         vault = self.engine.vault
+        if self.store.was_replaced() or not self._composition.is_store_of(vault.workspace):
+            return False
         found = self._composition.gather_settings(
             vault.catalog.settings(), vault.workspace, self.environment
         )

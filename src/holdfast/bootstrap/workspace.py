@@ -148,14 +148,15 @@ def _put_together(
         store.patience_s = settings.hook_lock_timeout
     vault = _vault(directory, fs, store, clock, settings, environment)
     engine = Engine(vault, file_filter=file_filter)
-    return OpenWorkspace(engine, store, gathered, environment, _Composition(store), news=news)
+    composition = _Composition(store, holdfast_home(environment))
+    return OpenWorkspace(engine, store, gathered, environment, composition, news=news)
 
 
 class _Composition:
     """See `holdfast.app.open_workspace.Composition`."""
 
-    def __init__(self, store: LocalStore) -> None:
-        self._store = store
+    def __init__(self, store: LocalStore, home: Path) -> None:
+        self._store, self._home = store, home
 
     def gather_settings(
         self, stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str]
@@ -167,6 +168,12 @@ class _Composition:
 
     def restore_marker(self, workspace: Path) -> None:
         restore_marker(workspace, StoreLayout(self._store.directory))
+
+    def is_store_of(self, workspace: Path) -> bool:
+        found = WorkspaceIdentity(LocalFilesystem(), self._home, RandomIds()).find(workspace)
+        if found is None:
+            return not os.path.isdir(workspace)  # what was saved can be read without it
+        return found.directory == self._store.directory
 
 
 def _spare_repositories(store: LocalStore, directory: Path) -> bool:

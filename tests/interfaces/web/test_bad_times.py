@@ -58,6 +58,25 @@ def test_a_workspace_that_was_moved(
     assert set(_replies(client).values()) == {200}
 
 
+def test_another_project_at_the_place_of_one_that_was_moved_is_left_alone(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    assert set(_replies(client).values()) == {200}
+    moved = workspace.with_name("moved")
+    workspace.rename(moved)
+    with SessionCheckpointer(moved, "work") as there:
+        there.checkpoint("in its new place")
+    fill(workspace / "precious.txt", b"of another project\n")
+    for method, path in (("GET", CHECKPOINTS), ("POST", f"{CHECKPOINTS}/start/rollback")):
+        reply = client(method, path)
+        assert (reply.status, reply.problem["code"]) == (404, "not_found")
+    assert [one.name for one in workspace.iterdir()] == ["precious.txt"]
+    assert client.get("/api/sessions") == []
+    [known] = client.get("/api/workspaces")["workspaces"]
+    place = f"/api/workspaces/{known['id']}"
+    assert len(client.get(CHECKPOINTS.replace("/api", place))) == 4
+
+
 def test_a_store_that_is_gone(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:
