@@ -34,6 +34,7 @@ NO_TOOL_DOES_IT = (
     "engine/bundles/",
     "adapters/local/bundles/",
     "components/git/accept.py",
+    "interfaces/mcp/connection_limits.py",
     "interfaces/mcp/http.py",
 )
 """Removing for good, moving between stores, commits of the user and starting a server."""
