@@ -151,7 +151,6 @@ def no_later_work(
     monkeypatch.setattr(Daemon, "run_in_background", lambda self, work: None)
 
 
-@pytest.mark.requirement("BX-4")
 @pytest.mark.usefixtures("runtime", "no_later_work")
 @pytest.mark.parametrize("switch", ["on", "off"])
 @pytest.mark.parametrize("tool", ["Edit", "Bash"])
@@ -172,7 +171,6 @@ def test_what_a_person_types_the_moment_a_hook_has_answered_is_a_step_of_its_own
         assert app.read_text() == "price = 2\n"
 
 
-@pytest.mark.requirement("BX-4")
 @pytest.mark.usefixtures("no_later_work")
 def test_the_end_of_a_turn_is_saved_before_the_hook_answers(
     project: Path, cli: CommandLine

@@ -88,16 +88,16 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
 def write_trouble(directory: Path) -> HoldfastError | None:
     """Why nothing can be written to a directory of the store now, found out by writing a small
     file. Permissions and free space tell less: there are quotas, and mounts below mounts."""
-    path = directory / f".{os.urandom(8).hex()}.new"
+    path = directory / f".test.{os.getpid()}.new"
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
         try:
-            left = os.urandom(_TRIED_BYTES)  # zeros might take no space
+            left = b"test" * (_TRIED_BYTES // 4)  # zeros might take no space
             while left:
                 left = left[os.write(fd, left) :]
         finally:
             os.close(fd)
-            os.unlink(path)
+            path.unlink(missing_ok=True)
     except OSError as error:
         return translate_os_error(error, "writing a test file")
     return None
