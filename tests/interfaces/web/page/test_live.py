@@ -64,6 +64,22 @@ def test_home_shows_a_session_as_soon_as_it_begins(new_tab: Tabs, agent: SampleS
         expect(line).not_to_have_text(before)
 
 
+def test_an_empty_workspace_shows_how_to_begin_and_then_its_first_session(
+    new_tab: Tabs, tmp_path: Path
+) -> None:
+    agent = SampleSession(tmp_path, os.environ)
+    agent.make_project()
+    with serving(agent.project, agent.environment) as server:
+        tab = new_tab(server)
+        for address in ("/settings", "/health", "/search?q=a", "/"):
+            page = tab.open(address)
+            expect(page.get_by_role("heading", name="Nothing saved yet")).to_have_count(1)
+            expect(page.get_by_text("holdfast install claude-code")).to_be_visible()
+            expect(page.get_by_role("alert")).to_have_count(0)
+        agent.event("SessionStart", source="startup")
+        expect(page.locator(".session-line")).to_be_visible()
+
+
 def test_the_page_says_that_the_server_is_gone_and_catches_up(
     new_tab: Tabs, agent: SampleSession
 ) -> None:

@@ -48,7 +48,8 @@ export function connect() {
     wasLost = false;
   };
   opened.onerror = () => {
-    connection.value = "lost";
+    // An answer that is not a stream, as in a workspace without checkpoints, is no lost connection.
+    if (opened.readyState !== EventSource.CLOSED) connection.value = "lost";
     wasLost = true;
     if (opened.readyState !== EventSource.CLOSED || source !== opened) return; // it tries again itself
     setTimeout(() => source === opened && connect(), wait_ms);

@@ -30,14 +30,16 @@ export function HealthView() {
   const [store, figures, now] = [overview.value, measured.value, status.value];
   const saves = figures === null ? null : durations(figures, "checkpoint_creation_duration_seconds", 1000);
   const restores = figures === null ? null : durations(figures, "checkpoint_restoration_latency_ms", 1);
+  if (overview.error && !store) {
+    return html`<main class="page"><div class="column"><h1>Health</h1>
+      <${Refused} doing="The store could not be read" error=${overview.error} again=${overview.again} /></div></main>`;
+  }
   return html`<main class="page"><div class="column">
     <h1>Health</h1>
     ${
-      overview.error && !store
-        ? html`<${Refused} doing="The store could not be read" error=${overview.error} again=${overview.again} />`
-        : !store
-          ? html`<${Loading} label="Loading" />`
-          : html`<div class="figures">
+      !store
+        ? html`<${Loading} label="Loading" />`
+        : html`<div class="figures">
       <div class="figure"><b>${size(store.store_bytes)}</b><span>of ${size(store.budget_bytes)} used</span><span
         class="meter" aria-hidden="true"><i class=${store.store_bytes > store.budget_bytes * 0.9 ? "unsure" : "sure"}
         style=${{ width: `${Math.min(100, (100 * store.store_bytes) / store.budget_bytes)}%` }}></i></span></div>

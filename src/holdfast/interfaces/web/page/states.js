@@ -19,6 +19,7 @@ export function Refused({ error, doing, again }) {
     return html`<div class="state" role="alert"><h2>This link has expired</h2>
       <p>Open the page again from a terminal:</p><pre>holdfast ui</pre></div>`;
   }
+  if (status === 404 && message.endsWith(" has no checkpoints yet")) return html`<${FirstSteps} />`;
   return html`<div class="state" role="alert"><h2>${doing}</h2><p>${message}</p>${hint && html`<p>${hint}</p>`}
     ${again && html`<button onClick=${again}>Try again</button>`}</div>`;
 }
