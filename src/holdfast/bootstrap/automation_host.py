@@ -117,7 +117,11 @@ def workspace_of(event: AgentEvent, caller_directory: str = os.curdir) -> Path:
     """
     from holdfast.bootstrap.workspace_choice import is_project
 
-    current = _directory(event.cwd, caller_directory) or _directory(caller_directory, os.curdir)
+    current = (
+        _directory(event.cwd, caller_directory)
+        or _last_known(event.cwd)
+        or _directory(caller_directory, os.curdir)
+    )
     chosen = _opened_on(event, current, caller_directory)
     if is_project(chosen):
         return _worktree_of_paths(event.paths, current or chosen, chosen) or chosen
@@ -170,9 +174,6 @@ def _opened_on(event: AgentEvent, current: Path | None, caller_directory: str) -
     if project is not None and (current is None or current.is_relative_to(project)):
         opened_on = workspace_for(project, opened_on=True)
         return own_project(opened_on, current or project) or opened_on
-    gone = None if current is not None else _last_known(event.cwd)
-    if gone is not None:
-        return gone
     if current is None:
         raise WorkspaceMissing(
             f"the directory {event.cwd or event.project} does not exist",

@@ -328,3 +328,14 @@ def test_the_library_takes_the_directory_that_it_is_given(home: Path) -> None:
     with SessionCheckpointer(home / "mono/part", "s") as session:
         session.checkpoint("just that")
     assert workspace_of(home / "mono/part") == str(home / "mono/part")
+
+
+@pytest.mark.requirement("AU-1")
+def test_an_agent_whose_directory_is_gone_is_protected_in_its_project(home: Path) -> None:
+    """Not in the project that the hook's own process happens to be in."""
+    shop, other = repository(home / "shop"), repository(home / "other")
+    event = tool_call(shop / "src/gone", "t1", "make")
+    answer = call_hook("claude-code", event, other)
+    assert (answer.status, answer.err) == (0, "")
+    assert saved_in(shop) == {"code.py"}
+    assert not (other / ".holdfast").exists()
