@@ -71,6 +71,7 @@ def test_an_empty_workspace_shows_how_to_begin_and_then_its_first_session(
     agent.make_project()
     with serving(agent.project, agent.environment) as server:
         tab = new_tab(server)
+        page = tab.open("/")
         for address in ("/settings", "/health", "/search?q=a", "/"):
             page = tab.open(address)
             expect(page.get_by_role("heading", name="Nothing saved yet")).to_have_count(1)
