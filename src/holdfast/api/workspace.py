@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import Event
     from holdfast.domain.ids import SessionId
     from holdfast.domain.intent import SnapshotIntent
-    from holdfast.domain.outcomes import SaveOutcome
+    from holdfast.domain.outcomes import RecoveredRestore, SaveOutcome
     from holdfast.domain.triggers import TriggerRules
     from holdfast.ports.progress import Progress as Progress
     from holdfast.ports.progress import TransferProgress as TransferProgress
@@ -107,9 +107,9 @@ class Workspace:
         return self._opened.is_current()
 
     @property
-    def recovered(self) -> bool:
-        """Whether opening the workspace finished or rolled back an interrupted restore."""
-        return self._opened.recovered
+    def recovered(self) -> RecoveredRestore | None:
+        """The interrupted restore that was finished or rolled back on opening, if there was one."""
+        return self._opened.engine.recovery
 
     @property
     def is_encrypted(self) -> bool:

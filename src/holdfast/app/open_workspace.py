@@ -54,10 +54,9 @@ class Composition(Protocol):
 class OpenWorkspace:
     """A workspace with its store open. Close it, or use it as a context.
 
-    `setting_problems` are settings that cannot be used. `recovered`: opening it finished or rolled
-    back an interrupted restore. `news` is what opening it has to report about the store.
-    `environment` is that of the caller, which need not be this process: programs are started with
-    it.
+    `setting_problems` are settings that cannot be used. `news` is what opening it has to report
+    about the store. `environment` is that of the caller, which need not be this process: programs
+    are started with it.
     """
 
     def __init__(
@@ -76,7 +75,6 @@ class OpenWorkspace:
         self.setting_origins = settings.origins
         self.setting_problems = settings.problems
         self.environment = environment
-        self.recovered = False
         self._composition = composition
 
     def is_current(self) -> bool:

@@ -125,7 +125,8 @@ def open_workspace(
         if made and spare_repositories and _spare_repositories(store, directory) and protect:
             news = (*news, _PLAIN.format(directory))
         opened = _put_together(directory, fs, store, clock, environment, file_filter, news)
-        opened.recovered = recover and not passive and opened.engine.recover_if_free()
+        if recover and not passive:
+            opened.engine.recover_if_free()
         return opened
     except BaseException:
         store.close()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.operations import OperationKind
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.values.classes import dataclass
 
@@ -96,3 +97,19 @@ class RestoreOutcome:
     @property
     def files_changed(self) -> int:
         return sum(not isinstance(s.after or s.before, DirectoryEntry) for s in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredRestore:
+    """An interrupted restore that was finished, or `rolled_back`. `restored_to` is the checkpoint
+    it went to, and None if it had not begun. `overwritten` are files that changed between the
+    interruption and the recovery, and that the recovery replaced or removed: `safety` has them, and
+    undo returns to it."""
+
+    kind: OperationKind = OperationKind.RESTORE
+    restored_to: CheckpointId | None = None
+    name: str | None = None
+    rolled_back: bool = False
+    files_changed: int = 0
+    overwritten: tuple[bytes, ...] = ()
+    safety: CheckpointId | None = None

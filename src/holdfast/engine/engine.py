@@ -25,7 +25,13 @@ from holdfast.ports.progress import Progress
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SavedFirst, SaveOutcome
+    from holdfast.domain.outcomes import (
+        DeleteOutcome,
+        RecoveredRestore,
+        RestoreOutcome,
+        SavedFirst,
+        SaveOutcome,
+    )
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.restore.plan import RestorePlan
     from holdfast.domain.retention import Decision
@@ -59,6 +65,8 @@ class Engine:
         self.vault = vault
         self.cleans_up = True
         """Whether saves run the daily cleanup when it is due; a daemon does that automatically."""
+        self.recovery: RecoveredRestore | None = None
+        """The last interrupted restore that this engine finished or rolled back."""
         self._waits_for_tools = True
         self._unsettled: tuple[Skipped, ...] | None = None
         """Edits and tools that were still running when a caller had waited for them."""
@@ -98,7 +106,9 @@ class Engine:
                 if needs_recovery(self.vault):
                     from holdfast.engine.restore.recovery import try_recover
 
-                    trouble = try_recover(self.vault, self._scanner, required=required)
+                    self.recovery, trouble = try_recover(
+                        self.vault, self._scanner, required=required
+                    )
                 yield trouble
             except OSError as error:
                 raise workspace_trouble(self.vault.workspace, error) from error
@@ -119,22 +129,21 @@ class Engine:
         with self.recovered(required=required):
             return
 
-    def recover_if_free(self) -> bool:
+    def recover_if_free(self) -> None:
         """The same on opening, unless another process holds the lock: then what there is, is
         theirs; or the store is read-only: then it waits, and commands that read the workspace
         report it."""
         try:
             if not needs_recovery(self.vault):
-                return False
+                return
         except OSError as error:
             raise workspace_trouble(self.vault.workspace, error) from error
         with (
             suppress(Busy, StoreReadOnly),
             self.vault.lock.hold(wait=False),
-            self.recovered() as trouble,
+            self.recovered(),
         ):
-            return trouble is None
-        return False
+            return
 
     def save(
         self,

@@ -355,11 +355,54 @@ def test_after_a_restore_was_killed_the_next_command_puts_it_right_and_says_so(
     assert killed.returncode == -signal.SIGKILL
     answer = cli("log", "--records")
     assert answer.status == 0
-    assert answer.err.startswith("note: recovered from an interrupted restore")
+    assert answer.err == "note: Finished the interrupted restore to good: 0 files changed\n"
     assert (cli.workspace / "README.md").read_text() == "hello\n"
     assert cli("log").err == ""
     assert cli("undo", "--yes").status == 0
     assert (cli.workspace / "README.md").read_text() == "wrecked\n"
+
+
+@pytest.mark.requirement("RB-3", "RB-4")
+@pytest.mark.parametrize("backwards", [False, True])
+def test_work_after_a_killed_restore_is_named_and_undo_brings_it_back(
+    cli: CommandLine, backwards: bool
+) -> None:
+    cli.save("good", "--name", "good")
+    (cli.workspace / "README.md").write_text("wrecked\n")
+    (cli.workspace / "run.sh").write_text("wrecked\n")
+    failing = (
+        "def verify(*args, **names):\n    raise KeyboardInterrupt\ncarry_out.verify = verify\n"
+    )
+    program = (
+        "import os, signal\n"
+        "from holdfast.engine.restore import carry_out\n"
+        "from holdfast.engine.restore.executor import Executor\n"
+        "from holdfast.interfaces.cli.main import main\n"
+        f"{failing if backwards else ''}"
+        f"Executor.{'undo_all' if backwards else 'make_durable'} = "
+        "lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"main({['-C', str(cli.workspace), 'restore', 'good', '--yes']!r})\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    written = ["README.md", *(f"note {number}" for number in range(6))]
+    for name in written:
+        (cli.workspace / name).write_text("written after the kill\n")
+    first, saved, *listed = cli("status").err.splitlines()
+    how = "Rolled back" if backwards else "Finished"
+    # A restore that is rolled back changes run.sh as well.
+    changed = len(written) + backwards
+    assert first == f"note: {how} the interrupted restore to good: {changed} files changed"
+    safety = cli.json("log", "--records", "-n", "0")[1]["id"]
+    assert saved == (
+        f"  7 files that had changed since then are saved in checkpoint {safety[:10]}; "
+        "holdfast undo brings them back:"
+    )
+    assert listed == [f"    {name}" for name in written[:5]] + ["    … and 2 more"]
+    assert not (cli.workspace / "note 0").exists()
+    assert cli("undo", "--yes").status == 0
+    for name in written:
+        assert (cli.workspace / name).read_text() == "written after the kill\n"
 
 
 @pytest.mark.requirement("CL-3")

@@ -18,6 +18,7 @@ from holdfast.domain.component_states import EXACT
 from holdfast.domain.errors import HoldfastError, RestoreFailed, StoreDamaged, StoreReadOnly
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import RecoveredRestore
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.trees.changes import Replacement, tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
@@ -43,35 +44,44 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
 
-def recover(vault: Vault, scanner: Scanner) -> bool:
-    """Called with the store's lock held. True when an unfinished restore was dealt with."""
+def recover(vault: Vault, scanner: Scanner) -> RecoveredRestore:
+    """Called with the store's lock held, where something of a restore is left."""
     data = vault.journal.read()
     if data is None:
         # Nothing in them is needed: one that cannot be removed does no harm.
         with contextlib.suppress(PermissionError):
             _remove_leftovers(vault)
         restore_noted_modes(vault, lambda path: None)
-        return False
+        return RecoveredRestore()
     journal = decode_journal(data)
     if vault.catalog.operation_with_token(journal.token) is None:
-        _finish(vault, scanner, journal)
+        done = _finish(vault, scanner, journal)
+    else:
+        done = RecoveredRestore(rolled_back=journal.backwards)
     _remove_leftovers(vault, journal.staging)
     restore_noted_modes(vault, _restored_modes(vault, journal))
     vault.journal.remove()
-    return True
+    target = vault.catalog.checkpoint(journal.session_id, journal.target)
+    return replace(
+        done,
+        kind=journal.kind,
+        restored_to=journal.target,
+        name=None if target is None else target.name,
+    )
 
 
-def try_recover(vault: Vault, scanner: Scanner, *, required: bool) -> str | None:
+def try_recover(
+    vault: Vault, scanner: Scanner, *, required: bool
+) -> tuple[RecoveredRestore | None, str | None]:
     """`recover` for a caller that holds the lock and may only read, where nothing can be written.
 
-    Why it could not be done, unless it is `required`: saves and reads continue, whatever is left of
-    a restore. Restores and deletions need a finished recovery, and are refused."""
+    Or why it could not be done, unless it is `required`: saves and reads continue, whatever is left
+    of a restore. Restores and deletions need a finished recovery, and are refused."""
     try:
         with vault.lock.hold():
             trouble = _moved_on(vault, scanner)
             if trouble is None:
-                recover(vault, scanner)
-                return None
+                return recover(vault, scanner), None
     except StoreReadOnly as error:
         raise StoreReadOnly(
             f"a restore was interrupted and cannot be repaired: {error.message}", hint=error.hint
@@ -86,7 +96,7 @@ def try_recover(vault: Vault, scanner: Scanner, *, required: bool) -> str | None
             f"an earlier restore could not be finished: {trouble}",
             hint="quarantine it: holdfast repair",
         )
-    return trouble
+    return None, trouble
 
 
 def note_saved_since(vault: Vault, saved: Digest) -> None:
@@ -135,20 +145,19 @@ def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | N
     return mode_of
 
 
-def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> None:
+def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> RecoveredRestore:
     journal, safety = _clear_staging(vault, journal)
     if not journal.backwards:
         target = _checkpoint(vault, journal.session_id, journal.target)
         try:
-            _restore_again(vault, scanner, journal, target, safety)
-            return
+            return _restore_again(vault, scanner, journal, target, safety)
         except HoldfastError:
             # What that attempt wrote down, if it came so far: it has slots of its own.
             data = vault.journal.read()
             journal = journal if data is None else decode_journal(data)
             journal, safety = _clear_staging(vault, journal.turned_back())
             vault.journal.write(encode_journal(journal))
-    _restore_again(vault, scanner, journal, safety, safety)
+    return _restore_again(vault, scanner, journal, safety, safety)
 
 
 def _clear_staging(vault: Vault, journal: Journal) -> tuple[Journal, Checkpoint]:
@@ -170,7 +179,7 @@ def _restore_again(
     journal: Journal,
     goal: Checkpoint,
     safety: Checkpoint,
-) -> None:
+) -> RecoveredRestore:
     request = RestoreRequest(
         session_id=journal.session_id,
         target=goal,
@@ -189,7 +198,9 @@ def _restore_again(
     # Databases apart, which are looked at again when they are written.
     databases = {plan.steps[number].path for number in groups_of(plan.steps)}
     reached = (request.goal.tree, *(request.rolls_back or ()))
-    safety = _with_later_work(vault, safety, reached, saved.scan, but=databases)
+    later = _later_work(vault, safety, reached, saved.scan, but=databases)
+    if later:
+        safety = add_safety_row(vault, safety, amended_tree(vault, safety.tree, later))
     present = None
     if journal.components:
         # A user may have used git, for example, since the crash: what is there now is kept as well.
@@ -197,7 +208,7 @@ def _restore_again(
         steps = plan_components(vault, goal, request.components)
         plan = with_component_steps(plan, steps)
     scanner.remember(saved.scan)
-    carry_out(
+    outcome = carry_out(
         vault,
         request,
         plan,
@@ -205,6 +216,12 @@ def _restore_again(
         token=journal.token,
         head_before=journal.head_before,
         present=present,
+    )
+    return RecoveredRestore(
+        rolled_back=journal.backwards,
+        files_changed=outcome.files_changed,
+        overwritten=tuple(sorted(step.path for step in outcome.steps if step.path in later)),
+        safety=outcome.safety,
     )
 
 
@@ -222,14 +239,14 @@ def _components(journal: Journal) -> tuple[tuple[str, str], ...]:
     return tuple((name, EXACT) for name, _ in journal.components)
 
 
-def _with_later_work(
+def _later_work(
     vault: Vault,
     safety: Checkpoint,
     reached: tuple[Digest, ...],
     scan: Scan,
     *,
     but: Collection[bytes],
-) -> Checkpoint:
+) -> dict[bytes, Replacement]:
     """The crash and the recovery may lie far apart: content that is neither as before the restore
     nor as the restore makes it was written since, and undo must restore it. `reached` includes what
     a restore that is rolled back may have made."""
@@ -244,9 +261,7 @@ def _with_later_work(
             continue
         if not any(found.same_state(each.get(change.path)) for each in made):
             written[change.path] = found
-    if not written:
-        return safety
-    return add_safety_row(vault, safety, amended_tree(vault, safety.tree, written))
+    return written
 
 
 def _sync_changes(vault: Vault, journal: Journal) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 PARTIAL = 3
 """The exit status of a command that did not do everything, and says what is missing."""
-_RECOVERED = "note: recovered from an interrupted restore (see: holdfast log --records)"
 _MOST_WORKSPACES = 10
 _UNPURGED = "note: a purge was interrupted; to finish it: holdfast purge"
 
@@ -138,8 +137,10 @@ class Invocation:
             from holdfast.interfaces.cli.path_arguments import subdirectory_of
 
             self.terminal.subdirectory = subdirectory_of(directory, opened.path)
-        if opened.recovered and not self.json:
-            self.terminal.note(_RECOVERED)
+        if opened.recovered is not None and not self.json:
+            from holdfast.interfaces.cli.recovery_note import note_recovery
+
+            note_recovery(self.terminal, opened.recovered)
         if self.verb != "status":  # which reports it anyway
             self.warn_of_settings(opened.setting_problems)
         if not self.json:
