@@ -10,7 +10,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 target=$1
 needed='22.19'
-node_package='node@22.23.3'
+node_version='22.23.3'
 
 give_up() {
 	echo "$1" >"$target/why-not"
@@ -26,7 +26,7 @@ new_enough() {
 # A registry that does not answer must not hold up the tests.
 install() {
 	if command -v timeout >/dev/null 2>&1; then set -- timeout 240 npm install "$@"; else set -- npm install "$@"; fi
-	"$@" --silent --no-audit --no-fund --fetch-timeout=20000 --fetch-retries=1 --fetch-retry-maxtimeout=5000
+	"$@" --loglevel=error --no-audit --no-fund --fetch-timeout=20000 --fetch-retries=3 --fetch-retry-maxtimeout=5000
 }
 
 mkdir -p "$target" || exit 0
@@ -36,7 +36,9 @@ if new_enough node; then
 	rm -rf "$target/runtime"
 elif ! new_enough "$target/runtime/node_modules/node/bin/node"; then
 	mkdir -p "$target/runtime"
-	install --no-save --prefix "$target/runtime" "$node_package" >"$target/log" 2>&1 ||
+	# The package for this system alone: the one for every system fetches it by a script, which npm may not run.
+	system=$(node -p 'process.platform + "-" + process.arch')
+	install --no-save --prefix "$target/runtime" "node@npm:node-$system@$node_version" >"$target/log" 2>&1 ||
 		give_up "Node $(node --version) is older than $needed, and a newer one could not be installed (see $target/log)"
 	new_enough "$target/runtime/node_modules/node/bin/node" ||
 		give_up "Node $(node --version) is older than $needed, and the one that was installed does not run"
