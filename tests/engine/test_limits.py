@@ -53,7 +53,7 @@ def test_a_save_that_would_fill_the_disk_leaves_out_what_does_not_fit(
         assert "1 file (3.0 MB) does not fit on the disk" in outcome.warnings[-1]
         monkeypatch.setattr(type(space), "free_bytes", lambda _: DISK_RESERVE_BYTES)
         with pytest.raises(
-            NoSpace, match=r"the 67 MB of free space, of which 67 MB are reserved"
+            NoSpace, match=r"only 67 MB are free, and Holdfast leaves the last 67 MB"
         ) as refused:
             session.checkpoint("nothing fits")
         assert refused.value.hint

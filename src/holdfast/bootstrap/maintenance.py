@@ -171,12 +171,16 @@ class Gap(NamedTuple):
 def write_gaps(workspace: Path) -> list[Gap]:
     """What keeps checkpoints from being written: a full disk, a read-only file system, permissions.
     Before the first checkpoint, what keeps the store from being created."""
+    from holdfast.adapters.local.mounts import existing
     from holdfast.adapters.local.store_errors import write_trouble
+    from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES, disk_almost_full
 
     layout, home = store_of(workspace), holdfast_home(os.environ)
-    if layout is None and not home.is_dir():
-        return []
-    trouble = write_trouble(home if layout is None else layout.directory)
+    place = home if layout is None else layout.directory
+    trouble = write_trouble(place) if place.is_dir() else None
+    free_bytes = LocalFilesystem.free_bytes(os.fsencode(existing(place)))
+    if trouble is None and free_bytes <= DISK_RESERVE_BYTES:
+        trouble = disk_almost_full(free_bytes)
     return [] if trouble is None else [Gap(trouble.message, trouble.hint or "", True)]
 
 

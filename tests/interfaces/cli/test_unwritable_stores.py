@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.read_only import told_read_only
 from tests.support.real_mounts import can_mount, mounted
@@ -70,6 +71,27 @@ def test_status_and_doctor_say_that_no_checkpoint_can_be_made(how: str, cli: Com
     assert found["finding"] in data["warnings"]
     assert [one["protected"] for one in data["agents"]] == [False]
     assert cli.json("status")["agents"][0]["protected"]
+
+
+def test_a_disk_with_less_free_space_than_is_left_to_others_protects_nothing(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalFilesystem, "free_bytes", staticmethod(lambda path: 2_700_000))
+    installed = cli("install", "claude-code", "--project")
+    assert "now saves" not in installed.out
+    assert "not protected yet: the disk of the store is almost full" in installed.err
+    before = cli("status")
+    refused = cli("checkpoint", "why")
+    assert refused.status == 7
+    assert "only 2.7 MB are free, and Holdfast leaves the last 67 MB to other" in refused.err
+    (cli.workspace / "README.md").write_text("changed\n")
+    after, undone = cli("status"), cli("undo")
+    for shown in (before, after):
+        assert "claude-code NOT protected: the disk of the store is almost full" in shown.out
+        assert "next      make checkpoints possible again: free some disk space" in shown.out
+    assert undone.status != 0
+    assert "Nothing to undo: no checkpoint yet" in undone.err
+    assert "holdfast status" in undone.err
 
 
 def test_status_says_before_the_first_checkpoint_that_none_can_be_made(

@@ -45,14 +45,7 @@ class SpaceLimit:
             raise self.explanation()
 
     def explanation(self) -> NoSpace:
-        from holdfast.domain.wording import size_words  # imported late: hardly any save fails
-
-        free, kept = self._disk_left + DISK_RESERVE_BYTES, size_words(DISK_RESERVE_BYTES)
-        return NoSpace(
-            "the disk of the store is almost full: this checkpoint does not fit into the "
-            f"{size_words(max(free, 0))} of free space, of which {kept} are reserved",
-            hint="free some disk space, or move the store: set HOLDFAST_HOME",
-        )
+        return disk_almost_full(self._disk_left + DISK_RESERVE_BYTES)
 
     def warnings(self, stored_bytes: int) -> tuple[str, ...]:
         """Of the budget that is nearer to its end."""
@@ -70,6 +63,20 @@ class SpaceLimit:
 def _reserve(budget_bytes: int) -> int:
     share = budget_bytes // _RESERVED_SHARE
     return max(_LEAST_RESERVE_BYTES, min(share, _LARGEST_RESERVE_BYTES))
+
+
+def disk_almost_full(free_bytes: int) -> NoSpace:
+    """Why a checkpoint is refused with so much free space on the store's disk."""
+    from holdfast.domain.wording import size_words  # imported late: hardly any save fails
+
+    found = f"only {size_words(free_bytes)} are free"
+    if free_bytes > DISK_RESERVE_BYTES:
+        found = f"this checkpoint does not fit into the {size_words(free_bytes)} that are free"
+    return NoSpace(
+        f"the disk of the store is almost full: {found}, and Holdfast leaves the last "
+        f"{size_words(DISK_RESERVE_BYTES)} to other programs",
+        hint="free some disk space, or move the store: set HOLDFAST_HOME",
+    )
 
 
 class MeasuringWriter:

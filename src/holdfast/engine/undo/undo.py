@@ -56,6 +56,9 @@ MOST_STATES = 5_000
 _PAGES = (30, 300, 2 * MOST_STATES)
 """How many entries of the log are read before more of them are: mostly the newest say it all."""
 _HINT = "see what was done: holdfast log --records"
+_NO_CHECKPOINT_HINT = (
+    'to create one: holdfast checkpoint "why"; whether something prevents that: holdfast status'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +160,9 @@ def _last_step(
             )
     else:
         step = history.step(scan.tree, differs, differs_outside)
-    if step is None and history.lacks_beginning and not history.past:
-        raise NothingToUndo(
-            "Nothing to undo: every checkpoint was deleted",
-            hint='to create one: holdfast checkpoint "why"',
-        )
+    if step is None and not history.past:
+        why = "every checkpoint was deleted" if history.lacks_beginning else "no checkpoint yet"
+        raise NothingToUndo(f"Nothing to undo: {why}", hint=_NO_CHECKPOINT_HINT)
     if step is None and history.lacks_beginning:
         raise _states_deleted()
     if step is None:

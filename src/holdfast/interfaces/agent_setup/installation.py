@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.api.health import write_gaps
 from holdfast.api.stores import why_no_project
 from holdfast.domain.errors import Refused, UsageError, WorkspaceRefused
 from holdfast.interfaces.agent_setup.holdfast_command import (
@@ -45,7 +46,7 @@ _GIT_SECONDS = 10
 @dataclass(frozen=True, slots=True)
 class Installation:
     """What an `install` or `uninstall` did, or would do. `test_event_ms`: how long a test event
-    took; `withheld`: why the agent does not run the hooks yet."""
+    took; `withheld`: why the hooks protect nothing yet."""
 
     changes: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
@@ -97,8 +98,14 @@ def install(
         _try_server(program)
     apply_changes(changes, keep=(at.workspace, at.home))
     forget_removed(name, at.workspace)
-    kept_back = agent.withheld(scope, at, hooks[-1].path)
+    kept_back = _unwritable_store(at.workspace) or agent.withheld(scope, at, hooks[-1].path)
     return Installation(tuple(changes), notes, took_ms, kept_back)
+
+
+def _unwritable_store(workspace: Path) -> Withheld | None:
+    """Hooks that run protect nothing while no checkpoint can be made."""
+    blocker = next((gap for gap in write_gaps(workspace) if gap.stops_saves), None)
+    return None if blocker is None else Withheld(blocker.finding, blocker.cure)
 
 
 def uninstall(name: str, scope: str, workspace: Path, *, dry_run: bool) -> Installation:

@@ -163,7 +163,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
         terminal.sentence(f"{agent}: {word}, except for the files listed above")
     elif not dry_run:
         terminal.sentence(f"{terminal.tick} {agent}: {word}")
-        if word == "installed":
+        if word == "installed" and done.withheld is None:
             terminal.sentence(
                 "  Holdfast now saves before the agent changes anything. To go back: holdfast undo"
             )
