@@ -48,6 +48,41 @@ def test_a_checkpoint_is_found_by_id_prefix_and_name(session: SessionCheckpointe
     session.close()
 
 
+def test_any_reference_can_be_followed_by_steps_back(session: SessionCheckpointer) -> None:
+    one, two, three = (_save(session, content) for content in "123")
+    for reference in (
+        f"{three}~2",
+        f"{three[:6]}^^",
+        "name-3~2",
+        "name-2^",
+        "s:name-3^~",
+        "HEAD~2",
+    ):
+        assert get_snapshot(session, reference).id == one, reference
+    assert get_snapshot(session, "@{now}~1").id == two
+    fill(session.workspace / "file", b"4")
+    odd = session.checkpoint("a name that looks so", name="name-3~2")
+    assert get_snapshot(session, "name-3~2").id == odd
+    with pytest.raises(UnknownReference, match="initial~1 goes back further than the first"):
+        session.restore("initial~1")
+    with pytest.raises(UnknownReference, match="no checkpoint 'nothing'"):
+        session.restore("nothing~1")
+    session.close()
+
+
+def test_an_id_that_is_too_short_or_in_capitals_is_explained(session: SessionCheckpointer) -> None:
+    made = (_save(session, str(number)) for number in range(50))
+    found = next(one for one in made if not one[:8].isdigit())
+    with pytest.raises(UnknownReference) as short:
+        session.restore(found[:3])
+    assert short.value.hint is not None
+    assert "an id needs at least 4 characters" in short.value.hint
+    with pytest.raises(UnknownReference) as capitals:
+        session.restore(found[:8].upper())
+    assert capitals.value.hint == f"ids are lower case: {found[:8]}"
+    session.close()
+
+
 def test_restore_without_a_reference_goes_one_step_further_back_each_time(
     session: SessionCheckpointer,
 ) -> None:

@@ -1,7 +1,7 @@
 """References to checkpoints: the grammar only, without lookups.
 
-HEAD  HEAD~3  HEAD^  initial  approved  @{2 hours ago}  @{2026-11-15 09:30}
-a name, an id or a prefix of one
+HEAD  initial  approved  @{2 hours ago}  @{2026-11-15 09:30}  a name, an id or a prefix of one
+~3 or ^ after any of these: so many checkpoints before it
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from holdfast.values.classes import dataclass
 
 _HEAD = re.compile(r"HEAD((?:~\d{0,6}|\^)*)\Z")
 _BACK = re.compile(r"~(\d*)|\^")
+_EARLIER = re.compile(r"(.+?)((?:~\d{0,6}|\^)+)\Z", re.DOTALL)
 _AT = re.compile(r"@\{(.*)\}\Z", re.DOTALL)
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?\Z")
 _AGO = re.compile(r"(\d{1,9}|an?|one)\s*([a-z]+)\s+ago\Z")
@@ -46,7 +47,7 @@ class HeadReference:
 
 @dataclass(frozen=True, slots=True)
 class InitialReference:
-    """The first checkpoint of the session."""
+    """The first checkpoint of the session, or of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def parse_reference(text: str, *, now_ns: int) -> Reference:
     if not stripped:
         raise UnknownReference("the checkpoint reference is empty", hint="try HEAD or a name")
     if head := _HEAD.match(stripped):
-        return HeadReference(sum(int(step[1] or 1) for step in _BACK.finditer(head[1])))
+        return HeadReference(_steps_back(head[1]))
     if stripped == "initial":
         return InitialReference()
     if stripped == "approved":
@@ -90,6 +91,16 @@ def parse_reference(text: str, *, now_ns: int) -> Reference:
     if moment := _AT.match(stripped):
         return TimeReference(_moment_ns(moment[1].strip(), now_ns))
     return TextReference(stripped)
+
+
+def split_earlier(text: str) -> tuple[str, int] | None:
+    """What `REF~2` and `REF^` are made of: the reference, and how many checkpoints before it."""
+    found = _EARLIER.match(text)
+    return None if found is None else (found[1], _steps_back(found[2]))
+
+
+def _steps_back(suffix: str) -> int:
+    return sum(int(step[1] or 1) for step in _BACK.finditer(suffix))
 
 
 def likely_meaning(text: str) -> str | None:

@@ -121,8 +121,8 @@ class CatalogReader(Protocol):
         self, session_id: SessionId | None, prefix: str, limit: int
     ) -> Sequence[Checkpoint]: ...
 
-    def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
-        """The oldest one that is not a record."""
+    def first_checkpoint(self, session_id: SessionId | None) -> Checkpoint | None:
+        """The oldest one that is not a record, of a session or of the workspace."""
 
     def checkpoint_at(self, session_id: SessionId | None, at_ns: int) -> Checkpoint | None:
         """The newest checkpoint by sequence, without records, whose time is not after `at_ns`."""

@@ -249,9 +249,11 @@ class CatalogLookups(CatalogOpening):
             self.fill(catalog, new_checkpoint(1, kind=Kind.SAFETY), new_checkpoint(2, TWO))
             assert catalog.first_checkpoint(ONE) is None
             self.fill(catalog, new_checkpoint(3), new_checkpoint(4))
-            first = catalog.first_checkpoint(ONE)
+            first, of_all = catalog.first_checkpoint(ONE), catalog.first_checkpoint(None)
             assert first is not None
             assert first.id == checkpoint_id(3)
+            assert of_all is not None
+            assert of_all.id == checkpoint_id(2)
 
     def test_a_moment_finds_the_newest_checkpoint_that_is_not_younger(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:

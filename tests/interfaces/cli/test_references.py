@@ -35,7 +35,7 @@ def test_names_ids_and_times_are_found_in_whichever_session_they_are(
         ("green", second),
         ("HEAD", second),
         ("@{now}", second),
-        ("initial", second),
+        ("initial", first),
         ("refactor-auth:HEAD", first),
         ("refactor-auth:safe", first),
         ("refa:initial", first),

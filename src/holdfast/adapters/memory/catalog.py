@@ -165,7 +165,7 @@ class MemoryCatalog:
         found = [c for c in self._of(session_id) if c.id.startswith(prefix)]
         return found[::-1][:limit]
 
-    def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
+    def first_checkpoint(self, session_id: SessionId | None) -> Checkpoint | None:
         return next((c for c in self._of(session_id) if not c.kind.is_record), None)
 
     def checkpoint_at(self, session_id: SessionId | None, at_ns: int) -> Checkpoint | None:

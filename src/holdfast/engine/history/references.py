@@ -5,9 +5,10 @@ workspace, which is a session of None here. `S:REF` names session and checkpoint
 
     the whole text: HEAD, initial, approved, a time, an id, a name, the beginning of an id
     → else `S:REF`: S is a session's id, its title or the beginning of its id
+    → else `REF~2` or `REF^`: a checkpoint before REF
 
-In the workspace, HEAD is the newest state that any session saved or restored; `initial` and
-`approved` are those of the session that HEAD belongs to.
+In the workspace, HEAD is the newest state that any session saved or restored, and `initial` is the
+first checkpoint of all. `approved` is that of the session that HEAD belongs to.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from holdfast.domain.references import (
     TimeReference,
     likely_meaning,
     parse_reference,
+    split_earlier,
 )
 from holdfast.domain.sessions import Session
 from holdfast.engine.history.history import has_lost_target, head_checkpoint
@@ -36,6 +38,7 @@ _MOST_CANDIDATES = 10
 _MOST_NAMES = 1000
 _SHORT_ID = re.compile(r"[0-9a-f]{10,}\Z")
 """As ids are shown. Shorter names begin some id too often for that to mean anything."""
+_ID_CHARACTERS = re.compile(r"[0-9a-fA-F]+\Z")
 _LEAST_OF_ID = 4
 """A typing error of one to three letters must not find a checkpoint."""
 _LIST_HINT = "list checkpoints: holdfast log"
@@ -48,8 +51,7 @@ def resolve(vault: Vault, session_id: SessionId | None, text: str) -> Checkpoint
     if isinstance(reference, HeadReference):
         return _head(vault, session_id, reference.steps_back, text)
     if isinstance(reference, InitialReference):
-        within = session_id or _session_of_head(vault)
-        found = vault.catalog.first_checkpoint(within) if within else None
+        found = vault.catalog.first_checkpoint(session_id)
         return _required(found, f"{_where(session_id)} has no checkpoint yet")
     if isinstance(reference, ApprovedReference):
         return _approved(vault, session_id)
@@ -120,6 +122,10 @@ def _approved(vault: Vault, session_id: SessionId | None) -> Checkpoint:
 
 def _head(vault: Vault, session_id: SessionId | None, steps_back: int, text: str) -> Checkpoint:
     at = _below_head(vault, session_id, head_checkpoint(vault, session_id))
+    return _before(vault, at, steps_back, text)
+
+
+def _before(vault: Vault, at: Checkpoint, steps_back: int, text: str) -> Checkpoint:
     for _ in range(steps_back):
         at = _required(_parent(vault, at), f"{text} goes back further than the first checkpoint")
     return at
@@ -164,6 +170,9 @@ def _by_text(vault: Vault, session_id: SessionId | None, reference: TextReferenc
     elsewhere = _in_named_session(vault, text)
     if elsewhere is not None:
         return elsewhere
+    if (earlier := split_earlier(text)) is not None:
+        base, steps_back = earlier
+        return _before(vault, resolve(vault, session_id, base), steps_back, text)
     raise UnknownReference(
         f"{_where(session_id)} has no checkpoint {text!r}",
         hint=_nearest(vault, session_id, text),
@@ -241,6 +250,11 @@ def _nearest(vault: Vault, session_id: SessionId | None, text: str) -> str:
     """What may have been meant: another way to write it, or a name that is nearly the same."""
     if meant := likely_meaning(text):
         return meant
+    if _ID_CHARACTERS.match(text):
+        if len(text) < _LEAST_OF_ID:
+            return f"an id needs at least {_LEAST_OF_ID} characters; {_LIST_HINT}"
+        if _beginning_with(vault, session_id, text.lower()):
+            return f"ids are lower case: {text.lower()}"
     from difflib import get_close_matches
 
     recent = vault.catalog.history(session_id, limit=_MOST_NAMES, records=False)

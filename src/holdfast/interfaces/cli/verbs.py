@@ -24,11 +24,11 @@ TOPICS = {
     "references": """\
 How to name a checkpoint
 
-  3f2a9c81d4          an id, or its first characters
+  3f2a9c81d4          an id, or its first four or more characters
   before-refactor     a name
   HEAD                the current checkpoint of the workspace
-  HEAD~2              two checkpoints before it
-  initial             the first checkpoint of the session
+  HEAD~2              two checkpoints before it; ~2 and ^ work after any reference
+  initial             the first checkpoint of the workspace
   approved            the last approved one
   @{2 hours ago}      the newest one at that time; also @{yesterday}, @{2026-11-15 09:30}
   SESSION:REF         a checkpoint of a session, by the session's id or title

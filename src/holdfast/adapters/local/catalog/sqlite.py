@@ -193,9 +193,9 @@ class SqliteCatalog:
         query = f"{_CHECKPOINT} {where} id >= ? AND id < ? ORDER BY sequence DESC LIMIT ?"
         return self._many(query, *values, prefix, after, limit)
 
-    def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
-        query = f"{_CHECKPOINT} session_id=? AND {_NOT_RECORDS} ORDER BY sequence LIMIT 1"
-        return self._one(query, session_id)
+    def first_checkpoint(self, session_id: SessionId | None) -> Checkpoint | None:
+        where, values = _within(session_id)
+        return self._one(f"{_CHECKPOINT} {where} {_NOT_RECORDS} ORDER BY sequence LIMIT 1", *values)
 
     def checkpoint_at(self, session_id: SessionId | None, at_ns: int) -> Checkpoint | None:
         where, values = _within(session_id)
