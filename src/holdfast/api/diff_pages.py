@@ -95,6 +95,7 @@ def diff_page(
         "to": view_of_ends["to"],
         "files": files,
         "total_files": len(found.changes),
+        "total_directories": sum(one.is_directory for one in found.changes),
         "next": files[-1]["path"] if more else None,
     }
     if "reasons" in view_of_ends:

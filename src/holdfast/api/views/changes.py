@@ -44,7 +44,7 @@ class CellView(TypedDict):
 
 class ChangeView(TypedDict):
     """A path that differs. `left_out` says why a rule keeps it out of checkpoints. The modes and
-    `content`, the kind of content, come with hunks."""
+    `content`, the kind of content or `directory`, come with hunks."""
 
     path: str
     change: str
@@ -99,6 +99,8 @@ def compared_view(
         view["content"] = content.kind
         if content.kind == "notebook":
             view["cells"] = [_cell(cell) for cell in content.cells]
+    elif found.is_directory:
+        view["content"] = "directory"
     return view
 
 

@@ -38,11 +38,13 @@ DiffPageView = TypedDict(  # not a class: `from` is a keyword
         "reasons": NotRequired[dict[str, str]],
         "files": list[FileDiffView],
         "total_files": int,
+        "total_directories": int,
         "next": str | None,
     },
 )
 DiffPageView.__doc__ = """A page of the files that differ between two ends; `next` asks for the
-page after it. `to` is `workspace` for the files as they are now."""
+page after it. `to` is `workspace` for the files as they are now. Of `total_files`,
+`total_directories` are directories: those that nothing in them speaks for."""
 
 
 class FileView(TypedDict):

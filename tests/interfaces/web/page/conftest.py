@@ -16,6 +16,7 @@ from tests.support.chromium import WHY_NO_CHROMIUM, running_browser
 _IN_A_BROWSER = (
     "accessibility",
     "changing",
+    "directories",
     "lines",
     "live",
     "long_sessions",

@@ -2,6 +2,7 @@
 
 import { signal } from "./html.js";
 import { route } from "./router.js";
+import { countWords } from "./words.js";
 
 /** Whether the last request reached the server. */
 export const reachable = signal(true);
@@ -109,6 +110,10 @@ const ofMoment = (session, moment) => `${ofSession(session)}/checkpoints/${encod
  * @property {Record<string, string>} [components]
  */
 
+/** @param {{total_files: number, total_directories: number}} page */
+const differingWords = ({ total_files, total_directories }) =>
+  countWords(total_files - total_directories, total_directories);
+
 export const api = {
   workspaces: () => ask("GET", "/api/workspaces"),
   /** @param {string | null} workspace */
@@ -118,14 +123,14 @@ export const api = {
   overviewOf: (workspace) =>
     ask("GET", workspace ? `/api/workspaces/${encodeURIComponent(workspace)}/overview` : "/api/overview"),
   /**
-   * How many files differ between the last approval of a session and its newest moment, or, where the workspace is at
+   * What differs, counted, between the last approval of a session and its newest moment, or, where the workspace is at
    * that moment, the workspace as it is now.
-   * @param {string | null} workspace @param {{id: string, has_head: boolean, last_approved_at: string | null}} session @returns {Promise<number>}
+   * @param {string | null} workspace @param {{id: string, has_head: boolean, last_approved_at: string | null}} session @returns {Promise<string>}
    */
   unapprovedFiles: async (workspace, { id, has_head, last_approved_at }) => {
     const base = workspace ? `/api/workspaces/${encodeURIComponent(workspace)}` : "/api";
     const from = `${base}${ofMoment(id, last_approved_at ? "approved" : "initial")}/diff`;
-    return (await ask("GET", `${from}${has_head ? "?with=now&" : "/HEAD?"}limit=1`)).total_files;
+    return differingWords(await ask("GET", `${from}${has_head ? "?with=now&" : "/HEAD?"}limit=1`));
   },
   sessions: () => get("/sessions"),
   /** @param {string} session @param {{cursor?: string | null, limit?: number}} page */
@@ -146,9 +151,9 @@ export const api = {
   /** What a moment changed, without the lines around it. @param {string} session @param {string} moment @param {number} limit */
   changesOf: (session, moment, limit) =>
     get(`${ofMoment(session, moment)}/diff`, { with: "before", context: 0, limit }),
-  /** How many files differ between a moment and now. @param {string} session @param {string} moment @returns {Promise<number>} */
+  /** What differs between a moment and now, counted. @param {string} session @param {string} moment @returns {Promise<string>} "" for nothing */
   changedSince: async (session, moment) =>
-    (await get(`${ofMoment(session, moment)}/diff`, { with: "now", limit: 1 })).total_files,
+    differingWords(await get(`${ofMoment(session, moment)}/diff`, { with: "now", limit: 1 })),
   /** @param {string} session @param {string} moment @param {string} path */
   file: (session, moment, path) => get(`${ofMoment(session, moment)}/file`, { path, colours: true }),
   /** @param {string} session @param {string} moment @param {string} path */

@@ -49,7 +49,7 @@ export function DiffFile({ file, ends, isOpen, isAt, hunkAt, split, fold, restor
       <button class="fold" aria-expanded=${isOpen} aria-label=${isOpen ? "Fold" : "Unfold"} onClick=${fold}>
         ${isOpen ? "▾" : "▸"}</button>
       <${KindMark} change=${file.change} />
-      <${PathName} path=${file.path} />
+      <${PathName} path=${shownPath(file)} />
       ${file.old_path && html`<span class="faint">from <code>${visible(file.old_path)}</code></span>`}
       <${LineCounts} file=${file} />
       ${ends.older && html`<${FileButton} file=${file} isNow=${ends.newer === null} restore=${restore} />`}
@@ -62,16 +62,27 @@ export function DiffFile({ file, ends, isOpen, isAt, hunkAt, split, fold, restor
   </article>`;
 }
 
+/** @param {ChangedFile} file */
+function isDirectory(file) {
+  return file.content === "directory";
+}
+
+/** @param {ChangedFile} file */
+export function shownPath(file) {
+  return isDirectory(file) ? `${file.path}/` : file.path;
+}
+
 /** A restore brings back the older side of the comparison. @param {{file: ChangedFile, isNow: boolean, restore: (file: ChangedFile) => void}} props */
 function FileButton({ file, isNow, restore }) {
+  const thing = isDirectory(file) ? "directory" : "file";
   const [words, why] =
     file.change === "removed" || file.change === "deleted"
-      ? ["Bring back…", "Brings the file back as it was before it was deleted"]
+      ? ["Bring back…", `Brings the ${thing} back as it was before it was deleted`]
       : file.change === "added"
-        ? ["Remove…", "The file did not exist before"]
+        ? ["Remove…", `The ${thing} did not exist before`]
         : isNow
-          ? ["Restore file…", "The file as it was at this moment"]
-          : ["Restore older version…", "The file as it was before these changes, without any later ones"];
+          ? [`Restore ${thing}…`, `The ${thing} as it was at this moment`]
+          : ["Restore older version…", `The ${thing} as it was before these changes, without any later ones`];
   return html`<button class="small" title=${why} onClick=${() => restore(file)}>${words}</button>`;
 }
 
@@ -110,6 +121,7 @@ function FileBody({ file, ends, split, hunkAt, restore, loadHunks }) {
     file.old_mode !== file.new_mode &&
     html`<p class="remark">Mode changed from <code>${file.old_mode}</code> to <code>${file.new_mode}</code></p>`;
   if (file.left_out) return html`<p class="remark">Not compared: ${visible(file.left_out)}</p>`;
+  if (isDirectory(file)) return modes || html`<p class="remark">${directoryWords(file.change)}</p>`;
   if (isPicture(file.path) && file.content !== "text") return html`${modes}<${Pictures} file=${file} ends=${ends} />`;
   if (file.content === "binary") return html`${modes}<p class="remark">A binary file; only its bytes differ.</p>`;
   if (file.content === "withheld" || file.content === "ignored")
@@ -138,6 +150,12 @@ function FileBody({ file, ends, split, hunkAt, restore, loadHunks }) {
   )}
     ${file.cut_lines > 0 && html`<p class="remark">${plural(file.cut_lines, "very long line")} cut.</p>`}
     ${file.hunks_next && html`<button class="unfold" onClick=${loadHunks}>Show more of this change</button>`}`;
+}
+
+/** @param {string} change */
+function directoryWords(change) {
+  if (change === "added") return "An empty directory was added.";
+  return change === "removed" ? "The directory was deleted." : "The directory changed.";
 }
 
 /** @param {{file: ChangedFile, hunk: Hunk, before: Hunk | null, isLast: boolean, split: boolean, ends: Ends, isAt: boolean, restore: (file: ChangedFile, hunk?: Hunk) => void}} props */

@@ -3,7 +3,7 @@
 // The left side is always the older state, and "Restore" always brings back the left side.
 
 import { api } from "./api.js";
-import { DiffFile, KindMark, LineCounts } from "./diff-file.js";
+import { DiffFile, KindMark, LineCounts, shownPath } from "./diff-file.js";
 import { plural } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { left, oneColumn, twoColumns } from "./icons.js";
@@ -12,6 +12,7 @@ import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
 import { Empty, Loading, Refused } from "./states.js";
 import { sayProblem } from "./toast.js";
+import { countWords } from "./words.js";
 
 /** @typedef {import("./diff-file.js").ChangedFile} ChangedFile */
 /** @typedef {"before" | "message" | "now" | "first" | string} Comparison */
@@ -119,7 +120,8 @@ function sumWords(found, comparison) {
     total.added_lines += file.added_lines ?? 0;
     total.removed_lines += file.removed_lines ?? 0;
   }
-  return html`${plural(found.total_files, "file")} <${LineCounts} file=${total} /> ${words}`;
+  const counted = countWords(found.total_files - found.total_directories, found.total_directories);
+  return html`${counted} <${LineCounts} file=${total} /> ${words}`;
 }
 
 /** @param {{comparison: Comparison, compare: (comparison: Comparison) => void}} props */
@@ -235,7 +237,7 @@ function ChangedFiles({ session, ends, found, split, restore, listed }) {
       html`<nav class="file-list" aria-label="Changed files"><ul>${files.map(
         (file, index) => html`<li key=${file.path}>
       <a href="#" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), goTo(index, null))}><${KindMark}
-        change=${file.change} /><${PathName} path=${file.path} /><${LineCounts} file=${file} /></a></li>`,
+        change=${file.change} /><${PathName} path=${shownPath(file)} /><${LineCounts} file=${file} /></a></li>`,
       )}</ul></nav>`
     }
     ${files.map(

@@ -116,7 +116,7 @@ function Approval({ one, workspace }) {
   );
   if (one.unapproved > 0) {
     if (files.value === null && !files.error) return null;
-    const words = files.value === null ? plural(one.unapproved, "checkpoint") : plural(files.value, "file");
+    const words = files.value === null ? plural(one.unapproved, "checkpoint") : files.value || "0 files";
     return html`<span class="tag">${words} to approve</span>`;
   }
   return one.last_approved_at && html`<span class="tag approved">✓ approved</span>`;

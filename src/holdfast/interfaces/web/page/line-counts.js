@@ -1,4 +1,4 @@
-// How many lines each moment in sight added and removed. A moment never changes, so each is asked for once.
+// How many lines each moment in sight added and removed, and how many directories. A moment never changes, so each is asked for once.
 
 import { api } from "./api.js";
 import { signal } from "./html.js";
@@ -6,7 +6,7 @@ import { changedFiles } from "./timeline-rows.js";
 
 const MOST_FILES = 20;
 
-/** @typedef {{added: number, removed: number}} Lines */
+/** @typedef {{added: number, removed: number, directories: number}} Lines lines of text, and paths that are directories */
 
 export class LineCounts {
   /** @param {string} session */
@@ -16,12 +16,12 @@ export class LineCounts {
     this.known = new Map();
     /** @type {Set<string>} */
     this.asked = new Set();
-    /** @type {string[]} */
+    /** @type {import("./timeline-rows.js").Outline[]} */
     this.wanted = [];
     this.isAsking = false;
   }
 
-  /** Null until it is known, and where the files are too many or have no lines. @param {string} moment */
+  /** Null until it is known; without lines where the files are too many or have none. @param {string} moment */
   of(moment) {
     const found = this.known.get(moment) ?? signal(/** @type {Lines | null} */ (null));
     this.known.set(moment, found);
@@ -30,15 +30,16 @@ export class LineCounts {
 
   /** Asks for one after the other, so that a click on a moment waits for one at most. @param {import("./timeline-rows.js").Outline[]} moments */
   async want(moments) {
-    this.wanted = moments.filter((one) => hasLines(one) && !this.asked.has(one.id)).map((one) => one.id);
+    this.wanted = moments.filter((one) => hasChanges(one) && !this.asked.has(one.id));
     if (this.isAsking) return;
     this.isAsking = true;
     for (let next = this.wanted.shift(); next; next = this.wanted.shift()) {
-      this.asked.add(next);
+      this.asked.add(next.id);
       try {
-        this.of(next).value = linesOf(await api.changesOf(this.session, next, MOST_FILES));
+        const limit = changedFiles(next) > MOST_FILES ? 1 : MOST_FILES;
+        this.of(next.id).value = linesOf(await api.changesOf(this.session, next.id, limit));
       } catch {
-        this.asked.delete(next); // asked for again when it is next in sight
+        this.asked.delete(next.id); // asked for again when it is next in sight
       }
     }
     this.isAsking = false;
@@ -46,18 +47,18 @@ export class LineCounts {
 }
 
 /** @param {import("./timeline-rows.js").Outline} moment */
-function hasLines(moment) {
-  const files = changedFiles(moment);
-  return files > 0 && files <= MOST_FILES && moment.kind !== "initial" && moment.restores_from === null;
+function hasChanges(moment) {
+  return changedFiles(moment) > 0 && moment.kind !== "initial" && moment.restores_from === null;
 }
 
-/** @param {{files: {added_lines: number | null, removed_lines: number | null}[], next: string | null}} page @returns {Lines | null} */
-function linesOf({ files, next }) {
-  const lines = { added: 0, removed: 0 };
-  for (const { added_lines, removed_lines } of files) {
-    if (added_lines === null || removed_lines === null) return null;
-    lines.added += added_lines;
-    lines.removed += removed_lines;
+/** @param {{files: {added_lines: number | null, removed_lines: number | null}[], next: string | null, total_directories: number}} page @returns {Lines} */
+function linesOf({ files, next, total_directories }) {
+  const lines = { added: 0, removed: 0, directories: total_directories };
+  if (next !== null) return lines;
+  const isKnown = files.every(({ added_lines, removed_lines }) => added_lines !== null && removed_lines !== null);
+  for (const { added_lines, removed_lines } of isKnown ? files : []) {
+    lines.added += added_lines ?? 0;
+    lines.removed += removed_lines ?? 0;
   }
-  return next === null ? lines : null;
+  return lines;
 }

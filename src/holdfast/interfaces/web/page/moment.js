@@ -19,6 +19,7 @@ const MOST_LEFT_OUT = 8;
  * @param {object} props
  * @param {string} props.session
  * @param {import("./load.js").Loaded<any>} props.loaded
+ * @param {number} props.directories how many of the paths that it changed are directories
  * @param {string} props.backTo
  * @param {string} props.changesAt
  * @param {(moment: any) => void} props.restore
@@ -26,7 +27,7 @@ const MOST_LEFT_OUT = 8;
  * @param {(() => void) | null} props.commit
  * @param {() => void} props.changed
  */
-export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, commit, changed }) {
+export function Moment({ session, loaded, directories, backTo, changesAt, restore, replayAt, commit, changed }) {
   const moment = loaded.value;
   const back = html`<a class="back" href=${backTo}>${left} Timeline</a>`;
   if (!moment) {
@@ -63,7 +64,7 @@ export function Moment({ session, loaded, backTo, changesAt, restore, replayAt, 
         ${commit && html`<button onClick=${commit}>Commit to git…</button>`}
       </div>
       <a class="button to-changes" href=${changesAt}>See the changes</a>
-      <${Facts} session=${session} moment=${moment} />
+      <${Facts} session=${session} moment=${moment} directories=${directories} />
       <${Calls} calls=${moment.tool_calls} />
       <${Annotations} key=${moment.id} session=${session} moment=${moment} changed=${changed} />
     </article>
@@ -103,8 +104,8 @@ function focusOnce(box) {
   box?.focus();
 }
 
-/** @param {{session: string, moment: any}} props */
-function Facts({ session, moment }) {
+/** @param {{session: string, moment: any, directories: number}} props */
+function Facts({ session, moment, directories }) {
   const { git } = moment;
   const failed = moment.components.filter((/** @type {any} */ one) => one.failure);
   return html`<dl class="facts">
@@ -126,7 +127,7 @@ function Facts({ session, moment }) {
     }
     <dt>When</dt><dd><time datetime=${moment.created_at} title=${exactTime(moment.created_at)}><span class="num">
       ${clock(moment.created_at)}</span> · ${longAgo(moment.created_at)}</time></dd>
-    <dt>Changed</dt><dd>${changeWords(moment.changed)}${changedFiles(moment) > 0 && " since the previous step"}</dd>
+    <dt>Changed</dt><dd>${changeWords(moment.changed, directories)}${changedFiles(moment) > 0 && " since the previous step"}</dd>
     <dt>Saved</dt><dd class="num">${plural(moment.file_count, "file")} · ${size(moment.size_bytes)}</dd>
     ${git && html`<dt>Git</dt><dd>${gitWords(git)}</dd>`}
     ${moment.databases.length > 0 && html`<${Databases} session=${session} moment=${moment} />`}

@@ -6,14 +6,14 @@ import { Lines } from "./diff-file.js";
 import { hunkLines, reversed } from "./diff-lines.js";
 import { clock, dayOf, plural, visible } from "./format.js";
 import { useHunkParts } from "./hunk-parts.js";
-import { html, useState } from "./html.js";
+import { html, useMemo, useState } from "./html.js";
 import { useLoaded } from "./load.js";
+import { changedWords, choiceRows, chosenPaths, chosenRows, rowWords } from "./restore-choice.js";
 import { RestorePlan } from "./restore-plan.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
 import { componentWords, titleText } from "./words.js";
 
-/** @typedef {import("./restore-plan.js").Operation} Operation */
 /** @typedef {import("./diff-lines.js").Hunk} Hunk */
 
 /**
@@ -57,16 +57,15 @@ export function RestorePanel({ session, task, close, done, compare }) {
   );
 
   const plan = preview.error ? null : preview.value;
-  const files = new Set(plan?.affected_files ?? []);
-  const operations = /** @type {Operation[]} */ (plan?.operations ?? []).filter((one) => files.has(one.path));
-  const chosen = operations.filter((one) => !left.has(one.path));
+  const rows = useMemo(() => (plan ? choiceRows(plan) : []), [plan]);
+  const chosen = chosenRows(rows, left);
   const name = target.value ? (target.value.name ? visible(target.value.name) : inQuotes(target.value.reasoning)) : "…";
 
   /** What to restore, with the plan that has to hold. @returns {Promise<import("./api.js").RestoreChoice & {plan: string}>} */
   const checkedChoice = async () => {
     const whole = { ...choice, components };
     if (left.size === 0) return { ...whole, plan: plan.plan };
-    const part = { ...whole, paths: chosen.map((one) => one.path) };
+    const part = { ...whole, paths: chosenPaths(rows, left) };
     const { plan: planOfPart } = await api.restorePreview(session, task.moment, part);
     // Asked after the part: if everything is still as it was shown, so is the part.
     const now = await api.restorePreview(session, task.moment, whole);
@@ -100,7 +99,7 @@ export function RestorePanel({ session, task, close, done, compare }) {
   const foot = html`<p>The current state is saved first, so you can undo this.</p>
     <button onClick=${close}>Cancel</button>
     <button class="main" disabled=${!plan || preview.busy || isWorking || nothing || blocked} onClick=${run}>
-      ${isWorking ? "Restoring…" : buttonWords(task, chosen.length, nothing, others)}</button>`;
+      ${isWorking ? "Restoring…" : buttonWords(task, rowWords(chosen), nothing, others)}</button>`;
   return html`<${Dialog} close=${() => !isWorking && close()} title=${title(task, name)}
     under=${isOfLines ? "All other lines and files stay as they are." : target.value && html`<${Under} moment=${target.value} />`} foot=${foot}>
     ${
@@ -118,7 +117,7 @@ export function RestorePanel({ session, task, close, done, compare }) {
     }
     ${
       plan &&
-      html`<${RestorePlan} session=${session} task=${task} plan=${plan} operations=${operations}
+      html`<${RestorePlan} session=${session} task=${task} plan=${plan} rows=${rows}
       fileCount=${target.value?.file_count ?? null} left=${left} setLeft=${setLeft} components=${components} setComponents=${setComponents} />`
     }
     ${progress && html`<section><${ProgressLine} progress=${progress} /></section>`}
@@ -180,11 +179,11 @@ function title(task, name) {
   return `Restore “${name}”`;
 }
 
-/** @param {RestoreTask} task @param {number} files @param {boolean} nothing @param {string[]} others what else is restored */
+/** @param {RestoreTask} task @param {string} files in words @param {boolean} nothing @param {string[]} others what else is restored */
 function buttonWords(task, files, nothing, others) {
   if (nothing) return "Nothing to restore";
   if (task.lines) return task.lines.newer === null ? "Restore these lines" : "Undo these lines";
-  const what = [...(files > 0 ? [plural(files, "file")] : []), ...others];
+  const what = [...(files ? [files] : []), ...others];
   const listed = what.length > 1 ? `${what.slice(0, -1).join(", ")} and ${what.at(-1)}` : what[0];
   return `${task.what === "reset" ? "Reset" : "Restore"} ${listed}`;
 }
@@ -199,22 +198,22 @@ function Under({ moment }) {
 
 /** Says what was restored, with the way back. @param {string} session @param {RestoreTask} task @param {any} outcome @param {() => void} done */
 function sayRestored(session, task, outcome, done) {
-  const files = outcome.created + outcome.restored + outcome.deleted;
+  const changed = changedWords(outcome);
   const undo = async () => {
     try {
       const undone = await api.undo(session);
       done();
       say({
-        text: `Undone. ${plural(undone.created + undone.restored + undone.deleted, "file")} back to the state before the restore`,
+        text: `Undone. ${changedWords(undone)} back to the state before the restore`,
       });
     } catch (error) {
       sayProblem(error, "Not undone");
     }
   };
   const skipped = outcome.skipped?.length ? ` ${plural(outcome.skipped.length, "path")} could not be restored.` : "";
-  const what = task.lines ? `lines of ${visible(task.lines.path)}` : plural(files, "file");
+  const what = task.lines ? `lines of ${visible(task.lines.path)}` : changed;
   say({
-    text: files === 0 ? `Nothing needed to change.${skipped}` : `Restored ${what}.${skipped}`,
-    action: outcome.safety_checkpoint || files > 0 ? { label: "Undo", run: undo } : undefined,
+    text: !changed ? `Nothing needed to change.${skipped}` : `Restored ${what}.${skipped}`,
+    action: outcome.safety_checkpoint || changed ? { label: "Undo", run: undo } : undefined,
   });
 }

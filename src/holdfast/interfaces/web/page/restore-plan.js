@@ -7,41 +7,35 @@ import { exactTime, longAgo, plural, visible } from "./format.js";
 import { html, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
+import { chosenPart, chosenRows, deed, isLeaf, presentPaths, toggled } from "./restore-choice.js";
 import { Loading } from "./states.js";
 import { agentName, componentWords } from "./words.js";
 
 const MOST_LISTED = 200;
 
 /** @typedef {import("./restore-panel.js").RestoreTask} RestoreTask */
-/** @typedef {{type: string, path: string}} Operation */
+/** @typedef {import("./restore-choice.js").ChoiceRow} ChoiceRow */
 /** @typedef {{path: string, by: "agent" | "person" | "restore" | "unsaved", session_id: string | null, agent: string | null, at: string | null}} LastChange */
 /** @typedef {Record<string, number> | null} Rows by table; null where they cannot be counted */
 
 /**
  * @param {object} props
- * @param {string} props.session @param {RestoreTask} props.task @param {any} props.plan @param {Operation[]} props.operations
+ * @param {string} props.session @param {RestoreTask} props.task @param {any} props.plan @param {ChoiceRow[]} props.rows
  * @param {number | null} props.fileCount files of the moment; null until it is known
  * @param {Set<string>} props.left @param {(left: Set<string>) => void} props.setLeft
  * @param {Record<string, string>} props.components @param {(components: Record<string, string>) => void} props.setComponents
  */
-export function RestorePlan({ session, task, plan, operations, fileCount, left, setLeft, components, setComponents }) {
+export function RestorePlan({ session, task, plan, rows, fileCount, left, setLeft, components, setComponents }) {
   // Lines and single files are shown in full, so there is nothing to count.
-  const isOneFile = task.choice.paths !== undefined && operations.length === 1;
-  const canChoose = task.what === "moment" && !task.lines && operations.length > 1;
-  const counted = { create: 0, delete: 0, rewrite: 0 };
-  for (const one of operations) if (!left.has(one.path)) counted[deed(one.type)] += 1;
-  const toggle = (/** @type {string} */ path) => {
-    const next = new Set(left);
-    if (!next.delete(path)) next.add(path);
-    setLeft(next);
-  };
+  const isOneFile = task.choice.paths !== undefined && rows.length === 1;
+  const canChoose = task.what === "moment" && !task.lines && rows.filter(isLeaf).length > 1;
   const changes = new Map(plan.last_changes.map((/** @type {LastChange} */ one) => [one.path, one]));
-  const types = new Map(operations.map((one) => [one.path, one.type]));
+  const types = new Map(rows.map((one) => [one.path, one.type]));
   const databases = plan.databases.filter((/** @type {{path: string}} */ one) => !left.has(one.path));
   const remarks = new Set(plan.remarks);
   const warnings = plan.warnings.filter((/** @type {string} */ one) => !remarks.has(one));
   return html`
-    ${!isOneFile && html`<${Counts} counted=${counted} task=${task} fileCount=${fileCount} operations=${operations} left=${left} />`}
+    ${!isOneFile && html`<${Counts} rows=${rows} isPart=${task.choice.paths !== undefined} fileCount=${fileCount} left=${left} />`}
     ${
       plan.conflicts.length > 0 &&
       html`<section><p class="note wrong">
@@ -49,23 +43,24 @@ export function RestorePlan({ session, task, plan, operations, fileCount, left, 
       <${Reasons} list=${plan.conflicts} /></section>`
     }
     ${
-      operations.length > 0 &&
+      rows.length > 0 &&
       !task.lines &&
-      html`<section><h3>Files</h3><ul class="steps">
-      ${operations.slice(0, MOST_LISTED).map(
-        (one) => html`<${StepLine} key=${one.path} session=${session}
-        target=${plan.restored_to} one=${one} change=${changes.get(one.path)} isChosen=${!left.has(one.path)}
-        isOpen=${isOneFile} toggle=${canChoose ? () => toggle(one.path) : null} />`,
+      html`<section aria-label="Files"><header class="choosing"><h3>Files</h3>
+        ${canChoose && html`<${Choosers} rows=${rows} setLeft=${setLeft} />`}</header><ul class="steps">
+      ${rows.slice(0, MOST_LISTED).map(
+        (row) => html`<${StepLine} key=${row.path} session=${session}
+        target=${plan.restored_to} row=${row} change=${changes.get(row.path)} part=${chosenPart(row, left)}
+        isOpen=${isOneFile} toggle=${canChoose ? () => setLeft(toggled(row, left)) : null} />`,
       )}
       ${
-        operations.length > MOST_LISTED &&
+        rows.length > MOST_LISTED &&
         html`<li><span></span>
-        <span class="faint">and ${(operations.length - MOST_LISTED).toLocaleString("en")} more</span></li>`
+        <span class="faint">and ${(rows.length - MOST_LISTED).toLocaleString("en")} more</span></li>`
       }
     </ul></section>`
     }
     ${
-      operations.length === 0 &&
+      rows.length === 0 &&
       html`<section>
       <p class="soft">Your files already match this moment.</p></section>`
     }
@@ -130,30 +125,45 @@ function sentence(words) {
   return first + whole.slice(1) + (/[.!?]$/.test(whole) ? "" : ".");
 }
 
-/** @param {{counted: {create: number, rewrite: number, delete: number}, task: RestoreTask, fileCount: number | null, operations: Operation[], left: Set<string>}} props */
-function Counts({ counted, task, fileCount, operations, left }) {
+/** Ticks for many files at once. @param {{rows: ChoiceRow[], setLeft: (left: Set<string>) => void}} props */
+function Choosers({ rows, setLeft }) {
+  const all = rows.flatMap((row) => row.leaves);
+  const present = presentPaths(rows);
+  const hasMissing = present.length < new Set(all).size;
+  return html`<div class="acts" role="group" aria-label="Choose files">
+    <button class="small" onClick=${() => setLeft(new Set())}>All</button>
+    <button class="small" onClick=${() => setLeft(new Set(all))}>None</button>
+    ${
+      hasMissing &&
+      present.length > 0 &&
+      html`<button class="small" title="Bring back what is missing now, and keep everything else as it is"
+      onClick=${() => setLeft(new Set(present))}>Only deleted files</button>`
+    }</div>`;
+}
+
+/** @param {{rows: ChoiceRow[], isPart: boolean, fileCount: number | null, left: Set<string>}} props */
+function Counts({ rows, isPart, fileCount, left }) {
+  const files = rows.filter((row) => !row.isDirectory);
+  const counted = { create: 0, delete: 0, rewrite: 0 };
+  for (const row of chosenRows(files, left)) counted[deed(row.type ?? "")] += 1;
+  const directories = chosenRows(rows, left).filter((row) => row.isDirectory).length;
   return html`<div class="counts">
     <div><b class=${counted.create > 0 ? "plus" : "none"}>${counted.create}</b><span>brought back</span></div>
     <div><b class=${counted.rewrite > 0 ? null : "none"}>${counted.rewrite}</b><span>rewritten</span></div>
     <div><b class=${counted.delete > 0 ? "minus" : "none"}>${counted.delete}</b><span>removed</span></div>
-    <${Untouched} isPart=${task.choice.paths !== undefined} fileCount=${fileCount} operations=${operations} left=${left} />
+    ${directories > 0 && html`<div><b>${directories}</b><span>${directories === 1 ? "directory" : "directories"}</span></div>`}
+    <${Untouched} isPart=${isPart} fileCount=${fileCount} files=${files} left=${left} />
   </div>`;
-}
-
-/** @param {string} type @returns {"create" | "delete" | "rewrite"} */
-function deed(type) {
-  if (/create|add/.test(type)) return "create";
-  return /delete|remove/.test(type) ? "delete" : "rewrite";
 }
 
 /**
  * A file that is left out stays as it is, unless the restore had to create it.
- * @param {{isPart: boolean, fileCount: number | null, operations: Operation[], left: Set<string>}} props
+ * @param {{isPart: boolean, fileCount: number | null, files: ChoiceRow[], left: Set<string>}} props
  */
-function Untouched({ isPart, fileCount, operations, left }) {
+function Untouched({ isPart, fileCount, files, left }) {
   if (isPart) return html`<div><b>All</b> <span>other files untouched</span></div>`;
-  const inMoment = operations.filter((one) => deed(one.type) !== "delete").length;
-  const kept = operations.filter((one) => deed(one.type) !== "create" && left.has(one.path)).length;
+  const inMoment = files.filter((one) => deed(one.type ?? "") !== "delete").length;
+  const kept = files.filter((one) => deed(one.type ?? "") !== "create" && left.has(one.path)).length;
   return html`<div><b>${fileCount === null ? "…" : (fileCount - inMoment + kept).toLocaleString("en")}</b>
     <span> untouched</span></div>`;
 }
@@ -201,26 +211,38 @@ function ChangedBy({ change, session }) {
   }</span>`;
 }
 
-/** @param {{session: string, target: string, one: Operation, change?: LastChange, isChosen: boolean, isOpen: boolean, toggle: (() => void) | null}} props */
-function StepLine({ session, target, one, change, isChosen, isOpen, toggle }) {
-  const [isShown, setShown] = useState(isOpen);
-  const does = deed(one.type);
-  const words = !isChosen ? "keep" : does === "create" ? "bring back" : does === "delete" ? "remove" : "rewrite";
-  return html`<li>
+/** @param {{session: string, target: string, row: ChoiceRow, change?: LastChange, part: "all" | "some" | "none", isOpen: boolean, toggle: (() => void) | null}} props */
+function StepLine({ session, target, row, change, part, isOpen, toggle }) {
+  const [isShown, setShown] = useState(isOpen && !row.isDirectory);
+  const path = row.isDirectory ? `${row.path}/` : row.path;
+  return html`<li class=${row.isDirectory ? "directory" : null}>
     ${
       toggle
-        ? html`<input type="checkbox" checked=${isChosen} aria-label=${visible(one.path)}
+        ? html`<input type="checkbox" checked=${part === "all"} indeterminate=${part === "some"} aria-label=${visible(path)}
       onChange=${toggle} />`
         : html`<span></span>`
     }
-    <span class=${`does ${does}`}>${words}</span>
-    <${PathName} path=${one.path} />
+    <span class=${`does ${deed(row.type ?? "")}`}>${doesWords(row, part)}</span>
+    <${PathName} path=${path} />
     ${change ? html`<${ChangedBy} change=${change} session=${session} />` : html`<span></span>`}
-    <small><button class="link" aria-expanded=${isShown}
-      aria-label=${`${isShown ? "Hide" : "Show"} what changes in ${visible(one.path)}`}
-      onClick=${() => setShown(!isShown)}>${isShown ? "hide" : "show"}</button></small>
-    ${isShown && html`<${Peek} session=${session} target=${target} path=${one.path} />`}
+    ${
+      row.isDirectory
+        ? html`<small>directory</small>`
+        : html`<small><button class="link" aria-expanded=${isShown}
+      aria-label=${`${isShown ? "Hide" : "Show"} what changes in ${visible(row.path)}`}
+      onClick=${() => setShown(!isShown)}>${isShown ? "hide" : "show"}</button></small>`
+    }
+    ${isShown && html`<${Peek} session=${session} target=${target} path=${row.path} />`}
   </li>`;
+}
+
+/** @param {ChoiceRow} row @param {"all" | "some" | "none"} part */
+function doesWords({ type, isDirectory }, part) {
+  if (type === null) return "";
+  const does = deed(type);
+  if (part === "none" || (part === "some" && does !== "create")) return "keep";
+  if (does === "rewrite") return isDirectory ? "set mode" : "rewrite";
+  return does === "create" ? "bring back" : "remove";
 }
 
 /** What the restore would do to one file: from now to then. @param {{session: string, target: string, path: string}} props */

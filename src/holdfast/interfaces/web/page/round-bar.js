@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
-import { longAgo, plural, visible } from "./format.js";
+import { longAgo, visible } from "./format.js";
 import { html, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { say, sayProblem } from "./toast.js";
@@ -14,7 +14,7 @@ import { say, sayProblem } from "./toast.js";
 export function RoundBar({ session, version, review, reset, accept, changed }) {
   const loaded = useLoaded(() => roundOf(session), [session, version], { keep: true });
   const [panel, setPanel] = useState(/** @type {"approve" | null} */ (null));
-  const { approval, rounds, files } = loaded.value ?? { approval: null, rounds: [], files: 0 };
+  const { approval, rounds, files } = loaded.value ?? { approval: null, rounds: [], files: "" };
   const active = rounds.find((/** @type {any} */ round) => round.status === "active");
   const number = /\d+$/.exec(active?.name ?? "")?.[0] ?? "1";
   const last = rounds.findLast((/** @type {any} */ round) => round.status === "merged");
@@ -41,13 +41,13 @@ export function RoundBar({ session, version, review, reset, accept, changed }) {
 /** @param {string} session */
 async function roundOf(session) {
   const [approval, rounds] = await Promise.all([api.approval(session), api.rounds(session)]);
-  const files = approval.has_unapproved ? await api.changedSince(session, approval.approved ?? "initial") : 0;
+  const files = approval.has_unapproved ? await api.changedSince(session, approval.approved ?? "initial") : "";
   return { approval, rounds, files };
 }
 
-/** @param {any} approval @param {number} count @param {any} last */
-function words(approval, count, last) {
-  const files = `${plural(count, "file")} changed`;
+/** @param {any} approval @param {string} counted @param {any} last */
+function words(approval, counted, last) {
+  const files = `${counted || "0 files"} changed`;
   if (!approval.last_approved_at) return `${files} since the session started`;
   const name = last?.message ? ` “${visible(last.message)}”` : "";
   return html`${files} since you approved${name} <time datetime=${approval.last_approved_at}>

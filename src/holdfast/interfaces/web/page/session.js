@@ -12,7 +12,6 @@ import { RestorePanel } from "./restore-panel.js";
 import { RoundBar } from "./round-bar.js";
 import { address, momentAddress, navigate, route } from "./router.js";
 import { SavePanel } from "./save-panel.js";
-import { plural } from "./format.js";
 import { FirstSteps } from "./states.js";
 import { PHONE, Timeline } from "./timeline.js";
 import { SessionTimeline } from "./timeline-data.js";
@@ -134,15 +133,14 @@ export function SessionView({ session }) {
 
   const isPhone = matchMedia(PHONE).matches;
   if (data && data.events.length === 0) return html`<main><${FirstSteps} /></main>`;
-  const unsavedFiles = unsaved.value ?? 0;
   const head = picking
     ? html`<div class="filter-bar picking" role="status"><b class="grow">Choose the moment to compare with</b>
       <button class="small" onClick=${() => setPicking(null)}>Cancel</button></div>`
     : html`<div class="filter-bar"><h2>Timeline</h2>
     ${
-      unsavedFiles > 0 &&
+      unsaved.value &&
       html`<span class="soft num" title="Files changed since the current moment">
-      ${plural(unsavedFiles, "file")} not saved</span>`
+      ${unsaved.value} not saved</span>`
     }
     <button class="small" title="Undo the last action, after a preview (u)" onClick=${() => openUndo(refresh)}>Undo…</button>
     <button class="small" title="Save a checkpoint now (c)" onClick=${() => setPanel({ type: "save" })}>Save now…</button></div>`;
@@ -157,7 +155,8 @@ export function SessionView({ session }) {
       onPointerDown=${begun} onWheel=${begun} onTouchMove=${begun} onKeyDown=${begun}>
       <${Timeline} timeline=${timeline} chosen=${chosen} marked=${query.get("with")} link=${link} mark=${mark} isPicking=${picking !== null}
         head=${head} rowsChanged=${(/** @type {import("./timeline-rows.js").Row[]} */ now) => (rows.current = now)} />
-      <${Moment} session=${session} loaded=${{ ...loaded, value: moment }} backTo=${momentAddress(session)}
+      <${Moment} session=${session} loaded=${{ ...loaded, value: moment }}
+        directories=${chosen ? (timeline.lines.of(chosen).value?.directories ?? 0) : 0} backTo=${momentAddress(session)}
         changesAt=${link(chosen, { changes: true })}
         replayAt=${address("s", session, "replay", chosen)} restore=${() => chosen && restore(chosen, {})}
         commit=${approvedRange && (() => accept(approvedRange))}

@@ -254,6 +254,11 @@ function rowTitle(row, moment) {
   return back || titleOf(moment.reasoning);
 }
 
+/** @param {{moment: import("./timeline-rows.js").Outline, lines: import("./html.js").Signal<import("./line-counts.js").Lines | null>}} props */
+function Changed({ moment, lines }) {
+  return changeWords(moment.changed, lines.value?.directories ?? 0);
+}
+
 /** @param {{lines: import("./html.js").Signal<import("./line-counts.js").Lines | null>}} props */
 function LinesChanged({ lines }) {
   const found = lines.value;
@@ -270,7 +275,7 @@ function LinesChanged({ lines }) {
 function details(row, moment, aside, lines) {
   return html`
     <span class="count">
-      ${isReturn(row) ? returnWords(row) : moment.kind === "initial" ? "Session started" : changeWords(moment.changed)}<${LinesChanged} lines=${lines} /></span>
+      ${isReturn(row) ? returnWords(row) : moment.kind === "initial" ? "Session started" : html`<${Changed} moment=${moment} lines=${lines} />`}<${LinesChanged} lines=${lines} /></span>
     ${row.isPersons && html`<span class="tag person" title="Changed outside this agent's tool calls">your edits</span>`}
     ${moment.is_head && html`<span class="tag here">you are here</span>`}
     ${row.approval !== null && html`<span class="tag approved">✓ approved</span>`}

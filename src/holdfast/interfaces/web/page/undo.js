@@ -2,9 +2,10 @@
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
-import { plural, visible } from "./format.js";
+import { visible } from "./format.js";
 import { html, signal, useState } from "./html.js";
 import { useLoaded } from "./load.js";
+import { changedWords } from "./restore-choice.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
 
@@ -26,7 +27,7 @@ function Panel({ close, done }) {
   const preview = useLoaded(() => api.undoPreview(), []);
   const [isWorking, setWorking] = useState(false);
   const plan = preview.value;
-  const files = plan ? plan.created + plan.restored + plan.deleted : 0;
+  const changed = plan ? changedWords(plan) : "";
   const run = async () => {
     setWorking(true);
     try {
@@ -34,7 +35,7 @@ function Panel({ close, done }) {
       close();
       done();
       say({
-        text: `Undone: ${plural(files, "file")}.`,
+        text: `Undone: ${changed}.`,
         action: { label: "Redo", run: () => api.redoLast().then(done, (error) => sayProblem(error, "Not redone")) },
       });
     } catch (error) {
@@ -44,7 +45,7 @@ function Panel({ close, done }) {
     }
   };
   const foot = html`<p>Everything as it is now is saved first.</p><button onClick=${close}>Cancel</button>
-    <button class="main" disabled=${!plan || isWorking} onClick=${run}>Undo ${plan ? plural(files, "file") : ""}</button>`;
+    <button class="main" disabled=${!plan || isWorking} onClick=${run}>Undo ${changed}</button>`;
   return html`<${Dialog} narrow=${true} close=${close} title="Undo the last action" foot=${foot}>
     ${
       preview.error

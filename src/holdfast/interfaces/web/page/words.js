@@ -67,14 +67,26 @@ export function riskOf(reasoning) {
   return /\((?:risky|dangerous): (.*)\)$/.exec(reasoning.split("\n", 1)[0])?.[1] ?? null;
 }
 
-/** What changed since the step before: "3 files", "2 files deleted". @param {{added: number, modified: number, removed: number}} changed */
-export function changeWords(changed) {
+/** "3 files", "3 files and 1 directory". @param {number} files @param {number} directories @returns {string} "" for none */
+export function countWords(files, directories) {
+  const parts = [
+    ...(files > 0 ? [plural(files, "file")] : []),
+    ...(directories > 0 ? [plural(directories, "directory", "directories")] : []),
+  ];
+  return parts.join(" and ");
+}
+
+/**
+ * What changed since the step before: "3 files", "2 files and 1 directory deleted".
+ * @param {{added: number, modified: number, removed: number}} changed @param {number} [directories] how many of them are directories
+ */
+export function changeWords(changed, directories = 0) {
   const { added, modified, removed } = changed;
-  const files = added + modified + removed;
-  if (files === 0) return "nothing changed";
-  if (removed === files) return `${plural(files, "file")} deleted`;
-  if (added === files) return `${plural(files, "file")} added`;
-  return plural(files, "file");
+  const total = added + modified + removed;
+  if (total === 0) return "nothing changed";
+  const counted = countWords(total - directories, directories);
+  if (removed === total) return `${counted} deleted`;
+  return added === total ? `${counted} added` : counted;
 }
 
 /** @param {string} kind */
