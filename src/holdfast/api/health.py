@@ -245,7 +245,7 @@ class Health:
                 step, loss = None, self._engine.last_loss()
             if step is not None:
                 loss = step.loss
-            if loss is not None and not loss.is_caches:
+            if loss is not None:
                 then = datetime.fromtimestamp(loss.cause.at_ns / 1e9, tz=UTC)
                 return LastAction(loss_words(self._vault, loss), then, lost=True)
             if step is None:

@@ -44,7 +44,7 @@ from holdfast.app.automation.tool_checkpoint import (
     save_before_tool,
 )
 from holdfast.domain.agent_events import EDIT_TOOLS, AgentEvent, EventKind, Notice, Reply, ToolKind
-from holdfast.domain.checkpoints import Kind, Position
+from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import SessionStatus
@@ -254,10 +254,14 @@ class EventHandler:
             return Reply()
         head = vault.catalog.checkpoint(session.id, str(session.head))
         if head is not None and was_last_at(vault, head.tree):
-            if opened.engine.scan().tree == head.tree:
+            if opened.engine.scan().tree == head.tree and not _is_changed_outside(opened, head):
                 note_unchanged(opened, head)
                 return Reply(head.id, deduplicated=True)
-        elif edited and was_last_at(vault, opened.engine.scan().tree):
+        elif (
+            edited
+            and was_last_at(vault, opened.engine.scan().tree)
+            and not _is_changed_outside(opened, head)
+        ):
             return Reply()  # another session has saved it since
         if event.kind in _ENDS:
             intent = make_intent(_ENDS[event.kind], confidence=_CONFIDENCE)
@@ -285,6 +289,15 @@ class EventHandler:
         if claim is None:
             return reply
         return reply._replace(context=(*reply.context, *claim.texts), claim=claim)
+
+
+def _is_changed_outside(opened: OpenWorkspace, head: Checkpoint | None) -> bool:
+    """Whether files outside the workspace that tools named have changed since."""
+    if head is None or not opened.engine.vault.parts.external_paths.exist():
+        return False
+    from holdfast.engine.undo.outside_files import is_changed_now
+
+    return is_changed_now(opened.engine.vault, head)
 
 
 def is_trigger_on(opened: OpenWorkspace, event: AgentEvent) -> bool:

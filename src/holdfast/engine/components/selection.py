@@ -115,14 +115,22 @@ def changed_components(
     return tuple(changed)
 
 
-def changed_parts(vault: Vault, name: str, before: Checkpoint, after: Checkpoint) -> bool:
-    """Whether parts that both checkpoints have of a component differ between them."""
-    component = next(iter(vault.components.named((name,))), None)
-    states = [state_of(vault.objects, one, name) for one in (before, after)]
-    old, new = states
+def changed_parts(vault: Vault, name: str, before: Checkpoint, after: Checkpoint) -> Sequence[str]:
+    """The keys of parts of a component that differ between two checkpoints that have it."""
+    old = state_of(vault.objects, before, name)
+    return differing_parts(vault, name, old, state_of(vault.objects, after, name))
+
+
+def differing_parts(
+    vault: Vault, name: str, old: ComponentState | None, new: ComponentState | None
+) -> Sequence[str]:
+    """The keys of parts that differ between two states; none where one is not known."""
     if old is None or new is None or old.failure is not None or new.failure is not None:
-        return False
-    return not old.same_as(new) and _changed_parts(vault, component, old, new) is not None
+        return ()
+    component = next(iter(vault.components.named((name,))), None)
+    if old.same_as(new) or not isinstance(component, DividedComponent):
+        return ()
+    return _differing(vault, component, old, new) or ()
 
 
 def _changed_parts(
@@ -131,10 +139,20 @@ def _changed_parts(
     """The mode that brings back what is not as it was, and no more; None when nothing is."""
     if now is None or now.failure is not None or not isinstance(component, DividedComponent):
         return EXACT
-    divided, silent = component, NoProgress()
+    keys = _differing(vault, component, state, now)
+    if keys is None:
+        return EXACT  # and its plan says what is wrong
+    return f"{SOME}:{','.join(keys)}" if keys else None
+
+
+def _differing(
+    vault: Vault, component: DividedComponent, state: ComponentState, now: ComponentState
+) -> Sequence[str] | None:
+    """The keys of the parts that differ; None if the component cannot say."""
+    silent = NoProgress()
     try:
-        keys = guarded(
-            lambda: divided.differing(
+        return guarded(
+            lambda: component.differing(
                 state,
                 StoreSource(vault.objects, state, silent),
                 now,
@@ -143,5 +161,4 @@ def _changed_parts(
             timeout_s=vault.settings.component_timeout,
         )
     except Refusal:
-        return EXACT  # and its plan says what is wrong
-    return f"{SOME}:{','.join(keys)}" if keys else None
+        return None

@@ -6,7 +6,8 @@ has each call with the checkpoint that it began at. If the log does not go back 
 checkpoint's own call is used.
 
     calls that began at the checkpoint, without those after which all was found unchanged
-      none                      no call did it: another session has changed something since
+      none                      the call that the checkpoint with the change was made after, or
+                                calls that were in progress already; otherwise it was no call
       its own                   quoted with what it was asked to do
       others                    quoted by their tools; by the checkpoint after it, if one was made
 
@@ -14,8 +15,7 @@ Also what the last calls deleted and no checkpoint has, where nothing else has c
 
     rm -rf .git, make clean → every saved file is as it was → undo would revert an earlier change
 
-The reports of the checkpoints made before the calls list what was there and left out. Tools can
-regenerate files that built-in rules leave out: undo names them, and continues.
+The reports of the checkpoints made before the calls list what was there and left out.
 
 Undo describes all of that briefly: `the Bash call "rm -rf src" by AGENT`.
 """
@@ -34,7 +34,7 @@ from holdfast.domain.restore.plan import Missing
 from holdfast.domain.restore.selections import selected_words, selection_of
 from holdfast.domain.timeline.undo_history import State
 from holdfast.domain.wording import one_line
-from holdfast.engine.undo.outside_files import keys_outside
+from holdfast.engine.undo.outside_files import CallsInProgress
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LoggedCall
 from holdfast.values.classes import dataclass, replace
@@ -58,20 +58,29 @@ _DONE = {
 @dataclass(frozen=True, slots=True)
 class Cause:
     """Calls of one session. `subject` is the command or the paths, where it is one call and they
-    are known."""
+    are known. `or_user`: the call was in progress, but the user may have made the change as
+    well."""
 
     session_id: SessionId
     at_ns: int
     tools: tuple[str, ...]
     calls: int = 1
     subject: str = ""
+    or_user: bool = False
 
 
 def tool_calls_after(vault: Vault, before: State, after: Checkpoint | None) -> tuple[Cause, ...]:
     """Those that may have led from a state to what is there now; `after` is the first checkpoint
     that has it."""
     log = vault.tool_log
-    return tuple(_causes(vault, before, after, log.calls(), log.looks()))
+    found = tuple(_causes(vault, before, after, log.calls(), log.looks()))
+    if found or after is None or after.kind not in _BEFORE_SOMETHING:
+        return found
+    if _is_after_tool(after):
+        return (_own(vault, after),)
+    begun = CallsInProgress(vault).begun_before(before.checkpoints[-1])
+    overlapping = [cause for one in begun if (cause := call_begun_at(vault, one)) is not None]
+    return tuple(replace(cause, or_user=True) for cause in overlapping)
 
 
 def call_begun_at(vault: Vault, before: Checkpoint) -> Cause | None:
@@ -102,18 +111,18 @@ def _causes(
         if one.session_id in seen:
             continue
         seen.add(one.session_id)
-        left = [call for call in began_here if _may_have_changed(call, one, looks)]
+        left = [call for call in began_here if _may_have_changed(call, looks)]
         if is_before_tool(one) and (not began_here or left == began_here[:1]):
             yield _own(vault, one)
         elif left:
             yield _later(one, left, after)
 
 
-def _may_have_changed(call: LoggedCall, at: Checkpoint, looks: list[tuple[int, str]]) -> bool:
-    """Not if all was as before when it had ended. A look sees nothing outside the workspace."""
-    if call.ended_ns is None or keys_outside((at,)):
+def _may_have_changed(call: LoggedCall, looks: list[tuple[int, str]]) -> bool:
+    """Not if all was as before when it had ended."""
+    if call.ended_ns is None:
         return True
-    return all(looked_ns < call.ended_ns for looked_ns, seen in looks if seen == at.id)
+    return all(looked_ns < call.ended_ns for looked_ns, seen in looks if seen == call.at)
 
 
 def _own(vault: Vault, before: Checkpoint) -> Cause:
@@ -140,15 +149,20 @@ def _later(before: Checkpoint, calls: list[LoggedCall], after: Checkpoint | None
 
 
 def is_before_tool(checkpoint: Checkpoint) -> bool:
-    intent = checkpoint.intent
-    made_for_call = checkpoint.kind in (Kind.TOOL, Kind.RISKY) and bool(intent.tool_calls)
-    return made_for_call and not intent.reasoning.startswith(AFTER_CALL)
+    return _is_for_tool(checkpoint) and not checkpoint.intent.reasoning.startswith(AFTER_CALL)
+
+
+def _is_after_tool(checkpoint: Checkpoint) -> bool:
+    return _is_for_tool(checkpoint) and checkpoint.intent.reasoning.startswith(AFTER_CALL)
+
+
+def _is_for_tool(checkpoint: Checkpoint) -> bool:
+    return checkpoint.kind in (Kind.TOOL, Kind.RISKY) and bool(checkpoint.intent.tool_calls)
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The call, and what it deleted. Caches can be made again: that is no reason to leave what
-    happened before it alone."""
+    """The call, and what it deleted."""
 
     cause: Cause
     missing: tuple[Missing, ...]
@@ -188,7 +202,8 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
     if step.turn:
         return f"everything since {_quoted(since)}"
     if step.causes:
-        return " or ".join(_tool_calls(vault, one) for one in step.causes)
+        calls = " or ".join(_tool_calls(vault, one) for one in step.causes)
+        return f"{calls} or your edits" if any(one.or_user for one in step.causes) else calls
     if step.saved is not None and step.saved.kind in _BEFORE_SOMETHING:
         return one_line(f"your edits before {_cause_of_save(step.saved)}", 2 * _LONGEST)
     if step.saved is not None and not step.saved.kind.is_record:
@@ -217,7 +232,7 @@ def loss_words(vault: Vault, loss: Loss) -> str:
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     call = _tool_calls(vault, loss.cause)
     deleted = f"{', '.join(names[:_SHOWN])}{more}"
-    return f"{call} deleted {deleted}, which Holdfast does not save"
+    return f"{call} deleted {deleted}, which Holdfast does not save and cannot restore"
 
 
 def _restore(vault: Vault, operation: Operation) -> str:

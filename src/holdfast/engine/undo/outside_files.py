@@ -1,7 +1,11 @@
-"""Files outside the workspace in an undo: only those that the undone tool calls named.
+"""Files outside the workspace in an undo: only those that the undone tool calls changed.
 
     a checkpoint before a tool call says which paths outside it holds for that call
-    → they are not as it has them now? then the call has changed them, and undo brings them back
+    → what was saved, or found unchanged, first after the call has them otherwise? then the call has
+      changed them, and undo brings them back
+
+While a call is in progress, its files as they are now are what it made of them. If nothing was
+saved since it ended, it is not known who changed them: undo leaves them alone, and says so.
 
 Calls can overlap: one that was running at a checkpoint may have changed its files later. Other
 files outside the workspace are not part of the undo, and stay as they are.
@@ -9,14 +13,15 @@ files outside the workspace are not part of the undo, and stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.external_paths import key_of
+from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import from_text
 from holdfast.engine.components.manifests import state_of
-from holdfast.engine.components.selection import changed_parts
+from holdfast.engine.components.selection import changed_parts, differing_parts
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, name_digest
 from holdfast.values.classes import NamedTuple
@@ -26,10 +31,11 @@ EXTERNAL = "external"
 
 class OutsideStep(NamedTuple):
     """`mode` restores what the calls changed, None if that is nothing; `blocked` says what of it
-    cannot come back."""
+    cannot come back, `unknown` what others may have changed instead."""
 
     mode: str | None = None
     blocked: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def keys_outside(checkpoints: Iterable[Checkpoint]) -> frozenset[str]:
@@ -57,10 +63,16 @@ class CallsInProgress:
         calls = self._by_beginning().get(before.id, ())
         return before.sequence < at.sequence and any(one.is_in_progress(at) for one in calls)
 
+    def ends_of(self, before: Checkpoint) -> list[int | None]:
+        """When each call ended that began at a checkpoint, None for one that is in progress. If no
+        call is known, it had ended at once."""
+        now_ns = self._vault.clock.now_ns()
+        calls = self._by_beginning().get(before.id, ())
+        ends = [None if one.end_ns > now_ns else one.end_ns for one in calls]
+        return ends or [before.created_at_ns]
+
     def begun_before(self, at: Checkpoint) -> list[Checkpoint]:
         """The checkpoints at which calls began that were in progress at this one."""
-        if state_of(self._vault.objects, at, EXTERNAL) is None:
-            return []  # no call has named anything outside
         found = [
             self._vault.catalog.checkpoint(None, beginning)
             for beginning, calls in self._by_beginning().items()
@@ -103,20 +115,93 @@ def changed_between(vault: Vault, before: Checkpoint, after: Checkpoint) -> bool
     """Whether what tools named outside differs between two checkpoints."""
     if before.components is None or before.components == after.components:
         return False
-    return changed_parts(vault, EXTERNAL, before, after)
+    return bool(changed_parts(vault, EXTERNAL, before, after))
 
 
-def outside_step(vault: Vault, target: Checkpoint, since: Iterable[Checkpoint]) -> OutsideStep:
-    """What an undo back to `target` brings back outside; `since` are the checkpoints from it on,
-    and those before calls that were in progress then."""
-    keys = keys_outside(since)
-    if not keys or EXTERNAL not in vault.settings.components:
-        return OutsideStep()
-    state = state_of(vault.objects, target, EXTERNAL)
-    if state is None or state.failure is not None:
-        return OutsideStep()
-    from holdfast.engine.components.restore import plan_components
+def is_changed_now(vault: Vault, since: Checkpoint) -> bool:
+    """Whether what tools named outside has changed since a checkpoint; called with the lock
+    held."""
+    before = state_of(vault.objects, since, EXTERNAL)
+    if before is None:
+        return False
+    from holdfast.engine.components.captured import capture_components
 
-    (step,) = plan_components(vault, target, ((EXTERNAL, f"{BELOW}:{','.join(sorted(keys))}"),))
-    chosen = ",".join(key for key, _ in step.choices)
-    return OutsideStep(f"{SOME}:{chosen}" if chosen else None, step.blocked)
+    checkpoint = CheckpointId(vault.ids.new_id())
+    found = capture_components(vault, checkpoint, since, only=(EXTERNAL,), thorough=False)
+    now = next((state for state in found.states if state.name == EXTERNAL), None)
+    return bool(differing_parts(vault, EXTERNAL, before, now))
+
+
+class _Changed(NamedTuple):
+    """What calls changed, as keys; `whole`: one is in progress, so anything that it named may be
+    its doing; `unknown`: nothing was saved since one ended."""
+
+    keys: frozenset[str]
+    whole: bool
+    unknown: bool
+
+
+class OutsideChanges:
+    """What tool calls changed outside, by what was saved before and after them."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._calls = CallsInProgress(vault)
+
+    def step(self, target: Checkpoint, since: Sequence[Checkpoint]) -> OutsideStep:
+        """What an undo back to `target` brings back; `since` are the checkpoints from it on."""
+        if EXTERNAL not in self._vault.settings.components:
+            return OutsideStep()
+        state = state_of(self._vault.objects, target, EXTERNAL)
+        if state is None or state.failure is not None:
+            return OutsideStep()
+        begun = (*self._calls.begun_before(target), *since)
+        naming = [one for one in begun if keys_outside((one,))]
+        from holdfast.engine.components.restore import plan_components
+
+        chosen: set[str] = set()
+        blocked: dict[str, None] = {}
+        others: dict[str, str] = {}
+        for before in naming:
+            changed = self._changed_by_calls(before, since)
+            if not changed.keys and not changed.whole and not changed.unknown:
+                continue
+            named = f"{BELOW}:{','.join(sorted(keys_outside((before,))))}"
+            (step,) = plan_components(self._vault, target, ((EXTERNAL, named),))
+            for key, line in step.choices:
+                if changed.whole or key in changed.keys:
+                    chosen.add(key)
+                elif changed.unknown:
+                    others[key] = line
+            blocked |= dict.fromkeys(step.blocked)
+        unknown = [line for key, line in others.items() if key not in chosen]
+        mode = f"{SOME}:{','.join(sorted(chosen))}" if chosen else None
+        return OutsideStep(mode, tuple(blocked), tuple(unknown))
+
+    def _changed_by_calls(self, before: Checkpoint, since: Sequence[Checkpoint]) -> _Changed:
+        keys: set[str] = set()
+        ends = self._calls.ends_of(before)
+        unknown = False
+        for end_ns in ends:
+            after = None if end_ns is None else self._first_after(before, end_ns, since)
+            if after is not None:
+                keys.update(changed_parts(self._vault, EXTERNAL, before, after))
+            elif end_ns is not None:
+                unknown = True
+        return _Changed(frozenset(keys), None in ends, unknown)
+
+    def _first_after(
+        self, before: Checkpoint, end_ns: int, since: Sequence[Checkpoint]
+    ) -> Checkpoint | None:
+        """The first checkpoint with what there was when a call had ended."""
+        looks = [(at_ns, seen) for at_ns, seen in self._vault.tool_log.looks() if at_ns >= end_ns]
+        saves = [
+            (one.created_at_ns, str(one.id))
+            for one in since
+            if one.sequence > before.sequence and one.created_at_ns >= end_ns
+        ]
+        for _, identifier in sorted(looks[:1] + saves[:1]):
+            found = self._vault.catalog.checkpoint(None, identifier)
+            if found is not None:
+                return found
+        return None

@@ -42,10 +42,10 @@ from holdfast.engine.undo.causes import Cause, Loss, loss_since, tool_calls_afte
 from holdfast.engine.undo.outside_files import (
     EXTERNAL,
     CallsInProgress,
+    OutsideChanges,
     OutsideStep,
     changed_between,
     keys_outside,
-    outside_step,
 )
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass, replace
@@ -235,7 +235,9 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
     if turn:
         messages = [one for one in step.before.checkpoints if one.kind is Kind.MESSAGE]
         since = messages[-1] if messages else since
-    return UndoStep(request, causes, saved=saved, turn=turn, since=since, stays=found.blocked)
+    unknown = (f"{line}: it is not known who changed it since the call" for line in found.unknown)
+    stays = (*found.blocked, *unknown)
+    return UndoStep(request, causes, saved=saved, turn=turn, since=since, stays=stays)
 
 
 def _states_deleted() -> NothingToUndo:
@@ -250,17 +252,14 @@ class _Outside:
     """What going back to a state of a history brings back outside."""
 
     def __init__(self, vault: Vault, history: UndoHistory) -> None:
-        self._vault = vault
         self._history = history
-        self._calls = CallsInProgress(vault)
+        self._changes = OutsideChanges(vault)
 
     def since(self, state: State) -> Iterator[Checkpoint]:
         return self._history.checkpoints_since(state)
 
     def step(self, state: State) -> OutsideStep:
-        target = state.newest_checkpoint
-        since = (*self._calls.begun_before(target), *self.since(state))
-        return outside_step(self._vault, target, since)
+        return self._changes.step(state.newest_checkpoint, tuple(self.since(state)))
 
 
 def _target(vault: Vault, state: State) -> Checkpoint:

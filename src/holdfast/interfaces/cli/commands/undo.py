@@ -93,13 +93,13 @@ def _save_hint(opened: Workspace, loss: Loss) -> str:
 
 def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoStep) -> None:
     """The last call deleted only what no checkpoint has: the change before it is undone only by a
-    user who knows that. For caches, a note is enough."""
+    user who knows that."""
     if step.loss is None:
         return
     words = visible(opened.restores.loss_words(step.loss))
     words = f"{words[0].upper()}{words[1:]}"
     asks = can_ask(invocation) and not invocation.options.yes
-    if not asks and not invocation.options.dry_run and not step.loss.is_caches:
+    if not asks and not invocation.options.dry_run:
         before = opened.restores.undone_words(step)
         way = (
             f"to undo what happened before that, {before}: "

@@ -1,0 +1,97 @@
+"""Undo leaves a file outside alone that its user edited: a call that named it is not its author."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.automation.test_first_captured import Agent
+from tests.interfaces.cli.command_line import CommandLine
+from tests.support.composition import configure
+
+pytestmark = pytest.mark.requirement("RB-4", "RB-11", "CP-13")
+
+FIRST, BY_HAND = "true # first\n", "true # by hand\n"
+
+
+@pytest.fixture
+def script(project: Path) -> Path:
+    """A script of the user's beside the project."""
+    file = project.parent / "tools" / "run"
+    file.parent.mkdir()
+    file.write_text(FIRST)
+    return file
+
+
+@pytest.fixture
+def agent(project: Path) -> Agent:
+    return Agent(project)
+
+
+@pytest.mark.parametrize("command", ["sh {}", "cp {} src/copied.py", "grep -c x {} || true"])
+@pytest.mark.parametrize("ends", [True, False])
+def test_an_edit_by_hand_after_a_call_that_changed_nothing_outside(
+    script: Path, cli: CommandLine, agent: Agent, command: str, ends: bool
+) -> None:
+    agent.message("run it")
+    agent.run(command.format(script))
+    if ends:
+        agent.end()
+    script.write_text(BY_HAND)
+    assert str(script) not in cli("undo", "--dry-run").out
+    cli("undo", "--yes")
+    assert script.read_text() == BY_HAND
+    cli("undo", "--turn", "--yes")
+    assert script.read_text() == BY_HAND
+
+
+def test_an_edit_by_hand_between_two_calls(
+    project: Path, script: Path, cli: CommandLine, agent: Agent
+) -> None:
+    agent.message("run it")
+    agent.run(f"sh {script}")
+    script.write_text(BY_HAND)
+    agent.run(f"sh {script}")
+    agent.write("src/app.py", "price = 0\n")
+    cli.json("undo", "--yes")
+    assert (project / "src/app.py").read_text() == "price = 2\n"
+    cli("undo", "--yes")
+    assert script.read_text() == BY_HAND
+
+
+def test_the_call_that_changed_it_is_undone(script: Path, cli: CommandLine, agent: Agent) -> None:
+    agent.run(f"sh {script}")
+    agent.run(f"echo ruined > {script}")
+    agent.end()
+    assert f"write {script}" in cli("undo", "--dry-run").out
+    cli.json("undo", "--yes")
+    assert script.read_text() == FIRST
+    cli.json("redo", "--yes")
+    assert script.read_text() == "ruined\n"
+
+
+def test_of_two_files_only_the_one_that_the_call_changed(
+    script: Path, cli: CommandLine, agent: Agent
+) -> None:
+    other = script.with_name("other")
+    other.write_text("kept\n")
+    agent.run(f"sh {script}; echo ruined > {other}")
+    script.write_text(BY_HAND)
+    cli.json("undo", "--yes")
+    assert other.read_text() == "kept\n"
+    assert script.read_text() == BY_HAND
+
+
+def test_where_nothing_was_saved_after_the_call_nobody_knows(
+    project: Path, script: Path, cli: CommandLine, agent: Agent
+) -> None:
+    agent.write("src/app.py", "price = 0\n")
+    configure(project, auto_after_shell="off", auto_turn_end="off")
+    agent.run(f"sh {script}; echo 'price = 1' > src/app.py")
+    script.write_text(BY_HAND)
+    answer = cli("undo", "--yes")
+    words = f"not restored: write {script}: it is not known who changed it since the call"
+    assert words in answer.err
+    assert (project / "src/app.py").read_text() == "price = 0\n"
+    assert script.read_text() == BY_HAND
