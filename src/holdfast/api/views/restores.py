@@ -220,6 +220,8 @@ def undone_view(step: "UndoStep", words: str, when: datetime | None) -> UndoneVi
     sessions: list[str] = [one.session_id for one in step.causes]
     if step.undone is not None:
         sessions = [step.undone.session_id]
+    elif step.turn:
+        sessions = list(step.authors.sessions)
     return {
         "type": kind,
         "what": words,

@@ -171,10 +171,14 @@ class UndoHistory:
         """What a redo would bring back, the next one last. What it saves first ends nothing."""
         return self.future or self._future_before_safety
 
+    def states_from(self, state: State) -> list[State]:
+        """This one and all that followed, oldest first."""
+        place = next(n for n, one in enumerate(self.past) if one is state)
+        return self.past[place:]
+
     def checkpoints_since(self, state: State) -> Iterator[Checkpoint]:
         """From the one that would be restored on, oldest first."""
-        place = next(n for n, one in enumerate(self.past) if one is state)
-        later = [one for after in self.past[place + 1 :] for one in after.checkpoints]
+        later = [one for after in self.states_from(state)[1:] for one in after.checkpoints]
         first = state.checkpoints.index(state.newest_checkpoint)
         yield from (*state.checkpoints[first:], *later)
 

@@ -22,22 +22,24 @@ Undo describes all of that briefly: `the Bash call "rm -rf src" by AGENT`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.ids import SessionId, short
+from holdfast.domain.ids import Digest, SessionId, short
 from holdfast.domain.intent import AFTER_CALL, BEFORE_MESSAGE
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import Missing
 from holdfast.domain.restore.selections import selected_words, selection_of
 from holdfast.domain.timeline.undo_history import State
+from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.wording import one_line
 from holdfast.engine.undo.outside_files import CallsInProgress
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LoggedCall
-from holdfast.values.classes import dataclass, replace
+from holdfast.values.classes import NamedTuple, dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.engine.undo.undo import UndoStep
@@ -72,15 +74,58 @@ class Cause:
 def tool_calls_after(vault: Vault, before: State, after: Checkpoint | None) -> tuple[Cause, ...]:
     """Those that may have led from a state to what is there now; `after` is the first checkpoint
     that has it."""
-    log = vault.tool_log
-    found = tuple(_causes(vault, before, after, log.calls(), log.looks()))
-    if found or after is None or after.kind not in _BEFORE_SOMETHING:
-        return found
-    if _is_after_tool(after):
-        return (_own(vault, after),)
-    begun = CallsInProgress(vault).begun_before(before.checkpoints[-1])
-    overlapping = [cause for one in begun if (cause := call_begun_at(vault, one)) is not None]
-    return tuple(replace(cause, or_user=True) for cause in overlapping)
+    return CausesByLog(vault).between(before, after)
+
+
+class CausesByLog:
+    """What the log of tools says about changes; it is read once."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._calls = vault.tool_log.calls()
+        self._looks = vault.tool_log.looks()
+        self._in_progress = CallsInProgress(vault)
+
+    def between(self, before: State, after: Checkpoint | None) -> tuple[Cause, ...]:
+        vault = self._vault
+        found = tuple(_causes(vault, before, after, self._calls, self._looks))
+        if found or after is None or after.kind not in _BEFORE_SOMETHING:
+            return found
+        return (_own(vault, after),) if _is_after_tool(after) else self.overlapping(before)
+
+    def overlapping(self, state: State) -> tuple[Cause, ...]:
+        """Calls that were in progress when a state was saved last."""
+        begun = self._in_progress.begun_before(state.checkpoints[-1])
+        found = [call_begun_at(self._vault, one) for one in begun]
+        return tuple(replace(cause, or_user=True) for cause in found if cause is not None)
+
+
+class Authors(NamedTuple):
+    """Who made the changes of a turn: sessions, in the order of their work, and the user, who
+    changed the files in `edited` while no tool call was in progress."""
+
+    sessions: tuple[SessionId, ...] = ()
+    edited: tuple[bytes, ...] = ()
+
+
+def authors_since(
+    vault: Vault, states: Sequence[State], present: Digest, load: TreeLoader
+) -> Authors:
+    """Those of everything from the first of these states to what is there now."""
+    log = CausesByLog(vault)
+    sessions: dict[SessionId, None] = {}
+    edited: dict[bytes, None] = {}
+    for before, after in zip_longest(states, states[1:]):
+        tree = present if after is None else after.tree
+        if before.tree == tree or (after is not None and after.restored is not None):
+            continue
+        saved = None if after is None else after.checkpoints[0]
+        causes = log.between(before, saved) or log.overlapping(before)
+        sessions |= dict.fromkeys(cause.session_id for cause in causes)
+        if not causes:
+            changes = visible_changes(tree_changes(load, before.tree, tree))
+            edited |= dict.fromkeys(change.path for change in changes)
+    return Authors(tuple(sessions), tuple(edited))
 
 
 def call_begun_at(vault: Vault, before: Checkpoint) -> Cause | None:
@@ -200,7 +245,7 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
         return words.removeprefix("the undo of ") if redone else words
     since = step.since or step.request.target
     if step.turn:
-        return f"everything since {_quoted(since)}"
+        return f"everything since {_quoted(since)}{_by_authors(vault, step.authors)}"
     if step.causes:
         calls = " or ".join(_tool_calls(vault, one) for one in step.causes)
         return f"{calls} or your edits" if any(one.or_user for one in step.causes) else calls
@@ -213,6 +258,27 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
     if selection_of(since) is not None:
         return f"the {which} since {_from(vault, OperationKind.RESTORE, since)}"
     return f"the {which} since {_quoted(since)}"
+
+
+def _by_authors(vault: Vault, authors: Authors) -> str:
+    """`, by claude-code (one) and codex (two), with your edits of notes.txt`: agents only where
+    there are several."""
+    agents = [_agent(vault, one) for one in authors.sessions]
+    words = f", by {' and '.join(agents)}" if len(agents) > 1 else ""
+    return f"{words}, with your edits of {_listed(authors.edited)}" if authors.edited else words
+
+
+def _agent(vault: Vault, session_id: SessionId) -> str:
+    session = vault.catalog.session(session_id)
+    agent = session.agent if session is not None and session.agent else "an agent"
+    return f"{one_line(agent, 40)} (session {one_line(session_id, 40)})"
+
+
+def _listed(paths: Sequence[bytes]) -> str:
+    """`a.txt, b.txt, c.txt and 2 more`"""
+    names = [one_line(to_text(path), _LONGEST) for path in paths[:_SHOWN]]
+    more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
+    return f"{', '.join(names)}{more}"
 
 
 def _cause_of_save(saved: Checkpoint) -> str:
@@ -228,10 +294,8 @@ def _cause_of_save(saved: Checkpoint) -> str:
 
 def loss_words(vault: Vault, loss: Loss) -> str:
     """`the Bash call "rm -rf .git" by AGENT deleted .git, which Holdfast does not save`"""
-    names = [one_line(to_text(gone.path), _LONGEST) for gone in loss.missing]
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     call = _tool_calls(vault, loss.cause)
-    deleted = f"{', '.join(names[:_SHOWN])}{more}"
+    deleted = _listed([gone.path for gone in loss.missing])
     return f"{call} deleted {deleted}, which Holdfast does not save and cannot restore"
 
 

@@ -38,7 +38,14 @@ from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.retention.protection import states_before_messages
 from holdfast.engine.scan.scanner import RulesOf, Scan
 from holdfast.engine.stored_objects import loader_for
-from holdfast.engine.undo.causes import Cause, Loss, loss_since, tool_calls_after
+from holdfast.engine.undo.causes import (
+    Authors,
+    Cause,
+    Loss,
+    authors_since,
+    loss_since,
+    tool_calls_after,
+)
 from holdfast.engine.undo.outside_files import (
     EXTERNAL,
     CallsInProgress,
@@ -68,7 +75,8 @@ class UndoStep:
     `saved` is the checkpoint that has it, None if none does. `since` is the checkpoint after which
     it happened, by which people know that state best. `steps` of undo lead back from a redo.
     `stays` says which files outside the workspace it changed and cannot bring back, and why.
-    `loss` is what was deleted later, and no undo brings back."""
+    `loss` is what was deleted later, and no undo brings back. `authors` made the changes of a
+    turn."""
 
     request: RestoreRequest
     causes: tuple[Cause, ...] = ()
@@ -79,6 +87,7 @@ class UndoStep:
     steps: int = 1
     stays: tuple[str, ...] = ()
     loss: Loss | None = None
+    authors: Authors = Authors()
 
     @property
     def at(self) -> datetime | None:
@@ -173,7 +182,12 @@ def _last_step(
         )
     found = _undo_step(vault, outside, step, scan, turn=turn)
     newest = history.past[-1]
-    if turn or step.before is newest:
+    if turn:
+        authors = Authors()
+        with suppress(StoreDamaged):  # and the plan says what is wrong
+            authors = authors_since(vault, history.states_from(step.before), scan.tree, load)
+        return replace(found, authors=authors)
+    if step.before is newest:
         return found
     return replace(found, loss=loss_since(vault, newest))
 
@@ -338,11 +352,18 @@ def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool, bool]:
 
 
 def _before_messages(vault: Vault, history: UndoHistory) -> set[CheckpointId]:
-    """Checkpoints of states in which a message was sent: made for it, or, where nothing had changed
-    and none was made, the newest one there was."""
+    """Checkpoints of states in which a message was sent: made for it, or, where none was made, the
+    newest one of its session before it."""
     known = [one for state in history.past for one in state.checkpoints]
     made = {one.id for one in known if one.kind is Kind.MESSAGE}
-    return made | states_before_messages(vault, known)
+    answered = set()  # by the checkpoint for the message that came next
+    newest: dict[SessionId, Checkpoint] = {}
+    for one in (one for one in known if not one.kind.is_record):
+        before = newest.get(one.session_id)
+        if one.kind is Kind.MESSAGE and before is not None:
+            answered.add(before.id)
+        newest[one.session_id] = one
+    return made | (states_before_messages(vault, known) - answered)
 
 
 def _newest_sequence(vault: Vault) -> int:

@@ -29,7 +29,8 @@ def configure(parser: Parser) -> None:
     parser.description = """\
 Undo the last change to the workspace, no matter who made it: unsaved edits, an agent's tool call,
 or a restore. Run it again to go one more step back; holdfast redo goes forward. With --turn, undo
-everything since the last message to an agent.
+everything since the last message to an agent, including your own edits, which it names. Run that
+again to go to the message before.
 
 On a terminal it shows what it will undo, and asks. Elsewhere it needs --yes to change more than one
 file. The current state is saved first. A new change after an undo clears the redo history; the
