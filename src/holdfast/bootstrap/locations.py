@@ -14,11 +14,12 @@ from holdfast.domain.errors import (
 )
 
 _ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
+_TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/private/tmp")
 _SYSTEM_TREES = ("/proc", "/sys", "/dev")
 _MEMORY_DISK = "/dev/shm"
 _SYSTEM_DIRECTORIES = (
-    "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /tmp /usr /usr/local"
-    " /var /var/tmp /Applications /Library /System /Users /Volumes /private /private/tmp"
+    "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /usr /usr/local"
+    " /var /Applications /Library /System /Users /Volumes /private"
 ).split()
 
 
@@ -113,7 +114,11 @@ def refusal_reason(directory: Path, store_home: Path) -> _NoProject | None:
         return _NoProject("is the whole file system, not a project")
     if directory == user_home:
         return _NoProject("is your home directory, not a project")
-    if directory in user_home.parents or str(directory) in _SYSTEM_DIRECTORIES:
+    if str(directory) in _TEMPORARY_DIRECTORIES:
+        return _NoProject("is the directory for temporary files, not a project")
+    if directory in user_home.parents and str(directory) not in _SYSTEM_DIRECTORIES:
+        return _NoProject(f"contains your home directory ({user_home})")
+    if str(directory) in _SYSTEM_DIRECTORIES:
         return _NoProject("is a system directory, not a project")
     below = [t for t in _SYSTEM_TREES if str(directory) == t or str(directory).startswith(t + "/")]
     if below and not str(directory).startswith(_MEMORY_DISK + "/"):

@@ -75,13 +75,13 @@ def make_intent(
 ) -> SnapshotIntent:
     """Validate what a caller says about a checkpoint; everything stored has passed here."""
     if not isinstance(reasoning, str):
-        raise InvalidIntent(f"the reasoning {reasoning!r} is not a string", hint=_REASONING_HINT)
+        raise InvalidIntent(f"the reason {reasoning!r} is not a string", hint=_REASONING_HINT)
     if not reasoning.strip():
-        raise InvalidIntent("the reasoning is empty", hint=_REASONING_HINT)
+        raise InvalidIntent("the reason is empty", hint=_REASONING_HINT)
     reasoning = storable(reasoning)
     if len(reasoning) > REASONING_MAX_LENGTH:
         raise InvalidIntent(
-            f"the reasoning has {len(reasoning)} characters; the limit is {REASONING_MAX_LENGTH}",
+            f"the reason has {len(reasoning)} characters; the limit is {REASONING_MAX_LENGTH}",
             hint="shorten it, or put long text in a file of the workspace",
         )
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):

@@ -102,6 +102,17 @@ def test_a_file_that_a_tool_makes_is_in_the_next_checkpoint(
     assert (project / ".env").read_text() == "made by the agent\n"
 
 
+def test_a_rule_is_named_only_if_it_is_that_of_every_file(project: Path) -> None:
+    (project / ".gitignore").write_text(".env\n*.key\n")
+    (project / "a.key").write_text("secret\n")
+    (project / "b.key").write_text("secret\n")
+    told = _send(project, _run(project, "t1", "rm a.key b.key"))
+    assert "although they are ignored (.gitignore:2: *.key), because" in told
+    (project / "c.key").write_text("secret\n")
+    told = _send(project, _run(project, "t2", "rm .env c.key"))
+    assert "although they are ignored, because" in told
+
+
 def test_a_program_in_an_ignored_directory_is_not_captured_but_an_edit_of_one_file_is(
     project: Path, cli: CommandLine
 ) -> None:

@@ -149,7 +149,7 @@ def test_a_conversation_that_cannot_be_recorded_is_in_the_log_once_and_in_status
     status = cli.json("status")
     assert status["unprotected"] == []
     assert [one["event"] for one in status["unrecorded"]] == ["UserPromptSubmit"]
-    assert "unnoted" in cli("status").out
+    assert "agent event not recorded in the last day" in cli("status").out
     assert cli.json("log", "--session", "s1")[0]["kind"] == "message"
 
 

@@ -79,6 +79,8 @@ def test_a_file_that_a_tool_edits_outside_comes_back_only_when_asked(
     assert (outside / "rc").read_text() == "wrecked\n"
     left = f"differs, and is not restored without --external: write {outside}/rc"
     assert left in "".join(done["warnings"])
+    planned = cli("restore", before, "--external", "--dry-run", *SESSION).out
+    assert f"files outside the workspace (exact): write {outside}/rc" in planned
 
     cli.json("restore", before, "--external", "--yes", *SESSION)
     assert state_of(outside) == sound

@@ -147,7 +147,7 @@ def test_an_undo_that_lacks_files_lists_them_and_ends_with_3(
     assert answer.status == 3
     assert (shop / "notes.txt").exists()
     assert "missing, and not in the checkpoint: .env\n" in answer.out
-    assert "missing caches, which are not saved: node_modules\n" in answer.out
+    assert "because tools recreate them: node_modules\n" in answer.out
     assert "to save them from now on: holdfast config add include .env\n" in answer.out
 
 
@@ -167,7 +167,7 @@ def test_caches_that_a_command_deleted_are_named_and_can_be_saved(
     assert words in told("t1")
     answer = cli("undo", "--yes")
     assert answer.status == 0
-    assert "missing caches, which are not saved: node_modules\n" in answer.out
+    assert "because tools recreate them: node_modules\n" in answer.out
     assert "to save them from now on: holdfast config add include node_modules\n" in answer.out
 
     (shop / "node_modules").mkdir()

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -194,6 +195,18 @@ def test_settings_that_are_not_valid_are_refused_and_stay(
         assert reason in answer.error["message"]
         assert str(settings) in answer.error["message"]
     assert settings.read_bytes() == content
+
+
+def test_on_a_read_only_file_system_no_change_of_permissions_is_suggested(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.json("install", "claude-code", "--project")
+    mounted = SimpleNamespace(f_flag=os.ST_RDONLY, f_bavail=1 << 40, f_frsize=1)
+    monkeypatch.setattr(os, "statvfs", lambda path: mounted)
+    answer = cli("--json", "uninstall", "claude-code", "--project")
+    assert answer.status == 5
+    assert "is on a read-only file system" in answer.error["message"]
+    assert answer.error["hint"] == "mount it writable and try again"
 
 
 def test_what_cannot_be_written_is_refused_before_anything_is(
@@ -516,7 +529,7 @@ def test_an_install_says_what_holds_now(cli: CommandLine) -> None:
     assert (
         "Holdfast now saves before the agent changes anything. To go back: holdfast undo" in shown
     )
-    assert "Files that git ignores, such as .env, are not saved until a tool names them" in shown
+    assert "Files that .gitignore names, such as .env, are not saved until a tool" in shown
     assert "To save them: holdfast config add include .env" in shown
     assert "Every state" not in cli("install", "claude-code").out
     assert "Every state" not in cli("uninstall", "claude-code").out

@@ -319,6 +319,8 @@ def test_an_uninstall_says_what_remains(project: Path, cli: CommandLine) -> None
     assert "Your checkpoints are kept: holdfast log." in shown
     command = f"rm -rf {store} {project}/.holdfast"
     assert command in shown
+    assert f"the token for programs stay in {Path(store).parent.parent}." in shown
+    assert "A running daemon stops when it is idle" in shown
     subprocess.run(["sh", "-c", command], check=True)
     assert "no checkpoints yet" in cli("log", "--json").error["message"]
 

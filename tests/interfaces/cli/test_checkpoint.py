@@ -105,10 +105,10 @@ def test_a_reason_that_begins_with_a_dash_goes_behind_two(cli: CommandLine) -> N
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([""], "invalid_intent", "the reasoning is empty"),
-        ([" \n"], "invalid_intent", "the reasoning is empty"),
+        ([""], "invalid_intent", "the reason is empty"),
+        ([" \n"], "invalid_intent", "the reason is empty"),
         (["two", "words"], "usage", "expected one reason, but got 2 words"),
-        (["x" * 1_000_000], "invalid_intent", "the reasoning has 1000000 characters"),
+        (["x" * 1_000_000], "invalid_intent", "the reason has 1000000 characters"),
         (["x", "--confidence", "1.5"], "invalid_intent", "not between 0.0 and 1.0"),
         (["x", "--confidence", "nan"], "invalid_intent", "not between 0.0 and 1.0"),
         (["x", "--confidence", "very"], "usage", "'very' is not a number"),

@@ -55,6 +55,7 @@ def hung(cli: CommandLine) -> Iterator[int]:
         ("README.md", "is not a directory"),
         ("/", "is the whole file system"),
         ("/usr", "is a system directory"),
+        ("/tmp", "is the directory for temporary files"),
         ("/proc/self", "is part of the system"),
     ],
 )
@@ -324,6 +325,18 @@ def test_commands_at_the_same_time_all_succeed(cli: CommandLine) -> None:
     listed = cli.json("log")
     assert len(listed) == 5
     assert [one["parent"] for one in listed[:-1]] == [one["id"] for one in listed[1:]]
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_directory_above_the_home_directory_is_not_called_a_system_directory(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = project / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    answer = run("checkpoint", "x", "-C", str(project), "--json")
+    assert answer.status == 5
+    assert f"contains your home directory ({home})" in answer.error["message"]
 
 
 @pytest.mark.requirement("CL-3")

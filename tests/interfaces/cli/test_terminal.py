@@ -289,7 +289,8 @@ def test_anything_but_a_yes_changes_nothing(cli: CommandLine, answer: str) -> No
         screen.type(answer)
         rest = screen.finish()
     assert screen.status == 5
-    assert "error: not confirmed; nothing was changed" in screen.plain(rest)
+    assert "Cancelled; nothing was changed." in screen.plain(rest)
+    assert "error" not in screen.plain(rest)
     assert not (cli.workspace / "README.md").exists()
     assert cli.json("log", "--records") == history
 

@@ -139,7 +139,7 @@ def test_what_was_not_protected_is_in_the_log_and_in_status(
     assert [entry["tool"] for entry in status["unprotected"]] == ["Bash"]
     assert "catalog.db" in status["unprotected"][0]["reason"]
     shown = cli("status").out
-    assert "1 agent event in the last day" in shown
+    assert "1 agent event without a checkpoint in the last day" in shown
     assert "claude-code PreToolUse Bash" in shown
 
 

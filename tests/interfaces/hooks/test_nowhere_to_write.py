@@ -94,7 +94,7 @@ def test_with_a_home_that_is_read_only_the_agent_goes_on_and_status_tells(
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     told = cli("status")
     assert told.status == 4  # there is no store
-    assert "1 agent event in the last day" in told.out
+    assert "1 agent event without a checkpoint in the last day" in told.out
     assert str(log) in told.out
     told = cli("status", "--json")
     assert [entry["agent"] for entry in json.loads(told.out)["unprotected"]] == [agent]

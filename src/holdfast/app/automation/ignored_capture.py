@@ -203,11 +203,11 @@ def _files(place: str, workspace: str, *, changes: bool) -> Iterable[bytes]:
 
 
 def _notice(new: dict[bytes, str], why: str) -> str:
-    rule = next(iter(new.values()))
-    one = len(new) == 1
+    rules, one = set(new.values()), len(new) == 1
+    by_rule = f" ({rules.pop()})" if len(rules) == 1 else ""
     return (
         f"Holdfast now captures {_list(new)}, although {('it is' if one else 'they are')} "
-        f"ignored ({rule}), because {why.format('it' if one else 'them')}. To turn this off: "
+        f"ignored{by_rule}, because {why.format('it' if one else 'them')}. To turn this off: "
         "holdfast config set capture_named_ignored off"
     )
 

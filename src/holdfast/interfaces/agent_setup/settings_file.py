@@ -175,6 +175,10 @@ def apply_changes(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> Non
 
 def _require_writable(change: FileChange) -> None:
     place = change.target
+    if change.before is not None and os.statvfs(place).f_flag & os.ST_RDONLY:
+        raise Refused(
+            f"{change.path} is on a read-only file system", hint="mount it writable and try again"
+        )
     if change.before is not None and not _may(place, os.W_OK):
         raise Refused(
             f"{change.path} is read-only",

@@ -32,6 +32,10 @@ class Interrupted(HoldfastError):
     exit_status = INTERRUPTED
 
 
+class Declined(Refused):
+    """A person answered no. That is no error, but not what the command was asked to do either."""
+
+
 class Terminated(HoldfastError):
     """A request to end, as `kill` sends it."""
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from holdfast import __version__
 from holdfast.interfaces.cli.failures import (
     BROKEN_PIPE,
+    Declined,
     EndRequest,
     to_holdfast_error,
     wants_traceback,
@@ -191,6 +192,8 @@ def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:
             import json
 
             terminal.err.write(json.dumps({"error": known.to_dict()}) + "\n")
+        elif isinstance(known, Declined):
+            terminal.note(known.message)
         else:
             terminal.fail(known.message, known.hint)
         terminal.flush()

@@ -25,6 +25,7 @@ from holdfast.interfaces.agent_setup.lost_hooks import with_lost_hooks
 from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
 from holdfast.interfaces.cli.restore_view import (
     action_words,
+    component_words,
     missing_to_report,
     show_components_outcome,
     show_include_command,
@@ -337,7 +338,7 @@ def _tell(
 
 
 def _changed(plan: RestorePlan) -> str:
-    others = [step.name for step in plan.components if step.actions]
+    others = [component_words(step.name) for step in plan.components if step.actions]
     files = summary(plan.steps)
     return " and ".join([files, *others] if plan.steps else others or [files])
 

@@ -51,6 +51,7 @@ _WORDS = {
 _MISSING_ONLY = "gone"
 _REFS = "refs"
 _WAYS = {_MISSING_ONLY: "missing only"}
+_NAMES = {"external": "files outside the workspace"}
 _COLOURS = {
     StepType.CREATE: GREEN,
     StepType.MKDIR: GREEN,
@@ -128,7 +129,7 @@ def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> 
     for step in steps:
         if step.mode == _MISSING_ONLY and not step.actions and not step.blocked:
             continue  # a default, so there is nothing to answer
-        name = terminal.paint(f"{step.name} ({_way(step.mode)}):", BOLD)
+        name = terminal.paint(f"{component_words(step.name)}{_way_suffix(step.mode)}:", BOLD)
         actions = step.actions or (() if step.blocked else ("nothing to change",))
         shown = actions[:_MOST_LINES] if terminal.for_people else actions
         for line in shown:
@@ -151,7 +152,7 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
         else:
             said = f"restored ({_extent(outcome.mode)}){_exceptions(outcome)}"
             mark = terminal.tick
-        terminal.sentence(f"{mark} {outcome.name}: {said}")
+        terminal.sentence(f"{mark} {component_words(outcome.name)}: {said}")
 
 
 def _exceptions(outcome: ComponentOutcome) -> str:
@@ -173,6 +174,17 @@ def _extent(mode: str) -> str:
 def _chosen(mode: str) -> int:
     """How many parts a mode names, as in `some:KEY,KEY`."""
     return mode.count(",") + 1
+
+
+def component_words(name: str) -> str:
+    """A component as people know it."""
+    return _NAMES.get(name, name)
+
+
+def _way_suffix(mode: str) -> str:
+    """Where only chosen paths are restored, each line names one."""
+    way = _way(mode)
+    return "" if way == SOME else f" ({way})"
 
 
 def _way(mode: str) -> str:
@@ -288,7 +300,7 @@ def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
         terminal.sentence(f"  {label} {_names(terminal, noted)}")
     caches = [gone for gone in missing if gone.is_cache]
     if caches:
-        label = "missing caches, which are not saved:"
+        label = "caches that are gone; Holdfast does not save them, because tools recreate them:"
         terminal.sentence(terminal.paint(f"  {label} {_names(terminal, caches)}", DIM))
 
 

@@ -8,7 +8,8 @@ import select
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from holdfast.domain.errors import KeyNeeded, NeedsConfirmation, Refused, UsageError
+from holdfast.domain.errors import KeyNeeded, NeedsConfirmation, UsageError
+from holdfast.interfaces.cli.failures import Declined
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
     if not can_ask(invocation):
         raise NeedsConfirmation(what, hint=hint)
     if not agrees(invocation, question):
-        raise Refused("not confirmed; nothing was changed")
+        raise Declined("Cancelled; nothing was changed.")
 
 
 def agrees(

@@ -219,8 +219,8 @@ def _cleanup_words(status: Status) -> str:
 def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
     """What agents did without protection, and what of their conversation is not recorded."""
     unsaved = [one for one in problems if not one.saved]
-    _show_problems(terminal, "unsaved", "not saved", unsaved)
-    _show_problems(terminal, "unnoted", "no record", [one for one in problems if one.saved])
+    _show_problems(terminal, "without a checkpoint", unsaved)
+    _show_problems(terminal, "not recorded", [one for one in problems if one.saved])
 
 
 def _show_cut_off(terminal: Terminal, status: Status) -> None:
@@ -342,9 +342,7 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     )
 
 
-def _show_problems(
-    terminal: Terminal, label: str, short_label: str, problems: Sequence[Problem]
-) -> None:
+def _show_problems(terminal: Terminal, how: str, problems: Sequence[Problem]) -> None:
     if not problems:
         return
     from holdfast.interfaces.hooks.automation import problem_log
@@ -353,12 +351,11 @@ def _show_problems(
     colour = YELLOW if last.saved else RED
     what = " ".join(part for part in (last.agent, last.event, last.tool) if part)
     reason = f"{visible(what or 'holdfast hook')}: {visible(last.message)}"
+    words = f"{count(len(problems), 'agent event')} {how} in the last day"
     if terminal.for_people:
-        failed = Part(f"{count(len(problems), 'agent event')} in the last day", (colour,))
-        _fact(terminal, short_label, failed, Part(f"; last: {reason}", elastic=True))
+        _fact(terminal, "hooks", Part(words, (colour,)), Part(f"; last: {reason}", elastic=True))
         return
-    words = f"{count(len(problems), 'agent event')} in the last day, the last one {iso(last.at)}"
-    _fact(terminal, label, terminal.paint(words, colour))
+    _fact(terminal, "hooks", terminal.paint(f"{words}, the last one {iso(last.at)}", colour))
     terminal.line(f"  {reason}")
     logs = ", ".join(visible(str(log)) for log in problem_log(os.environ).files())
     terminal.line(terminal.paint(f"  (all of them: {logs})", DIM))

@@ -62,7 +62,11 @@ examples:
     how.add_argument(
         "--stat", action="store_true", help="the number of changed lines for each path, with bars"
     )
-    how.add_argument("--name-only", action="store_true", help="only the paths, one per line")
+    how.add_argument(
+        "--name-only",
+        action="store_true",
+        help="only the paths, one per line; for a renamed file, the new one, as in git",
+    )
     how.add_argument(
         "-p",
         "--patch",

@@ -168,8 +168,8 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
                 "  Holdfast now saves before the agent changes anything. To go back: holdfast undo"
             )
             terminal.sentence(
-                "  Files that git ignores, such as .env, are not saved until a tool names them. To "
-                "save them: holdfast config add include .env"
+                "  Files that .gitignore names, such as .env, are not saved until a tool names "
+                "them. To save them: holdfast config add include .env"
             )
     if changed and not dry_run and word == "uninstalled":
         _show_remains(invocation)
@@ -222,6 +222,9 @@ def _show_remains(invocation: Invocation) -> None:
     terminal.sentence("  To delete every checkpoint of this workspace for good:")
     for command in commands:
         terminal.line(f"  {visible(command)}")  # in one piece, to be copied
+    home = visible(str(store.parent.parent))
+    terminal.sentence(f"  Other projects' checkpoints and the token for programs stay in {home}.")
+    terminal.sentence("  A running daemon stops when it is idle for daemon_idle minutes.")
 
 
 def _plugin(invocation: Invocation, agent: str) -> int:
