@@ -73,13 +73,14 @@ class Conversation:
         return with_checkpoints(self._vault, session_id, found)
 
     def around(self, checkpoint: Checkpoint) -> ConversationAround:
-        """The message that a checkpoint belongs to, and its annotations. Both are empty if the
-        conversation is damaged; `check` reports that."""
+        """The message that a checkpoint belongs to, and its annotations. Tool results and calls
+        without words belong to the user's message before them. Both are empty if the conversation
+        is damaged; `check` reports that."""
         from holdfast.engine.conversation.conversation import BestEffortStory
 
         story, message = BestEffortStory(self._vault), None
         if checkpoint.message_index is not None:
-            message = story.message(checkpoint.session_id, checkpoint.message_index)
+            message = story.spoken(checkpoint.session_id, checkpoint.message_index)
         return ConversationAround(message, story.notes(checkpoint))
 
     def import_transcript(self, session_id: SessionId, path: Path, agent: str) -> TranscriptImport:

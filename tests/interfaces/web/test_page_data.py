@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
@@ -134,3 +135,27 @@ def test_growth_rises_with_what_was_saved(
     assert sizes[: len(before)] == [one["bytes"] for one in before]
     assert sizes[-2] - before[-1]["bytes"] > 50_000
     assert sizes[-1] == sizes[-2]
+
+
+def test_a_tools_result_in_the_transcript_is_not_shown_as_the_message(
+    shop: Client, agent: SampleSession, tmp_path: Path
+) -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": '{"stdout": ""}'}
+    transcript = tmp_path / "transcript.jsonl"
+    spoken: list[tuple[str, object]] = [
+        ("user", "Clean up the old modules"),
+        ("assistant", [call]),
+        ("user", [result]),
+    ]
+    with SessionCheckpointer(agent.project, SESSION) as session:
+        for number in range(1, len(spoken) + 1):
+            lines = [
+                {"type": role, "uuid": f"u{place}", "message": {"role": role, "content": content}}
+                for place, (role, content) in enumerate(spoken[:number])
+            ]
+            transcript.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+            session.import_transcript(transcript, "claude-code")
+            made = session.checkpoint(f"after {number} messages")
+            message = shop.get(f"{CHECKPOINTS}/{made}")["message"]
+            assert message == {"role": "user", "content": "Clean up the old modules"}

@@ -33,6 +33,7 @@ SHARE_OF_BUDGET = 4
 _LONGEST_CALLS = 1_000_000
 _NO_TIME_NS = 1 << 63
 _LARGEST_INDEX = 1 << 62
+_MESSAGES_AT_ONCE = 50
 
 
 def add_message(
@@ -223,6 +224,25 @@ class BestEffortStory:
     def message(self, session_id: SessionId, index: int) -> Message | None:
         found = self(lambda story: story.messages(session_id, first=index, limit=1))
         return found[0] if found and found[0].index == index else None
+
+    def spoken(self, session_id: SessionId, index: int) -> Message | None:
+        """The message at an index. Where that is a tool's result or has no words, the user's
+        message before it."""
+        found = self.message(session_id, index)
+        if found is None or (found.role is not Role.TOOL and found.content):
+            return found
+        end = index
+        while end > 0:
+            first = max(0, end - _MESSAGES_AT_ONCE)
+            earlier = self._between(session_id, first, end)
+            for one in reversed(earlier):
+                if one.role is Role.USER:
+                    return one
+            end = first
+        return None
+
+    def _between(self, session_id: SessionId, first: int, end: int) -> Sequence[Message]:
+        return self(lambda story: story.messages(session_id, first=first, limit=end - first))
 
     def notes(self, checkpoint: Checkpoint) -> Sequence[Annotation]:
         """The annotations of a checkpoint as they are now."""
