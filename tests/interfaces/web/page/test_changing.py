@@ -302,3 +302,64 @@ def test_undo_of_the_last_thing_shows_it_first(opened: Tab, project: Path, way: 
     expect(page.get_by_role("status").filter(has_text="Undone: 2 files")).to_be_visible()
     assert (project / "src" / "app.py").read_text() == LONG
     assert not (project / "extra.txt").exists()
+
+
+def test_an_undone_restore_is_redone_from_its_message_and_from_the_undo_panel(
+    opened: Tab, project: Path
+) -> None:
+    before = describe(project)
+    page = opened.open_session(session=SESSION)
+    choose(page, "Everything works")
+    page.keyboard.press("r")
+    page.get_by_role("dialog").get_by_role("button", name="Restore 3 files").click()
+    status = page.get_by_role("status")
+    status.get_by_role("button", name="Undo").click()
+    expect(status.filter(has_text="Undone: 3 files")).to_be_visible()
+    assert describe(project) == before
+    status.get_by_role("button", name="Redo").click()
+    expect(status.filter(has_text="Redone: 3 files")).to_be_visible()
+    assert not (project / "extra.txt").exists()
+    status.get_by_role("button", name="Undo").click()
+    expect(status.filter(has_text="Undone: 3 files")).to_be_visible()
+    page.reload()
+    page.get_by_role("button", name="Undo…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Redo 3 files").click()
+    expect(status.filter(has_text="Redone: 3 files")).to_be_visible()
+    assert not (project / "extra.txt").exists()
+
+
+def test_a_restore_of_some_files_is_named_and_counted_at_once(opened: Tab, project: Path) -> None:
+    page = opened.open_session(session=SESSION)
+    unsaved = page.get_by_text(" not saved")
+    expect(unsaved).to_have_text("2 files not saved")
+    choose(page, "Everything works")
+    page.keyboard.press("r")
+    panel = page.get_by_role("dialog")
+    panel.get_by_role("checkbox", name="extra.txt").uncheck()
+    panel.get_by_role("button", name="Restore 2 files").click()
+    row = page.locator("a.row", has_text="Restored 2 paths")
+    row.click()
+    expect(page.get_by_role("region", name="Moment").locator("h2")).to_have_text("Restored 2 paths")
+    expect(unsaved).to_have_count(0)
+    page.reload()
+    expect(row).to_be_visible()
+    fill(project / "notes.txt", b"three\n")
+    page.reload()
+    expect(unsaved).to_have_text("1 file not saved")
+
+
+def test_home_shows_this_project_first_and_calls_no_session_of_yours_working(
+    opened: Tab, tmp_path: Path
+) -> None:
+    fill(tmp_path / "another" / "notes.txt", b"one\n")
+    with SessionCheckpointer(tmp_path / "another", "elsewhere") as session:
+        session.checkpoint("Later than everything in this project")
+    page = opened.open("/")
+    cards = page.locator("section.workspace")
+    expect(cards.filter(has_text="elsewhere")).to_have_count(1)
+    expect(cards.filter(has_text="this project")).to_have_count(1)
+    card = cards.first
+    expect(card).to_contain_text("this project")
+    line = card.locator(".session-line", has_text=SESSION)
+    expect(line).to_contain_text("You · open")
+    expect(line.locator(".live.idle")).to_have_count(1)

@@ -127,3 +127,18 @@ def test_a_new_directory_goes_with_everything_in_it_and_stays_for_a_file_that_st
     panel.get_by_role("button", name="Restore 1 file", exact=True).click()
     expect(page.get_by_role("status").filter(has_text="Restored 1 file")).to_be_visible()
     assert [one.name for one in (agent.project / "new").iterdir()] == ["a.txt"]
+
+
+def test_a_file_that_is_back_is_not_offered_again(page: Page, agent: SampleSession) -> None:
+    page.locator("a.row", has_text=f"After {COMMAND}").click()
+    redis = page.locator("article.file", has_text="redis.py")
+    redis.get_by_role("button", name="Bring back…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore 1 file").click()
+    expect(redis).to_contain_text("Already back")
+    expect(redis.get_by_role("button", name="Bring back…")).to_have_count(0)
+    memory = page.locator("article.file", has_text="memory.py")
+    expect(memory.get_by_role("button", name="Bring back…")).to_be_visible()
+    (agent.project / "src" / "session_store" / "redis.py").unlink()
+    page.reload()
+    expect(redis.get_by_role("button", name="Bring back…")).to_be_visible()
+    expect(redis).not_to_contain_text("Already")

@@ -149,3 +149,34 @@ def test_durations_are_read_from_all_labels_of_a_histogram(call: Call) -> None:
     found = call("metrics", "durations", text, "took", 1000)
     assert (found["count"], found["half"], found["most"]) == (4, 100, None)
     assert [bucket["count"] for bucket in found["buckets"]] == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("remark", "without", "beside_choices"),
+    [
+        (
+            "git is at main now; to restore git too: --git exact or --git branch",
+            "Git is at main now.",
+            "Git is at main now; to restore git too, choose how above.",
+        ),
+        (
+            "a merge was in progress; to resume it: --git exact",
+            "A merge was in progress.",
+            "A merge was in progress; to resume it, choose how above.",
+        ),
+        ("src/a.py stays", "src/a.py stays.", "src/a.py stays."),
+    ],
+)
+def test_remarks_name_choices_of_the_page_not_of_the_command_line(
+    call: Call, remark: str, without: str, beside_choices: str
+) -> None:
+    assert call("words", "remarkWords", remark) == without
+    assert call("words", "remarkWords", remark, True) == beside_choices
+
+
+def test_a_restore_of_chosen_paths_is_named_in_words(call: Call) -> None:
+    said = "Restored to 1d55bf86df (37 selected paths)"
+    assert call("words", "returnTitle", said, [], None) == "Restored 37 paths"
+    assert call("words", "returnTitle", "Restored to 1d55bf86df", [], "Tests pass") == (
+        "Back to “Tests pass”"
+    )

@@ -206,6 +206,9 @@ export const api = {
   undoPreview: () => post("/undo", { dry_run: true }),
   /** @param {string | null} plan */
   undoLast: (plan) => post("/undo", { plan }),
+  /** @param {string} session */
+  redo: (session) => post(`${ofSession(session)}/redo`),
+  redoPreview: () => post("/redo", { dry_run: true }),
   redoLast: () => post("/redo"),
   /** @param {string} session @param {string | null} message */
   approve: (session, message) => post(`${ofSession(session)}/approve`, { message }),

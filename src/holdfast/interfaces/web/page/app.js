@@ -13,7 +13,7 @@ import { Empty, Loading, Refused } from "./states.js";
 import { toggleTheme } from "./theme.js";
 import { Toasts } from "./toast.js";
 import { UndoPanel } from "./undo.js";
-import { agentName } from "./words.js";
+import { agentName, isWorking, statusWords } from "./words.js";
 import { visible } from "./format.js";
 
 /** Views that are not the session itself load when they are first opened. @type {Record<string, () => Promise<any>>} */
@@ -98,10 +98,10 @@ function NavLink({ view, label, icon }) {
 function Liveness({ session }) {
   if (connection.value === "lost") return null;
   if (!session) return html`<span class="live idle"></span>`;
-  const isActive = session.status === "active";
+  const isActive = isWorking(session);
   const words = isActive
-    ? `${agentName(session.agent)} ${session.agent ? "is" : "are"} working`
-    : `${agentName(session.agent)} · ${session.status}`;
+    ? `${agentName(session.agent)} is working`
+    : `${agentName(session.agent)} · ${statusWords(session)}`;
   return html`<span class=${isActive ? "live" : "live idle"} title=${words}><i></i><span>${words}</span></span>`;
 }
 

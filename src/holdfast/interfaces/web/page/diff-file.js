@@ -36,13 +36,14 @@ const CONTEXT = 3;
  * @param {Ends} props.ends
  * @param {boolean} props.isOpen
  * @param {boolean} props.isAt
+ * @param {boolean} props.isBack whether it is now as it was on the older side
  * @param {number | null} props.hunkAt
  * @param {boolean} props.split
  * @param {() => void} props.fold
  * @param {(file: ChangedFile, hunk?: Hunk) => void} props.restore
  * @param {() => void} props.loadHunks
  */
-export function DiffFile({ file, ends, isOpen, isAt, hunkAt, split, fold, restore, loadHunks }) {
+export function DiffFile({ file, ends, isOpen, isAt, isBack, hunkAt, split, fold, restore, loadHunks }) {
   const classes = ["file", isOpen && "open", isAt && "at"].filter(Boolean).join(" ");
   return html`<article class=${classes} data-path=${file.path} aria-label=${visible(file.path)}>
     <header>
@@ -52,7 +53,7 @@ export function DiffFile({ file, ends, isOpen, isAt, hunkAt, split, fold, restor
       <${PathName} path=${shownPath(file)} />
       ${file.old_path && html`<span class="faint">from <code>${visible(file.old_path)}</code></span>`}
       <${LineCounts} file=${file} />
-      ${ends.older && html`<${FileButton} file=${file} isNow=${ends.newer === null} restore=${restore} />`}
+      ${ends.older && html`<${FileButton} file=${file} isNow=${ends.newer === null} isBack=${isBack} restore=${restore} />`}
     </header>
     ${
       isOpen &&
@@ -72,8 +73,12 @@ export function shownPath(file) {
   return isDirectory(file) ? `${file.path}/` : file.path;
 }
 
-/** A restore brings back the older side of the comparison. @param {{file: ChangedFile, isNow: boolean, restore: (file: ChangedFile) => void}} props */
-function FileButton({ file, isNow, restore }) {
+/** A restore brings back the older side of the comparison. @param {{file: ChangedFile, isNow: boolean, isBack: boolean, restore: (file: ChangedFile) => void}} props */
+function FileButton({ file, isNow, isBack, restore }) {
+  if (isBack) {
+    const done = file.change === "removed" ? "back" : file.change === "added" ? "removed" : "restored";
+    return html`<span class="faint">Already ${done}</span>`;
+  }
   const thing = isDirectory(file) ? "directory" : "file";
   const [words, why] =
     file.change === "removed" || file.change === "deleted"

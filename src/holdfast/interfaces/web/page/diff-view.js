@@ -88,7 +88,7 @@ export function DiffView({ session, moment, comparison, compare, asked, pick, wo
             ? html`<${Loading} label="Loading the changes" />`
             : found.files.length === 0
               ? html`<${NothingChanged} comparison=${comparison} compare=${compare} />`
-              : html`<${ChangedFiles} key=${key} session=${session} ends=${ends} found=${found} split=${split}
+              : html`<${ChangedFiles} key=${key} session=${session} ends=${ends} found=${found} split=${split} workspaceVersion=${workspaceVersion}
                 restore=${restore} listed=${(/** @type {number} */ files) => (shown.current.files = files)} />`
     }
   </section>`;
@@ -140,10 +140,11 @@ function NothingChanged({ comparison, compare }) {
  * @param {{older: string | null, newer: string | null}} props.ends
  * @param {{from: string | null, files: ChangedFile[], next: string | null, total_files: number}} props.found
  * @param {boolean} props.split
+ * @param {number} props.workspaceVersion
  * @param {Restore} props.restore
  * @param {(files: number) => void} props.listed
  */
-function ChangedFiles({ session, ends, found, split, restore, listed }) {
+function ChangedFiles({ session, ends, found, split, workspaceVersion, restore, listed }) {
   const [files, setFiles] = useState(found.files);
   const [next, setNext] = useState(found.next);
   useEffect(() => {
@@ -155,6 +156,15 @@ function ChangedFiles({ session, ends, found, split, restore, listed }) {
   const [at, setAt] = useState(/** @type {{file: number, hunk: number | null}} */ ({ file: -1, hunk: null }));
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const whole = { session, older: found.from, newer: ends.newer };
+
+  // A file that is as it was before the step has nothing to bring back.
+  const pending = useLoaded(
+    (stop) => (whole.older && whole.newer ? pathsToRestore(session, whole.older, files, stop) : null),
+    [session, whole.older, whole.newer, files.length, workspaceVersion],
+    { keep: true },
+  );
+  const isBack = (/** @type {ChangedFile} */ file) =>
+    pending.value !== null && !pathsOf(file).some((path) => pending.value?.some((one) => isWithin(path, one)));
 
   const fold = (/** @type {string} */ path) => {
     const next = new Set(folded);
@@ -217,8 +227,7 @@ function ChangedFiles({ session, ends, found, split, restore, listed }) {
     /** @type {import("./diff-lines.js").Hunk | undefined} */ hunk,
   ) => {
     if (!whole.older) return;
-    const paths = file.old_path ? [file.old_path, file.path] : [file.path];
-    restore(whole.older, { paths }, hunk && { path: file.path, hunk, newer: whole.newer });
+    restore(whole.older, { paths: pathsOf(file) }, hunk && { path: file.path, hunk, newer: whole.newer });
   };
   useKeys(
     "Changes",
@@ -245,12 +254,29 @@ function ChangedFiles({ session, ends, found, split, restore, listed }) {
         file,
         index,
       ) => html`<${DiffFile} key=${file.path} file=${file} ends=${whole} split=${split} isOpen=${!folded.has(file.path)}
-        isAt=${at.file === index}
+        isAt=${at.file === index} isBack=${isBack(file)}
       hunkAt=${at.file === index ? at.hunk : null} fold=${() => fold(file.path)} loadHunks=${() => loadHunks(file)}
       restore=${restoreOne} />`,
     )}
     ${next && html`<button onClick=${loadFiles}>Show ${plural(found.total_files - files.length, "more file")}</button>`}
   </div>`;
+}
+
+/** @param {ChangedFile} file */
+function pathsOf(file) {
+  return file.old_path ? [file.old_path, file.path] : [file.path];
+}
+
+/** The paths that differ now from a moment, or could not be restored. @param {string} session @param {string} moment @param {ChangedFile[]} files @param {AbortSignal} stop @returns {Promise<string[]>} */
+async function pathsToRestore(session, moment, files, stop) {
+  const plan = await api.restorePreview(session, moment, { paths: files.flatMap(pathsOf) }, stop);
+  const listed = [...plan.operations, ...plan.conflicts, ...plan.skipped, ...plan.kept, ...plan.missing];
+  return listed.map((one) => one.path);
+}
+
+/** @param {string} path @param {string} above */
+function isWithin(path, above) {
+  return path === above || path.startsWith(`${above}/`);
 }
 
 /** Whether a file is as it was, of which more may be shown by now. @param {ChangedFile} known @param {ChangedFile} file */

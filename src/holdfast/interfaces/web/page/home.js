@@ -7,7 +7,7 @@ import { useLiveVersion } from "./live-version.js";
 import { useLoaded } from "./load.js";
 import { address, navigate } from "./router.js";
 import { FirstSteps, Loading, Refused } from "./states.js";
-import { agentName } from "./words.js";
+import { agentName, isWorking, statusWords } from "./words.js";
 
 const FIRST_SESSIONS = 12;
 const REFRESH_MS = 500;
@@ -17,7 +17,10 @@ export function HomeView() {
   const loaded = useLoaded(
     async () => {
       const { workspaces } = await api.workspaces();
-      return Promise.all(workspaces.map(async (/** @type {any} */ one) => ({ ...one, loaded: await sessionsOf(one) })));
+      const ownFirst = workspaces.toSorted(
+        (/** @type {any} */ one, /** @type {any} */ other) => other.is_own - one.is_own,
+      );
+      return Promise.all(ownFirst.map(async (/** @type {any} */ one) => ({ ...one, loaded: await sessionsOf(one) })));
     },
     [version],
     { keep: true },
@@ -65,7 +68,7 @@ function WorkspaceCard({ workspace }) {
   const shown = showsAll ? sessions : sessions.slice(0, FIRST_SESSIONS);
   const parts = String(workspace.path).split("/");
   return html`<section class="workspace">
-    <header><h2>${visible(parts.at(-1) ?? "")}</h2><span class="path-line" title=${visible(workspace.path)}>
+    <header><h2>${visible(parts.at(-1) ?? "")}</h2>${workspace.is_own && html`<span class="tag here">this project</span>`}<span class="path-line" title=${visible(workspace.path)}>
       ${visible(workspace.path)}</span>
       ${
         overview?.budget_bytes
@@ -94,8 +97,8 @@ function WorkspaceCard({ workspace }) {
 
 /** @param {{one: any, base: string, workspace: string | null}} props */
 function SessionLine({ one, base, workspace }) {
-  const isActive = one.status === "active";
-  const status = isActive ? "working now" : one.status;
+  const isActive = isWorking(one);
+  const status = isActive ? "working now" : statusWords(one);
   return html`<li><a class="session-line" href=${`${base}/s/${encodeURIComponent(one.id)}`}>
     <span class=${isActive ? "live" : "live idle"} title=${status}><i></i></span>
     <span class="what"><b>${visible(one.title ?? one.id)}</b><small>

@@ -11,7 +11,7 @@ import { useLoaded } from "./load.js";
 import { Empty, Loading, Refused } from "./states.js";
 import { changedFiles, hasConfidence, sureness } from "./timeline-rows.js";
 import { sayProblem } from "./toast.js";
-import { changeWords, componentWords, kindWords, riskOf, titleOf } from "./words.js";
+import { changeWords, componentWords, kindWords, returnTitle, riskOf, titleOf } from "./words.js";
 
 const MOST_LEFT_OUT = 8;
 
@@ -20,6 +20,7 @@ const MOST_LEFT_OUT = 8;
  * @param {string} props.session
  * @param {import("./load.js").Loaded<any>} props.loaded
  * @param {number} props.directories how many of the paths that it changed are directories
+ * @param {string | null} props.restoredTo the reason of the moment that a restore went back to
  * @param {string} props.backTo
  * @param {string} props.changesAt
  * @param {(moment: any) => void} props.restore
@@ -27,7 +28,18 @@ const MOST_LEFT_OUT = 8;
  * @param {(() => void) | null} props.commit
  * @param {() => void} props.changed
  */
-export function Moment({ session, loaded, directories, backTo, changesAt, restore, replayAt, commit, changed }) {
+export function Moment({
+  session,
+  loaded,
+  directories,
+  restoredTo,
+  backTo,
+  changesAt,
+  restore,
+  replayAt,
+  commit,
+  changed,
+}) {
   const moment = loaded.value;
   const back = html`<a class="back" href=${backTo}>${left} Timeline</a>`;
   if (!moment) {
@@ -55,7 +67,7 @@ export function Moment({ session, loaded, directories, backTo, changesAt, restor
       ${
         isLong && moment.name
           ? html`<h2>${visible(moment.name)}</h2><p class="words">“${visible(moment.reasoning)}”</p>`
-          : html`<h2>${titleOf(first)}</h2>${rest.length > 0 && html`<p class="words">${visible(rest.join("\n").trim())}</p>`}`
+          : html`<h2>${returnTitle(first, [], restoredTo) || titleOf(first)}</h2>${rest.length > 0 && html`<p class="words">${visible(rest.join("\n").trim())}</p>`}`
       }
       ${risk && html`<p class="note caution"><b>Risky:</b> ${visible(risk)}</p>`}
       <div class="acts">

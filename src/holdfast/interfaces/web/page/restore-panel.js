@@ -12,6 +12,7 @@ import { changedWords, choiceRows, chosenPaths, chosenRows, rowWords } from "./r
 import { RestorePlan } from "./restore-plan.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
+import { undoWith } from "./undo.js";
 import { componentWords, titleText } from "./words.js";
 
 /** @typedef {import("./diff-lines.js").Hunk} Hunk */
@@ -199,21 +200,11 @@ function Under({ moment }) {
 /** Says what was restored, with the way back. @param {string} session @param {RestoreTask} task @param {any} outcome @param {() => void} done */
 function sayRestored(session, task, outcome, done) {
   const changed = changedWords(outcome);
-  const undo = async () => {
-    try {
-      const undone = await api.undo(session);
-      done();
-      say({
-        text: `Undone. ${changedWords(undone)} back to the state before the restore`,
-      });
-    } catch (error) {
-      sayProblem(error, "Not undone");
-    }
-  };
+  const way = { undo: () => api.undo(session), redo: () => api.redo(session) };
   const skipped = outcome.skipped?.length ? ` ${plural(outcome.skipped.length, "path")} could not be restored.` : "";
   const what = task.lines ? `lines of ${visible(task.lines.path)}` : changed;
   say({
     text: !changed ? `Nothing needed to change.${skipped}` : `Restored ${what}.${skipped}`,
-    action: outcome.safety_checkpoint || changed ? { label: "Undo", run: undo } : undefined,
+    action: outcome.safety_checkpoint || changed ? { label: "Undo", run: () => undoWith(way, done) } : undefined,
   });
 }

@@ -9,7 +9,7 @@ import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
 import { chosenPart, chosenRows, deed, isLeaf, presentPaths, toggled } from "./restore-choice.js";
 import { Loading } from "./states.js";
-import { agentName, componentWords } from "./words.js";
+import { agentName, componentWords, remarkWords } from "./words.js";
 
 const MOST_LISTED = 200;
 
@@ -95,11 +95,11 @@ export function RestorePlan({ session, task, plan, rows, fileCount, left, setLef
         (/** @type {string} */ one) => html`<p class="note caution">
         <b>An agent is working.</b> ${visible(one)}</p>`,
       )}
-      ${warnings.map((/** @type {string} */ one) => html`<p class="note caution">${sentence(one)}</p>`)}
+      ${warnings.map((/** @type {string} */ one) => html`<p class="note caution">${remarkWords(one, true)}</p>`)}
       ${
         plan.remarks.length > 0 &&
         html`<ul class="remarks">
-        ${plan.remarks.map((/** @type {string} */ one) => html`<li>${sentence(one)}</li>`)}</ul>`
+        ${plan.remarks.map((/** @type {string} */ one) => html`<li>${remarkWords(one, true)}</li>`)}</ul>`
       }
       ${
         plan.kept.length > 0 &&
@@ -115,14 +115,6 @@ export function RestorePlan({ session, task, plan, rows, fileCount, left, setLef
       }
     </section>`
     }`;
-}
-
-/** The server's remarks are parts of sentences; the options that they name are choices in the panel. @param {string} words */
-function sentence(words) {
-  const whole = visible(words).replace(/; to restore git too: --git .*$/, "; to restore git too, choose how above");
-  // A path or a name at the beginning keeps its own spelling.
-  const first = /^[a-z]+\b(?![./_-])/.test(whole) ? whole.charAt(0).toUpperCase() : whole.charAt(0);
-  return first + whole.slice(1) + (/[.!?]$/.test(whole) ? "" : ".");
 }
 
 /** Ticks for many files at once. @param {{rows: ChoiceRow[], setLeft: (left: Set<string>) => void}} props */

@@ -42,11 +42,14 @@ export function SessionView({ session }) {
     keep: true,
   });
   const moment = loaded.value?.id === chosen ? loaded.value : null;
-  const unsaved = useLoaded(
-    () => (data?.head ? api.changedSince(session, data.head) : null),
-    [session, data?.head, workspaceVersion],
+  // The newest moment has what was saved last, even if it only records a restore of some files.
+  const saved = data?.events.find((event) => event.checkpoint)?.checkpoint?.id ?? null;
+  const counted = useLoaded(
+    () => (saved ? api.changedSince(session, saved).then((words) => ({ saved, words })) : null),
+    [session, saved, workspaceVersion],
     { keep: true },
   );
+  const unsaved = counted.value?.saved === saved ? counted.value?.words : "";
   const outlines = useMemo(
     () =>
       new Map(
@@ -55,6 +58,7 @@ export function SessionView({ session }) {
     [data?.events],
   );
   const outline = (chosen && outlines.get(chosen)) || moment;
+  const target = outlines.get(outline?.restores_from ?? "");
   const askedAt = useMemo(() => stateBeforeMessage(data?.events ?? [], outline), [data?.events, outline]);
   const comparison = query.get("with") ?? defaultComparison(outline, askedAt);
   // The moment that waits for another one to be compared with.
@@ -138,9 +142,9 @@ export function SessionView({ session }) {
       <button class="small" onClick=${() => setPicking(null)}>Cancel</button></div>`
     : html`<div class="filter-bar"><h2>Timeline</h2>
     ${
-      unsaved.value &&
-      html`<span class="soft num" title="Files changed since the current moment">
-      ${unsaved.value} not saved</span>`
+      unsaved &&
+      html`<span class="soft num" title="Changed since the last moment was saved">
+      ${unsaved} not saved</span>`
     }
     <button class="small" title="Undo the last action, after a preview (u)" onClick=${() => openUndo(refresh)}>Undo…</button>
     <button class="small" title="Save a checkpoint now (c)" onClick=${() => setPanel({ type: "save" })}>Save now…</button></div>`;
@@ -156,6 +160,7 @@ export function SessionView({ session }) {
       <${Timeline} timeline=${timeline} chosen=${chosen} marked=${query.get("with")} link=${link} mark=${mark} isPicking=${picking !== null}
         head=${head} rowsChanged=${(/** @type {import("./timeline-rows.js").Row[]} */ now) => (rows.current = now)} />
       <${Moment} session=${session} loaded=${{ ...loaded, value: moment }}
+        restoredTo=${target ? (target.name ?? target.reasoning) : null}
         directories=${chosen ? (timeline.lines.of(chosen).value?.directories ?? 0) : 0} backTo=${momentAddress(session)}
         changesAt=${link(chosen, { changes: true })}
         replayAt=${address("s", session, "replay", chosen)} restore=${() => chosen && restore(chosen, {})}
@@ -195,9 +200,10 @@ function rangeOfApproved(rounds, moment) {
  * @param {import("./timeline-rows.js").TimelineEvent[]} events @param {ShownMoment | null} moment
  */
 function stateBeforeMessage(events, moment) {
-  if (!moment || moment.message_index === null || moment.message_index === undefined) return null;
+  const index = moment?.message_index ?? null;
+  if (!moment || index === null) return null;
   const said = events.find(
-    (event) => event.type === "message" && event.role === "user" && event.message_index === moment.message_index,
+    (event) => event.type === "message" && event.role === "user" && (event.message_index ?? 0) <= index,
   );
   const found = said?.checkpoint_id ?? null;
   return found === moment.id || moment.kind === "message" ? null : found;

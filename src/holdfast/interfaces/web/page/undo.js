@@ -8,6 +8,7 @@ import { useLoaded } from "./load.js";
 import { changedWords } from "./restore-choice.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
+import { remarkWords } from "./words.js";
 
 /** @type {import("./html.js").Signal<(() => void) | null>} */
 const open = signal(null);
@@ -25,24 +26,26 @@ export function UndoPanel() {
 /** @param {{close: () => void, done: () => void}} props */
 function Panel({ close, done }) {
   const preview = useLoaded(() => api.undoPreview(), []);
+  const redoPreview = useLoaded(() => api.redoPreview(), []);
   const [isWorking, setWorking] = useState(false);
   const plan = preview.value;
   const changed = plan ? changedWords(plan) : "";
   const run = async () => {
     setWorking(true);
     try {
-      await api.undoLast(plan.plan);
+      const undone = await api.undoLast(plan.plan);
       close();
       done();
-      say({
-        text: `Undone: ${changed}.`,
-        action: { label: "Redo", run: () => api.redoLast().then(done, (error) => sayProblem(error, "Not redone")) },
-      });
+      sayUndone(undone, LAST, done);
     } catch (error) {
       setWorking(false);
       sayProblem(error, "Not undone");
       preview.again();
     }
+  };
+  const redo = async () => {
+    close();
+    await redoWith(LAST, done);
   };
   const foot = html`<p>Everything as it is now is saved first.</p><button onClick=${close}>Cancel</button>
     <button class="main" disabled=${!plan || isWorking} onClick=${run}>Undo ${changed}</button>`;
@@ -59,8 +62,51 @@ function Panel({ close, done }) {
         ${visible(one.path)}</code></li>`,
       )}</ul>
       ${plan.operations.length > 12 && html`<p class="faint">and ${plan.operations.length - 12} more</p>`}
-      ${plan.warnings.map((/** @type {string} */ warning) => html`<p class="note caution">${visible(warning)}</p>`)}
+      ${plan.warnings.map((/** @type {string} */ warning) => html`<p class="note caution">${remarkWords(warning)}</p>`)}
     </section>`
     }
+    ${
+      redoPreview.value &&
+      html`<section><p>You can also redo the last undo: ${visible(redoPreview.value.undone?.what ?? "the last change")}</p>
+      <button disabled=${isWorking} onClick=${redo}>Redo ${changedWords(redoPreview.value)}</button></section>`
+    }
   <//>`;
+}
+
+/** @typedef {{undo: () => Promise<any>, redo: () => Promise<any>}} WayBack */
+
+/** The last action in the workspace. @type {WayBack} */
+const LAST = { undo: () => api.undoLast(null), redo: () => api.redoLast() };
+
+/** @param {any} undone @param {WayBack} way @param {() => void} done */
+function sayUndone(undone, way, done) {
+  say({
+    text: `Undone: ${changedWords(undone) || "no file had to change"}.`,
+    action: { label: "Redo", run: () => redoWith(way, done) },
+  });
+}
+
+/** Undoes, and says so with the way forth. @param {WayBack} way @param {() => void} done */
+export async function undoWith(way, done) {
+  try {
+    const undone = await way.undo();
+    done();
+    sayUndone(undone, way, done);
+  } catch (error) {
+    sayProblem(error, "Not undone");
+  }
+}
+
+/** @param {WayBack} way @param {() => void} done */
+async function redoWith(way, done) {
+  try {
+    const redone = await way.redo();
+    done();
+    say({
+      text: `Redone: ${changedWords(redone) || "no file had to change"}.`,
+      action: { label: "Undo", run: () => undoWith(way, done) },
+    });
+  } catch (error) {
+    sayProblem(error, "Not redone");
+  }
 }

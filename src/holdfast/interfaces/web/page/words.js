@@ -51,6 +51,8 @@ export function returnTitle(reasoning, paths, target) {
     return html`Restored lines of <code>${visible(paths[0] ?? "a file")}</code>`;
   if (paths.length === 1) return html`Restored <code>${visible(paths[0])}</code>`;
   if (paths.length > 1) return `Restored ${plural(paths.length, "path")}`;
+  const some = / \((\d+) selected paths?\)$/.exec(place);
+  if (some) return `Restored ${plural(Number(some[1]), "path")}`;
   const name = /^[0-9a-f]{10,}$/.test(place) && target ? titleText(target) : place;
   return way === "Reset to" ? `Reset to “${name}”` : `Back to “${name}”`;
 }
@@ -89,6 +91,17 @@ export function changeWords(changed, directories = 0) {
   return added === total ? `${counted} added` : counted;
 }
 
+/**
+ * The server's remarks are parts of sentences. The options of the command line that they name are choices on the page.
+ * @param {string} words @param {boolean} [hasChoices] whether those choices are right above
+ */
+export function remarkWords(words, hasChoices = false) {
+  const whole = visible(words).replace(/;? ?(to [^;:]*?): --git [^;]*$/, hasChoices ? "; $1, choose how above" : "");
+  // A path or a name at the beginning keeps its own spelling.
+  const first = /^[a-z]+\b(?![./_-])/.test(whole) ? whole.charAt(0).toUpperCase() : whole.charAt(0);
+  return first + whole.slice(1) + (/[.!?]$/.test(whole) ? "" : ".");
+}
+
 /** @param {string} kind */
 export function kindWords(kind) {
   /** @type {Record<string, string>} */
@@ -115,6 +128,16 @@ export function agentName(agent) {
     .split("-")
     .map((word) => word[0].toUpperCase() + word.slice(1))
     .join(" ");
+}
+
+/** Whether an agent is at work: a person's session stays open without anything going on. @param {{status: string, agent: string | null}} session */
+export function isWorking(session) {
+  return session.status === "active" && Boolean(session.agent);
+}
+
+/** @param {{status: string}} session */
+export function statusWords({ status }) {
+  return status === "active" ? "open" : status;
 }
 
 /** State other than files, as it is called in a sentence. @param {string} component */
