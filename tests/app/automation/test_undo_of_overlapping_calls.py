@@ -49,3 +49,17 @@ def test_edits_after_all_calls_have_ended_are_the_users(project: Path, cli: Comm
     (project / "notes.txt").write_text("by hand\n")
     send(project, "one", "Pre", "t3", "Bash", command="make three")
     assert _last(cli) == 'your edits before the Bash call "make three"'
+
+
+def test_two_edits_at_once_are_both_named(project: Path, cli: CommandLine) -> None:
+    files = {"one": "src/app.py", "two": "notes.txt"}
+    for moment in ("Pre", "Post"):
+        for session, path in files.items():
+            place = project / path
+            send(project, session, moment, session, "Edit", file_path=str(place))
+        for path in files.values():
+            (project / path).write_text("edited\n")
+    calls = [f'the Edit call "{path}" by claude-code' for path in ("notes.txt", "src/app.py")]
+    assert _last(cli) == f"{' and '.join(calls)}, which overlapped"
+    cli.json("undo", "--yes")
+    assert all((project / path).read_text() != "edited\n" for path in files.values())

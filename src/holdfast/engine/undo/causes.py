@@ -27,6 +27,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, SessionId, short
 from holdfast.domain.intent import AFTER_CALL, BEFORE_MESSAGE
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
@@ -60,14 +61,15 @@ _DONE = {
 @dataclass(frozen=True, slots=True)
 class Cause:
     """Calls of one session. `subject` is the command or the paths, where it is one call and they
-    are known. `or_user`: the call was in progress, but the user may have made the change as
-    well."""
+    are known, `edits` the files that an edit names. `or_user`: the call was in progress, but the
+    user may have made the change as well."""
 
     session_id: SessionId
     at_ns: int
     tools: tuple[str, ...]
     calls: int = 1
     subject: str = ""
+    edits: tuple[str, ...] = ()
     or_user: bool = False
 
 
@@ -98,6 +100,21 @@ class CausesByLog:
         begun = self._in_progress.begun_before(state.checkpoints[-1])
         found = [call_begun_at(self._vault, one) for one in begun]
         return tuple(replace(cause, or_user=True) for cause in found if cause is not None)
+
+
+def are_overlapping_edits(
+    vault: Vault, causes: Sequence[Cause], before: State, after: State
+) -> bool:
+    """Whether each of several calls is an edit whose files have changed: then all of them did
+    it."""
+    if not causes[1:] or not all(one.edits for one in causes):
+        return False
+    try:
+        changes = tree_changes(vault.load_tree, before.tree, after.tree)
+        changed = {to_text(change.path) for change in changes}
+    except StoreDamaged:
+        return False
+    return all(changed.issuperset(one.edits) for one in causes)
 
 
 class Authors(NamedTuple):
@@ -175,11 +192,13 @@ def _own(vault: Vault, before: Checkpoint) -> Cause:
     known: Mapping[str, object] = call if isinstance(call, Mapping) else {}
     subject = str(known.get("command") or "")
     paths = known.get("paths")
+    edits: tuple[str, ...] = ()
     if not subject and isinstance(paths, list | tuple):
         root = f"{vault.workspace}/"
-        subject = ", ".join(str(path).removeprefix(root) for path in paths[:_MOST_PATHS])
+        edits = tuple(str(path).removeprefix(root) for path in paths)
+        subject = ", ".join(edits[:_MOST_PATHS])
     tool = str(known.get("tool") or "tool")
-    return Cause(before.session_id, before.created_at_ns, (tool,), subject=subject)
+    return Cause(before.session_id, before.created_at_ns, (tool,), subject=subject, edits=edits)
 
 
 def _later(before: Checkpoint, calls: list[LoggedCall], after: Checkpoint | None) -> Cause:
@@ -247,8 +266,11 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
     if step.turn:
         return f"everything since {_quoted(since)}{_by_authors(vault, step.authors)}"
     if step.causes:
-        calls = " or ".join(_tool_calls(vault, one) for one in step.causes)
-        return f"{calls} or your edits" if any(one.or_user for one in step.causes) else calls
+        calls = [_tool_calls(vault, one) for one in step.causes]
+        if step.overlapping:
+            return f"{' and '.join(calls)}, which overlapped"
+        words = " or ".join(calls)
+        return f"{words} or your edits" if any(one.or_user for one in step.causes) else words
     if step.saved is not None and step.saved.kind in _BEFORE_SOMETHING:
         return one_line(f"your edits before {_cause_of_save(step.saved)}", 2 * _LONGEST)
     if step.saved is not None and not step.saved.kind.is_record:

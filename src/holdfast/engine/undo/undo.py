@@ -42,6 +42,7 @@ from holdfast.engine.undo.causes import (
     Authors,
     Cause,
     Loss,
+    are_overlapping_edits,
     authors_since,
     loss_since,
     tool_calls_after,
@@ -76,7 +77,7 @@ class UndoStep:
     it happened, by which people know that state best. `steps` of undo lead back from a redo.
     `stays` says which files outside the workspace it changed and cannot bring back, and why.
     `loss` is what was deleted later, and no undo brings back. `authors` made the changes of a
-    turn."""
+    turn. `overlapping`: all the calls did it, at the same time."""
 
     request: RestoreRequest
     causes: tuple[Cause, ...] = ()
@@ -88,6 +89,7 @@ class UndoStep:
     stays: tuple[str, ...] = ()
     loss: Loss | None = None
     authors: Authors = Authors()
+    overlapping: bool = False
 
     @property
     def at(self) -> datetime | None:
@@ -251,7 +253,18 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
         since = messages[-1] if messages else since
     unknown = (f"{line}: it is not known who changed it since the call" for line in found.unknown)
     stays = (*found.blocked, *unknown)
-    return UndoStep(request, causes, saved=saved, turn=turn, since=since, stays=stays)
+    overlapping = step.after is not None and are_overlapping_edits(
+        vault, causes, step.before, step.after
+    )
+    return UndoStep(
+        request,
+        causes,
+        saved=saved,
+        turn=turn,
+        since=since,
+        stays=stays,
+        overlapping=overlapping,
+    )
 
 
 def _states_deleted() -> NothingToUndo:
