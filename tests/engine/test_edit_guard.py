@@ -299,7 +299,12 @@ def test_restoring_some_paths_does_not_settle_an_attempt_that_was_cut_off(worksp
     ],
 )
 def test_what_cannot_be_put_back_is_refused_before_anything_is_begun(
-    workspace: Path, tmp_path: Path, paths: list[str], error: type[HoldfastError], words: str
+    workspace: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    paths: list[str],
+    error: type[HoldfastError],
+    words: str,
 ) -> None:
     os.mkfifo(workspace / "pipe")
     (tmp_path / "elsewhere").mkdir()
@@ -308,6 +313,9 @@ def test_what_cannot_be_put_back_is_refused_before_anything_is_begun(
     (workspace / "file-link").symlink_to(tmp_path / "elsewhere" / "secret")
     (workspace / "round").symlink_to("round")
     (workspace / "git-link").symlink_to(".git/config")
+    (tmp_path / "here" / ".git").mkdir(parents=True)
+    (tmp_path / "here" / ".git" / "config").write_text("of another repository")
+    monkeypatch.chdir(tmp_path / "here")
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("why")
         with pytest.raises(error, match=words):

@@ -12,13 +12,14 @@ from tests.interfaces.cli.command_line import CommandLine, command
 @pytest.mark.requirement("CL-3", "RL-4")
 def test_a_checkpoint_that_goes_while_its_files_are_listed_is_no_damage(cli: CommandLine) -> None:
     """The list is far larger than a pipe: the writer waits for the reader."""
-    for number in range(600):
+    for number in range(300):
         directory = cli.workspace / f"{number:03}{'x' * 240}"
         directory.mkdir()
-        (directory / "file").write_text(str(number))
+        for file in range(10):  # so many that not all lists are read at once
+            (directory / f"{file}{'y' * 240}").write_text(f"{number} {file}")
     gone = cli.save("gone")
-    for directory in cli.workspace.glob("???xxx*"):
-        (directory / "file").write_text("another")
+    for path in cli.workspace.glob("???xxx*/*"):
+        path.write_text(f"another {path}")
     cli.save("so that HEAD is another")
     pipe = subprocess.PIPE
     arguments = command("show", gone, "--files")

@@ -53,6 +53,7 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
             "paths must be a list, but one path was given", hint=f"use [{str(paths)!r}]"
         )
     found: list[bytes] = []
+    relative: list[Path] = []
     for path in paths:
         if not str(path):
             raise UsageError("a path of the edit is empty", hint="name the files that it changes")
@@ -66,11 +67,13 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
                     hint="only files in the workspace can be restored",
                 ) from None
         else:
-            _require_one_meaning(vault.workspace, given)
+            relative.append(given)
         found.append(from_text(str(given)))
     if not found:
         raise UsageError("an edit needs at least one path", hint="name the files to be edited")
     safe = require_paths(found)
+    for given in relative:
+        _require_one_meaning(vault.workspace, given)
     safe = tuple(dict.fromkeys(each for path in safe for each in _through_links(vault, path)))
     own_data = (MARKER_DIRECTORY, vault.files.path_inside_workspace())
     for place in safe:
