@@ -16,7 +16,7 @@ def test_status_names_the_newest_of_the_other_sessions(cli: CommandLine) -> None
     cli.save("mine")
     for name in ("one", "two", "three", "four"):
         cli.save("theirs", "--session", name)
-    assert "(4 other sessions: four, three, two, …)\n" in cli("status").out
+    assert "(4 other sessions: four, three, two, …; 5 checkpoints in all)\n" in cli("status").out
     assert "(4 other sessions: " in cli("status", "--session", "two").out
     assert "two" not in cli("status", "--session", "two").out.partition("(4 other")[2].split(")")[0]
 

@@ -61,6 +61,9 @@ class Status:
     session_mark: str = ""
     """What people know the session by: its title, else agent and id."""
 
+    all_checkpoints: int = 0
+    """Those of every session."""
+
     @property
     def share(self) -> float:
         """How much of the store's budget is used."""
@@ -269,19 +272,23 @@ def _watch_words(watch: dict[str, Any]) -> list[Part]:
 def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
     others = [visible(name) for name in status.found.sessions if name != status.found.session][::-1]
     number = count(len(others), "other session")
-    if terminal.for_people:
-        more = Part(f"  ({number})" if others else "", (DIM,))
-    else:
-        names = ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
-        more = Part(f"  ({number}: {names})" if others else "", (DIM,))
+    if not terminal.for_people:
+        number += ": " + ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
+    in_all = f"; {count(status.all_checkpoints, 'checkpoint')} in all"
+    more = [
+        Part(f"  ({number}", (DIM,)),
+        Part(in_all, (DIM,), optional=terminal.for_people),
+        Part(")", (DIM,)),
+    ]
+    more = more if others else []
     if status.found.session is None:
-        _fact(terminal, "session", Part("none"), more)
+        _fact(terminal, "session", Part("none"), *more)
         return
     name = status.session_mark if terminal.for_people else status.found.session
     ended = f", {status.found.session_status}" if status.found.session_status != "active" else ""
     held = f"{ended}, {count(status.found.checkpoints, 'checkpoint')}"
     if not terminal.for_people or status.found.approval is None:
-        _fact(terminal, "session", Part(visible(name), elastic=True), Part(held), more)
+        _fact(terminal, "session", Part(visible(name), elastic=True), Part(held), *more)
         if status.found.approval is not None:
             words = _approval_words(status.found.approval, now)
             _fact(terminal, "round", words + _abandoned(terminal, status))
@@ -290,7 +297,7 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
     in_round = Part(
         f"; {round_title(status.found.approval.active.name)}: {approved}", optional=True
     )
-    _fact(terminal, "session", Part(visible(name), elastic=True), Part(held), in_round, more)
+    _fact(terminal, "session", Part(visible(name), elastic=True), Part(held), in_round, *more)
 
 
 def _approval_words(status: ApprovalStatus, now: datetime) -> str:

@@ -77,6 +77,7 @@ def _run(invocation: Invocation) -> int:
             agents=_agents(invocation, opened, found.blocker),
             chosen=invocation.chosen_session,
             session_mark=_mark(known),
+            all_checkpoints=opened.sessions.checkpoint_count(None),
         )
         unsaved = excluded_directory_warning(invocation.terminal, opened)
     _report(invocation, status)
