@@ -25,14 +25,14 @@ class Writer:
         self._transcript.touch()
 
     def turn(self, prompt: str, path: str, text: str) -> None:
-        line = {"type": "user", "uuid": prompt, "sessionId": self._session}
+        line: dict[str, Any] = {"type": "user", "uuid": prompt, "sessionId": self._session}
         line |= {"message": {"role": "user", "content": prompt}}
         line |= {"timestamp": "2026-11-16T08:16:11.177Z"}
         with self._transcript.open("a") as file:
             file.write(f"{json.dumps(line)}\n")
         self._send("UserPromptSubmit", prompt=prompt)
         place = self._project / path
-        call = {"tool_name": "Write", "tool_use_id": prompt}
+        call: dict[str, Any] = {"tool_name": "Write", "tool_use_id": prompt}
         call |= {"tool_input": {"file_path": str(place), "content": text}}
         self._send("PreToolUse", **call)
         place.write_text(text)
@@ -94,7 +94,7 @@ def test_the_agents_of_a_turn_are_named_where_there_are_two(
             project,
         )
     for session, path in (("one", "src/app.py"), ("two", "notes.txt")):
-        call = {"session_id": session, "cwd": str(project), "tool_use_id": session}
+        call: dict[str, Any] = {"session_id": session, "cwd": str(project), "tool_use_id": session}
         call |= {"tool_name": "Bash", "tool_input": {"command": f"make {session}"}}
         call_hook("claude-code", {**call, "hook_event_name": "PreToolUse"}, project)
         (project / path).write_text(f"{session}\n")
