@@ -174,7 +174,7 @@ def test_deciding_about_the_work_of_a_session_that_has_ended_leaves_it_ended(
         assert session.approve("looked at").warnings == ()
         (workspace / "a.txt").write_text("2")
         (said,) = session.approve("with what a person changed").warnings
-        assert "had ended, and stays so" in said
+        assert "had ended and stays ended" in said
         session.restore(done)
         session.reset()
         session.undo()
