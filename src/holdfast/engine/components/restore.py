@@ -315,10 +315,11 @@ def with_component_steps(plan: RestorePlan, steps: tuple[ComponentStep, ...]) ->
 
 
 def file_warnings(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
-    """What components say about files that are about to change; a preview goes on without."""
+    """What components say about files that are about to change; a preview goes on without. Every
+    component is asked: agents may be at work although nothing of theirs is saved."""
     said: list[str] = []
     timeout_s = vault.settings.component_timeout
-    for component in vault.components.applying(vault.workspace) if paths else ():
+    for component in vault.components.all() if paths else ():
         try:
             said += guarded(partial(_file_warnings, vault, component, paths), timeout_s=timeout_s)
         except Refusal as error:  # whatever a plug-in does, a preview is only a preview

@@ -283,8 +283,8 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
 
 
 def _by_authors(vault: Vault, authors: Authors) -> str:
-    """`, by claude-code (one) and codex (two), with your edits of notes.txt`: agents only where
-    there are several."""
+    """`, by AGENT (one) and AGENT (two), with your edits of notes.txt`: agents only where there are
+    several."""
     agents = [_agent(vault, one) for one in authors.sessions]
     words = f", by {' and '.join(agents)}" if len(agents) > 1 else ""
     return f"{words}, with your edits of {_listed(authors.edited)}" if authors.edited else words
