@@ -178,6 +178,12 @@ def test_links_lead_from_a_new_checkpoint_to_what_can_be_done_with_it(
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:
             return {"headers": client.token_header}
 
+        def before_call(self, case: Any) -> None:
+            # Few generated bodies make a checkpoint, and without one there is no link to follow.
+            if case.operation.definition.raw["operationId"] == "create_checkpoint":
+                case.path_parameters["session_id"] = _KNOWN["session_id"]
+                case.body = {"reasoning": "made in a sequence"}
+
         def validate_response(self, response: Any, case: Any, **given: Any) -> None:
             assert response.status_code < 500, (case, response.text)
             case.validate_response(response, checks=_CHECKS)
