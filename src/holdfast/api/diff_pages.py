@@ -1,9 +1,9 @@
-"""Differences and files in pieces that an answer can hold, whatever their size.
+"""Differences and files in pieces that fit an answer, whatever their size.
 
-    files: a page of them in order; each with its first hunks, as long as the page has room
-    hunks: from any hunk, and any line in it, on; long lines are shortened and counted
+    files: a page in order; each file with its first hunks, as long as the page has room
+    hunks: from any hunk and line on; long lines are shortened and counted
 
-The cursor of files is the last path, that of hunks `HUNK:LINE`.
+The cursor of files is the last path. The cursor of hunks is `HUNK:LINE`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LARGEST_PIECE = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HunkPosition:
-    """Where to go on: the number of a hunk, and a line in it."""
+    """Where the next piece starts: the number of a hunk, and a line in it."""
 
     hunk: int = 1
     line: int = 0
@@ -70,7 +70,7 @@ def diff_page(
     hunks_from: str | None = None,
     context: int = DEFAULT_CONTEXT,
 ) -> DiffPageView:
-    """What differs between two checkpoints; None for `new` means the workspace as it is now."""
+    """The differences between two checkpoints; None for `new` means the current workspace."""
     from holdfast.api.views.changes import difference_view
 
     start = HunkPosition.parse(hunks_from)
@@ -125,7 +125,7 @@ def _file(found: Difference, change: Change, start: HunkPosition, most: int) -> 
 
 
 class _Hunks:
-    """Takes hunks from a position on, until there is no more room."""
+    """Collects hunks from a position until there is no more room."""
 
     def __init__(self, start: HunkPosition, most: int) -> None:
         self._start, self._left = start, most
@@ -164,7 +164,7 @@ class _Hunks:
 def file_piece(
     workspace: Workspace, found: Checkpoint, path: bytes, entry: FileEntry, offset: int
 ) -> FileView:
-    """A piece of a file as it was; text is not cut inside a character."""
+    """A piece of a file in a checkpoint. Text is not cut inside a character."""
     content = read_range(workspace, entry, offset, _LARGEST_PIECE)
     encoding = "utf-8"
     try:
@@ -196,7 +196,7 @@ def read_range(workspace: Workspace, entry: FileEntry, offset: int, length: int)
 
 
 def range_of(chunks: Iterator[bytes], offset: int, length: int) -> Iterator[bytes]:
-    """Of a content that comes in pieces, `length` bytes from `offset` on."""
+    """`length` bytes from `offset` of a content that comes in chunks."""
     for chunk in chunks:
         if offset >= len(chunk):
             offset -= len(chunk)

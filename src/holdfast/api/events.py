@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 500
 _LOOK_S = 5.0
-"""A listener that missed something must not make a follower wait for ever."""
+"""A follower must not wait for ever if the listener missed an event."""
 
 
 class EventFeed:
@@ -45,8 +45,8 @@ class EventFeed:
     def events(
         self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
     ) -> Iterator[Event]:
-        """Everything after that number, oldest first. With `follow` it goes on with what happens,
-        until nothing has for `timeout_s`, or until the workspace is closed."""
+        """Events after that number, oldest first. With `follow`, continue with new events until
+        none has happened for `timeout_s`, or until the workspace is closed."""
         if isinstance(after, bool) or not isinstance(after, int) or after < 0:
             raise UsageError(
                 f"{after!r} is not an event number", hint="leave it out to start from the beginning"
@@ -77,7 +77,7 @@ class EventFeed:
 
     def _followed(self, after: int, timeout_s: float | None) -> Iterator[Event]:
         self._listen()
-        with self._woken:  # until events that happened before have their numbers
+        with self._woken:  # until earlier events have their numbers
             self._woken.wait_for(partial(self._is_news, 0))
         while True:
             with self._woken:
@@ -108,7 +108,7 @@ class EventFeed:
             self._listener = self._thread = self._trouble = None
             self._listener = (
                 self._opened.store.open_change_listener()
-            )  # before the first look: nothing is missed
+            )  # before the first read, so that no event is missed
             self._thread = threading.Thread(
                 target=self._run, args=(self._listener,), name="holdfast events", daemon=True
             )

@@ -106,7 +106,7 @@ class Acceptances:
         return AcceptOutcome(outcome.commit, outcome.message, outcome.plan, warnings)
 
     def _warnings(self, acceptance: Acceptance) -> tuple[str, ...]:
-        """Work that is not in the commit, although users may expect it."""
+        """Warnings about work that is not in the commit, although users may expect it."""
         end = acceptance.range.end
         session = self._vault.catalog.session(end.session_id)
         if session is None or session.head != end.id:

@@ -79,7 +79,7 @@ class GuardedBlock:
         try:
             self._activity = await asyncio.shield(beginning)
         except asyncio.CancelledError:
-            # The block never runs: what was begun for it is ended as soon as it is there.
+            # The block never runs, so its edit or attempt is ended as soon as it exists.
             beginning.add_done_callback(self._drop)
             raise
         enter(self._engine.vault, self.number, thread=threading.get_ident())
@@ -220,8 +220,7 @@ def _words(error: BaseException) -> str:
 
 
 async def _to_the_end(work: Callable[[], T]) -> T:
-    """Run on a thread, to the end even if the task is cancelled meanwhile; then re-raise the
-    cancellation."""
+    """Run on a thread, to the end even if the task is cancelled. Then re-raise the cancellation."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)

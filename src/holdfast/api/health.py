@@ -40,15 +40,16 @@ class LastAction:
     at: datetime | None
     removed: int = 0
     added: int = 0
-    """Files that it deleted, and files that it made."""
+    """Numbers of files that it deleted and created."""
 
     removed_in_turn: int = 0
-    """Files that the whole turn deleted, if that is more than it made and more than `removed`."""
+    """Files deleted by the whole turn, if it deleted more than it created and more than `removed`.
+    """
     lost: bool = False
-    """It deleted only what no checkpoint has: no undo brings it back."""
+    """It deleted only files that no checkpoint has, so undo cannot restore them."""
 
     def is_wreck(self, now: datetime) -> bool:
-        """Whether it recently deleted files, which is probably why the user asks."""
+        """Whether it recently deleted files, which is probably why the user looks at the status."""
         return self._is_recent(now) and self.removed > self.added
 
     def is_in_wrecked_turn(self, now: datetime) -> bool:
@@ -105,7 +106,7 @@ class WorkspaceStatus:
     """Edits and attempts whose process is gone."""
 
     restorable: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
-    """By number of what was interrupted: those of its paths that can be restored."""
+    """Paths that can be restored, by the number of the interrupted edit or attempt."""
 
     degraded: Sequence[Degraded] = ()
     cleanup: LastCleanup | None = None
@@ -115,10 +116,10 @@ class WorkspaceStatus:
 
     last: LastAction | None = None
     redo: str | None = None
-    """What the last undo undid, as long as nothing has changed since."""
+    """The step that the last undo reverted, as long as nothing has changed since."""
 
     gaps: Sequence[Gap] = ()
-    """Where protection is less than people may expect."""
+    """Where protection is weaker than users may expect."""
 
     @property
     def blocker(self) -> Gap | None:
@@ -134,15 +135,15 @@ class Health:
         self._engine, self._vault = opened.engine, opened.engine.vault
 
     def check(self, *, data: bool, progress: Progress) -> Iterator[Problem]:
-        """Verify the store; with `data`, every stored byte too. Nothing that it verifies is
-        changed; a check that was read to its end is noted beside it."""
+        """Verify the store; with `data`, every stored byte too. The store is not changed. A
+        completed check is recorded beside it."""
         from holdfast.engine.repair.check import run_checks
 
         found = 0
         for problem in run_checks(self._vault, data=data, progress=progress):
             found += 1
             yield problem
-        with suppress(HoldfastError, OSError):  # a store that cannot be written can be checked
+        with suppress(HoldfastError, OSError):  # a read-only store can be checked too
             self._vault.space.note_upkeep(
                 checked_ns=self._vault.clock.now_ns(), check_problems=found, check_data=int(data)
             )
@@ -305,14 +306,14 @@ def _is_left_out(scan: Scan, change: Change) -> bool:
 
 
 def write_gaps(workspace: Path) -> Sequence[Gap]:
-    """What keeps checkpoints from being made, even before there is a store."""
+    """Problems that prevent checkpoints, even before there is a store."""
     from holdfast.bootstrap.maintenance import write_gaps
 
     return write_gaps(workspace)
 
 
 def examine_surroundings(directory: Path) -> list[Symptom]:
-    """Everything around a directory's store that may be wrong, in any state of the store."""
+    """Problems around a directory's store, in any state of the store."""
     from holdfast.bootstrap.maintenance import examine_surroundings
 
     return examine_surroundings(directory)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 _LARGEST_CONTENT = 1 << 20
 _MOST_CONTENT = 2 << 20
-"""Bytes of one file, and of all files of a page, that an answer holds."""
+"""Bytes of one file, and of all files on a page, that an answer contains."""
 _MOST_SKIPPED = 1_000
 _LONGEST_TEXT = 2_000
-"""Characters of a reason, a message or a note in a list."""
+"""Characters of a reason, message or note in a list."""
 _MOST_TEXT = 4_000_000
 
 
@@ -238,7 +238,7 @@ def _add_content(
         topic.require_shown(path, found)
         content = b"".join(topic.read(entry))
     except HoldfastError:
-        return 0  # a file that cannot be read must not hide the others
+        return 0  # an unreadable file must not hide the others
     try:
         view["content"] = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -264,7 +264,7 @@ def _newest_annotations(workspace: Workspace, session_id: SessionId) -> dict[str
     try:
         notes = workspace.conversation.annotations(session_id)
     except HoldfastError:
-        return {}  # a conversation that cannot be read must not hide the checkpoints
+        return {}  # an unreadable conversation must not hide the checkpoints
     return {note.checkpoint_id: note for note in sorted(notes, key=lambda note: note.sequence)}
 
 

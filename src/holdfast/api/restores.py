@@ -1,8 +1,8 @@
-"""Restores of a workspace: requested, previewed, carried out, undone and redone.
+"""Restores of a workspace: requests, plans, execution, undo and redo.
 
-    request, or the step that undo takes → plan, to show it → restore
+    a request, or the step that undo reverts → a plan, for the preview → the restore
 
-A request is checked again when it runs. A plan shows what a restore would do now; the restore plans
+A request is checked again when it runs. A plan shows what a restore would do now. The restore plans
 again before it changes anything.
 """
 
@@ -78,7 +78,7 @@ class Restores:
         return self._engine.last_step(turn=turn)
 
     def next_step(self) -> UndoStep:
-        """What a redo would restore in the whole workspace."""
+        """The state that a redo would restore in the whole workspace."""
         from holdfast.engine.undo.undo import next_step
 
         return next_step(self._vault)

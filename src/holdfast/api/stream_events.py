@@ -102,8 +102,8 @@ def _file_edits(workspace: Workspace, event: Event) -> list[StreamEventView]:
 
 
 def _by_file(diff: str, names: Collection[str]) -> dict[str, str]:
-    """The parts of a unified diff by their path. Changed lines can look like the header of a file,
-    such as `-- old` and `++ new`: those name none of the edited ones."""
+    """The parts of a unified diff, by path. Changed lines such as `-- old` and `++ new` can look
+    like a file header, so only the paths of edited files count."""
     headers = [
         (found.start(), name)
         for found in _HEADER.finditer(diff)

@@ -418,7 +418,7 @@ def old_file_view(
     content: bytes | None = None,
     paths: Iterable[bytes] | None = None,
 ) -> OldFileView:
-    """`content` for a file, `paths` for a directory."""
+    """`content` is for a file, `paths` for a directory."""
     held: OldContentView = {}
     if paths is not None:
         held["paths"] = [to_text(name) for name in paths]

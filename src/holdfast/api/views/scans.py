@@ -1,4 +1,4 @@
-"""A scan as data: how the daemon, which watches a workspace, tells a client what is there now."""
+"""A scan as data: the daemon, which watches a workspace, sends it to a client."""
 
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _MOST_BYTES = 4 << 20
 
 
 class ScanView(TypedDict):
-    """`trees` are the directories that no store has yet, each in base64 under its digest."""
+    """`trees` are the directories that no store has yet: base64 data by digest."""
 
     tree: str
     files: int
@@ -25,7 +25,7 @@ class ScanView(TypedDict):
 
 
 def scan_view(scan: "Scan") -> ScanView | None:
-    """None for one that is too large to be worth it."""
+    """None if the scan is too large to be worth sending."""
     size_bytes = sum(len(data) for data in scan.encoded.values())
     size_bytes += sum(len(skip.path) + len(skip.detail) for skip in scan.skipped)
     if size_bytes > _MOST_BYTES:
@@ -43,7 +43,7 @@ def scan_view(scan: "Scan") -> ScanView | None:
 
 
 def scan_from(view: Mapping[str, Any]) -> "Scan | None":
-    """The scan, without what it knows of single files; None where the data makes no sense."""
+    """The scan, without its cache of single files; None if the data is invalid."""
     from holdfast.domain.trees.objects import digest_of
     from holdfast.engine.scan.directory_state import DirectoryKey, DirectoryState
     from holdfast.engine.scan.scanner import Scan

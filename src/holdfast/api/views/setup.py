@@ -101,7 +101,7 @@ class DaemonView(TypedDict):
 
 
 class WatchedView(TypedDict):
-    """What `watch` saved."""
+    """The checkpoints that `watch` made."""
 
     workspace: str
     session_id: str | None
@@ -125,7 +125,7 @@ class CompletionInstallView(TypedDict):
 
 
 class CandidateView(TypedDict):
-    """Something that the shell can complete."""
+    """A completion candidate for the shell."""
 
     value: str
     description: str

@@ -114,7 +114,7 @@ def checkpoint_event_view(
 
 
 def restore_event_view(event: "Event", record: "Checkpoint | None") -> RestoreEventView:
-    """`record` is the checkpoint that recorded it, where it is still there."""
+    """`record` is the checkpoint that recorded the restore, if it still exists."""
     safety = event.about.get("safety")
     return {
         "type": "restore",
@@ -148,7 +148,7 @@ def status_event_view(event: "Event") -> StatusEventView:
 
 
 def server_status_view(what: str, about: "Mapping[str, str | int | None]") -> StatusEventView:
-    """What a server reports about itself: no event of the workspace."""
+    """A status that the server reports about itself. It is not a workspace event."""
     return {
         "type": "status",
         "what": what,

@@ -1,4 +1,4 @@
-"""A timeline as data: exactly what a drawing of it needs."""
+"""A timeline as data, with exactly the fields that drawing it needs."""
 
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 

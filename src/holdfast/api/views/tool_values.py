@@ -1,7 +1,7 @@
-"""Checkpoints and git as the tools of agents publish them: flat, and with times in milliseconds.
+"""Checkpoints and git as agent tools return them: flat, with times in milliseconds.
 
 Dataclasses, because `ToolResult.data` is public: library users read its attributes, and MCP output
-schemas come from it.
+schemas are generated from it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def kind_type(kind: Kind) -> str:
 def checkpoint_info(
     found: Checkpoint, *, head: str | None, longest: int | None = None
 ) -> CheckpointInfo:
-    """With `longest`, only the beginning of its reasoning."""
+    """With `longest`, the reasoning is shortened."""
     reasoning = found.intent.reasoning
     if longest is not None and len(reasoning) > longest:
         reasoning = reasoning[: longest - 1] + "…"

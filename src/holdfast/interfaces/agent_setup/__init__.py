@@ -1,2 +1,1 @@
-"""Installing hooks into the settings of agents and removing them, as each module of
-`interfaces/agents/` describes."""
+"""Installs hooks into agent settings and removes them, as `interfaces/agents/` describes them."""

@@ -1,10 +1,9 @@
-"""The command by which an agent calls Holdfast: by words that mean this installation in the agent's
+"""The command by which an agent calls Holdfast. It must find this installation in the agent's
 environment too.
 
-An agent is started by a login, a desktop or an editor, and does not have the `PATH` of the shell
-that ran the installation: a program in a virtual environment is not found there by its bare name. A
-path that stays the same across upgrades is preferred, because agents may trust the exact text of a
-hook.
+An agent is started by a login, a desktop or an editor, and lacks the `PATH` of the shell that ran
+the installation. A program in a virtual environment is not found there by its bare name. A path
+that survives upgrades is preferred, because agents may trust the exact text of a hook.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ _PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def our_program() -> str:
-    """The bare name where every login finds this very installation; else its full path, outside of
-    its virtual environment if there is a link to it; else this interpreter, which must not load
-    modules from the project that it is started in, as -P says."""
+    """The bare name if every login finds this installation by it. Otherwise its full path,
+    preferably a link outside its virtual environment. Otherwise this interpreter, with -P so that
+    it loads no modules from the project."""
     own = next(_own_scripts(), None)
     if own is None:
         return f"{shlex.quote(sys.executable)} -P -m {NAME}"
@@ -36,7 +35,7 @@ def our_program() -> str:
 
 
 def agents_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The minimum that every agent has, however it is started."""
+    """The minimal environment of every agent, however it is started."""
     also = (*_KEPT, "XDG_CONFIG_HOME", "XDG_DATA_HOME")
     kept = {
         name: value
@@ -47,19 +46,20 @@ def agents_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def login_path(environment: Mapping[str, str]) -> str:
-    """Where a login looks for programs, as far as its shell says."""
+    """The `PATH` of the user's login shell, or a default if the shell does not answer."""
     return _ask_login('printf "%s\\n" "$PATH"', environment) or _PLAIN_PATH
 
 
 def not_found(program: str) -> str | None:
-    """Why Holdfast's command cannot run in an agent's environment, without running it."""
+    """Why Holdfast's command cannot run in an agent's environment; None if it can. Nothing is
+    run."""
     try:
         first = shlex.split(program)[0]
     except (ValueError, IndexError):
         return "its command cannot be read"
     if "/" in first:
         return None if _is_program(Path(first)) else f"{first} no longer exists"
-    import shutil  # late: it brings half a dozen modules
+    import shutil  # late: it imports half a dozen modules
 
     directories = [one for one in _search_path() if not _in_own_environment(Path(one) / first)]
     if shutil.which(first, path=os.pathsep.join(directories)) is not None:
@@ -68,8 +68,8 @@ def not_found(program: str) -> str | None:
 
 
 def own_command_length(words: Sequence[str]) -> int | None:
-    """How many words call our program, in whatever way `install` writes or wrote it; None when it
-    is another one."""
+    """How many words call Holdfast, in any form that `install` writes or wrote; None for another
+    program."""
     if words and (words[0] == "holdfast" or words[0].endswith("/holdfast")):
         return 1
     for way in (["-P", "-m", "holdfast"], ["-m", "holdfast"]):
@@ -84,8 +84,8 @@ def _search_path() -> list[str]:
 
 
 def _own_scripts() -> Iterator[Path]:
-    """The console script of this very installation."""
-    import sysconfig  # late: `status` does without
+    """The console scripts of this installation."""
+    import sysconfig  # late: `status` does not need it
 
     for scheme in (None, f"{os.name}_user"):
         place = sysconfig.get_path("scripts", scheme) if scheme else sysconfig.get_path("scripts")
@@ -94,7 +94,7 @@ def _own_scripts() -> Iterator[Path]:
 
 
 def _links() -> Iterator[Path]:
-    """Where installers put links to programs that live in environments of their own."""
+    """Links that installers create to programs in their own environments."""
     import shutil
 
     found = shutil.which(NAME)
@@ -125,8 +125,8 @@ def _found_by_login() -> Path | None:
 
 
 def _ask_login(command: str, environment: Mapping[str, str]) -> str | None:
-    """The last line that the user's login shell prints; None when it does not answer."""
-    import subprocess  # seldom needed, and not by a `status`
+    """The last line that the user's login shell prints; None if it fails or times out."""
+    import subprocess  # late: seldom needed, and never by `status`
 
     shell = environment.get("SHELL", "")
     shell = shell if os.path.isabs(shell) and os.access(shell, os.X_OK) else "/bin/sh"

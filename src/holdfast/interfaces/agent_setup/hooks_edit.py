@@ -1,7 +1,7 @@
-"""Adds, removes and finds Holdfast's hook entries in an agent's settings. Everything else stays.
+"""Adds, removes and finds Holdfast's hook entries in an agent's settings. All other text is kept.
 
-Works on the text of a settings file; Holdfast's entries are recognised by the command alone, so old
-or moved entries are found too.
+Works on the text of a settings file. Entries are recognised by their command alone, so old and
+moved entries are found too.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _COMMANDS = ("command", "bash", "powershell")
 
 
 def is_our_command(command: Any, agent: str) -> bool:
-    """Whether a command is one that `install` wrote, of this version or another, and nothing else:
-    additions by the user are kept."""
+    """Whether `install`, of any version, wrote the whole command. Commands that the user extended
+    are kept."""
     if not calls_us(command, agent):
         return False
     try:
@@ -50,7 +50,7 @@ def is_our_command(command: Any, agent: str) -> bool:
 
 
 def calls_us(command: Any, agent: str) -> bool:
-    """Whether a command calls our hook for an agent, alone or among other things."""
+    """Whether a command calls Holdfast's hook for an agent, alone or among other commands."""
     if not isinstance(command, str):
         return False
     called = rf"(?:^|[\s/'\"])holdfast['\"]?\s+hook\s+{re.escape(agent)}(?![\w-])"
@@ -59,15 +59,15 @@ def calls_us(command: Any, agent: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """On the way from the document to a value: which child of which container."""
+    """One step on the path from the document to a value: a container, and a child of it."""
 
     container: Node
     child: Child
 
 
 def with_hooks(text: str | None, agent: str, entries: Entries, *, version: bool) -> str:
-    """The settings with exactly these entries of Holdfast. `version`: the file needs one; it is
-    after the hooks where both are Holdfast's, and before them where it is the user's."""
+    """The settings with exactly these Holdfast entries. With `version`, the file needs a version
+    number. Holdfast appends its own after the hooks; a number before them is the user's."""
     if text is not None and found_hooks(text, agent) == entries:
         return text
     shown = without_hooks(text, agent, version=version) if text is not None else None
@@ -96,8 +96,8 @@ def _with_events(text: str, entries: Entries) -> str:
 
 
 def without_hooks(text: str, agent: str, *, version: bool) -> str | None:
-    """The settings without what is ours, as they were before; None when the file was made for
-    it. The last that was put in goes first."""
+    """The settings as they were before `install`; None if `install` created the file. Entries are
+    removed in reverse order."""
     before, was_there = text, False
     while True:
         root = _object(text)
@@ -118,12 +118,12 @@ def without_hooks(text: str, agent: str, *, version: bool) -> str | None:
 
 
 def _is_version(last: Child, hooks: Child) -> bool:
-    """Whether the version behind the hooks came with them."""
+    """Whether Holdfast added the version number, which is then directly after the hooks."""
     return last.key == "version" and last is not hooks and plain(last.value) == 1
 
 
 def found_hooks(text: str, agent: str) -> Entries:
-    """Our entries in the current settings, by event."""
+    """Holdfast's entries in the current settings, by event."""
     found: Entries = {}
     for trail in _trails(_object(text), agent):
         event, item = trail[1].child.key or "", plain(trail[2].child.value)
@@ -144,7 +144,7 @@ def hook_program(text: str, agent: str) -> str | None:
 
 
 def edited_commands(text: str, agent: str) -> list[str]:
-    """Commands that call our hook among other things: the user's own."""
+    """Commands that call Holdfast's hook among other commands, and so are the user's."""
     found: list[str] = []
     for top in (c for c in _object(text).children if c.key == "hooks"):
         waiting = [plain(top.value)]
@@ -181,7 +181,7 @@ def _require(node: Node, kind: str, name: str) -> None:
 
 
 def _trails(root: Node, agent: str) -> Iterator[list[_Step]]:
-    """The path to each of Holdfast's handlers: hooks, event, item, and handler where items are
+    """The path to each Holdfast handler: hooks, event, item, and the handler if items are
     groups."""
     for top in (c for c in root.children if c.key == "hooks" and c.value.kind == "object"):
         for event in (c for c in top.value.children if c.value.kind == "list"):
@@ -203,15 +203,15 @@ def _is_handler(value: Any, agent: str) -> bool:
 
 
 def _was_put(text: str, trail: list[_Step], step: _Step) -> bool:
-    """Whether it is where the user had an empty list or object. Handlers are in groups, and these
-    are put in as a whole."""
+    """Whether the entry is in a list or object of the user that was empty. Handlers do not count,
+    because whole groups are inserted."""
     is_handler = len(trail) > 3 and step is trail[3]
     return not is_handler and was_empty(text, step.container, step.child)
 
 
 def _topmost_own(text: str, trail: list[_Step]) -> _Step:
-    """What can be removed as a whole, because it contains nothing else: no other entry, no comment,
-    and no empty list or object that was there before us."""
+    """The highest step that can be removed as a whole: it contains no other entry, no comment, and
+    no list or object that was empty before."""
     highest = trail[-1]
     for above, below in zip(reversed(trail[:-1]), reversed(trail[1:]), strict=True):
         if len(below.container.children) > 1 or _was_put(text, trail, below):

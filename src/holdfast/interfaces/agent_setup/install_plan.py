@@ -1,9 +1,8 @@
-"""The changes of an installation, planned as data: read every file once, then plan the new text of
-each, or refuse as a whole.
+"""Installation changes planned as data: every file is read once, then all new texts are planned or
+the whole installation is refused.
 
-Guarantees: a file that is invalid or foreign is refused. A Holdfast file or command that the user
-has edited is theirs, too: Holdfast's recognisable parts are removed, and the rest is kept and
-listed.
+Guarantees: an invalid or foreign file is refused. Holdfast files and commands that the user has
+edited belong to the user: recognisable Holdfast parts are removed, and the rest is kept and listed.
 """
 
 from __future__ import annotations
@@ -62,20 +61,20 @@ def plan_uninstall(agent: Agent, places: Sequence[SettingsFile]) -> list[FileCha
 
 
 def _beside(manifest: Path, going: Sequence[Path]) -> list[Path]:
-    """The files of its directory that stay."""
+    """The files in the manifest's directory that stay."""
     inside = (Path(top, name) for top, _, names in os.walk(manifest.parent) for name in names)
     return sorted(path for path in inside if path not in going)
 
 
 def is_installed(agent: Agent, place: SettingsFile) -> bool:
-    """Whether a file contains anything of Holdfast, in whatever version; `Refused` when that is
-    unclear, because the file is damaged and mentions Holdfast."""
+    """Whether a file contains anything from Holdfast, of any version. Raises `Refused` if the file
+    is damaged and mentions Holdfast."""
     before, _ = read_settings(place.path)
     return before is not None and contains_hooks(agent, place, before)
 
 
 def contains_hooks(agent: Agent, place: SettingsFile, text: str) -> bool:
-    """Whether that would be so if the file had this text."""
+    """Like `is_installed`, for a file with this text."""
     if place.content is not None:
         return names_us(text, agent.own_file_marks)
     try:
@@ -83,12 +82,12 @@ def contains_hooks(agent: Agent, place: SettingsFile, text: str) -> bool:
     except NotJson as error:
         if f"hook {agent.name}" in text:
             raise _invalid(place, error) from None
-        return False  # not Holdfast's file, and not its trouble
+        return False  # not Holdfast's file, so not its problem
 
 
 def installed_program(agent: Agent, places: Sequence[SettingsFile]) -> str | None:
-    """The words by which the installed hooks call us; None when there are none. `Refused` as
-    above."""
+    """The words by which the installed hooks call Holdfast; None if there are none. Raises as
+    `is_installed`."""
     for place in places:
         if not is_installed(agent, place):
             continue
@@ -101,11 +100,11 @@ def installed_program(agent: Agent, places: Sequence[SettingsFile]) -> str | Non
 
 
 def has_server(place: SettingsFile) -> bool | None:
-    """Whether our MCP server is in a file, in whatever version; None when a foreign entry has its
-    name. `Refused` as above."""
+    """Whether a file has Holdfast's MCP server, of any version; None if another entry has its name.
+    Raises as `is_installed`."""
     before, _ = read_settings(place.path)
     if before is None or place.server is None or NAME not in before:
-        return False  # such a file can be large, and is not Holdfast's
+        return False  # do not parse it: such a file can be large
     try:
         found = found_server(before, place.server)
     except (NotJson, NotToml) as error:
@@ -118,7 +117,7 @@ def has_server(place: SettingsFile) -> bool | None:
 
 
 def server_program(place: SettingsFile) -> str:
-    """The words by which the entry of our server, which is there, calls us."""
+    """The words by which an existing server entry calls Holdfast."""
     before, _ = read_settings(place.path)
     if before is None or place.server is None:
         raise ValueError(f"no server in {place.path}")
@@ -126,7 +125,7 @@ def server_program(place: SettingsFile) -> str:
 
 
 def may_be_installed(agent: Agent, place: SettingsFile) -> bool:
-    """The same, where a file that cannot be read is no reason to stop."""
+    """Like `is_installed`, but True for an unreadable file."""
     try:
         return is_installed(agent, place)
     except HoldfastError:
@@ -190,7 +189,7 @@ def _own_file(
 def _uninstalled(
     agent: Agent, place: SettingsFile, before: str | None
 ) -> tuple[str | None, str | None]:
-    """The remaining text, and why it still contains something of Holdfast, if it does."""
+    """The remaining text, and why it still contains something from Holdfast, if it does."""
     if before is None:
         return None, None
     if place.content is None:

@@ -45,8 +45,8 @@ _GIT_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What an `install` or `uninstall` did, or would do. `test_event_ms`: how long a test event
-    took; `withheld`: why the hooks protect nothing yet."""
+    """What an `install` or `uninstall` did, or would do. `test_event_ms` is the duration of a test
+    event, and `withheld` says why the hooks protect nothing yet."""
 
     changes: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Installation:
 
 
 def require_agent(words: Sequence[str]) -> str:
-    """The name of an agent, also as people spell it: in capitals, in two words, by its program."""
+    """The name of an agent. Accepts capitals, several words, and the name of its program."""
     every = f"known agents: {', '.join(AGENTS)}"
     said = "-".join("-".join(words).lower().replace("_", "-").split())
     for agent in every_agent():
@@ -79,7 +79,7 @@ def install(
     with_mcp: bool,
     dry_run: bool,
 ) -> Installation:
-    """The command is tried before anything is written: what cannot run is not set up."""
+    """The command is tested before anything is written, so that no broken hook is installed."""
     agent, at, program = agent_named(name), locations(workspace), our_program()
     if scope == "project":
         _require_project(agent, at.workspace)
@@ -103,7 +103,7 @@ def install(
 
 
 def _unwritable_store(workspace: Path) -> Withheld | None:
-    """Hooks that run protect nothing while no checkpoint can be made."""
+    """Even working hooks protect nothing while no checkpoint can be made."""
     blocker = next((gap for gap in write_gaps(workspace) if gap.stops_saves), None)
     return None if blocker is None else Withheld(blocker.finding, blocker.cure)
 
@@ -133,14 +133,14 @@ def uninstall(name: str, scope: str, workspace: Path, *, dry_run: bool) -> Insta
 
 
 def _joined(places: Sequence[SettingsFile], servers: Sequence[SettingsFile]) -> list[SettingsFile]:
-    """Both, where a file that is in both is one place."""
+    """Both lists; a file that is in both becomes one entry."""
     own = {place.path: place.server for place in servers}
     joined = [place._replace(server=own.pop(place.path, None)) for place in places]
     return joined + [place for place in servers if place.path in own]
 
 
 def _server_file(agent: Agent, scope: str, at: Locations, program: str) -> SettingsFile:
-    """The file that has our server, else one that is there, else the usual one."""
+    """The file that has Holdfast's server, else an existing file, else the usual one."""
     places = server_files(agent, scope, at, program)
     if not places:
         why, instead = agent.server_by_hand(program)
@@ -159,7 +159,7 @@ def _removal_hint(change: FileChange) -> str:
 
 
 def _require_project(agent: Agent, workspace: Path) -> None:
-    """What is written into the home directory as into a project would hold for all projects."""
+    """Project settings in the home directory would apply to all projects."""
     if (problem := why_no_project(workspace)) is not None:
         raise WorkspaceRefused(
             f"{workspace} {problem}; nothing was installed",
@@ -169,7 +169,7 @@ def _require_project(agent: Agent, workspace: Path) -> None:
 
 
 def _machine_path_warning(path: Path, workspace: Path, program: str) -> Iterator[str]:
-    """Hooks that name a program by its path work on this machine only."""
+    """Hooks with an absolute program path work only on this machine."""
     if not os.path.isabs(shlex.split(program)[0]):
         return
     try:
@@ -183,7 +183,7 @@ def _machine_path_warning(path: Path, workspace: Path, program: str) -> Iterator
         )
     except (OSError, subprocess.TimeoutExpired):
         return
-    if looked.returncode == 1:  # not ignored; anything higher is no answer, such as no repository
+    if looked.returncode == 1:  # 1 is "not ignored"; higher is an error, such as no repository
         yield (
             f"{path} contains a path of this machine, and git would commit it. Exclude it in "
             ".git/info/exclude, or install with --user"
@@ -191,7 +191,8 @@ def _machine_path_warning(path: Path, workspace: Path, program: str) -> Iterator
 
 
 def _double_deliveries(agent: Agent, scope: str, at: Locations, program: str) -> Iterator[str]:
-    """Where the same event would be delivered twice; it counts once, and costs twice."""
+    """Warnings about hooks that deliver the same event twice. It is saved once, but costs twice the
+    time."""
     for other in map(agent_named, agent.runs_hooks_of):
         for place in (p for s in SCOPES for p in other.hook_files(s, at, program)):
             if may_be_installed(other, place):
@@ -203,7 +204,7 @@ def _double_deliveries(agent: Agent, scope: str, at: Locations, program: str) ->
 
 
 def _shares_skills(agent: Agent, scope: str, at: Locations) -> bool:
-    """Whether another agent that is installed uses the same skills."""
+    """Whether another installed agent uses the same skills."""
     own = agent.own_skills(scope, at)
     return any(
         other is not agent
@@ -214,8 +215,8 @@ def _shares_skills(agent: Agent, scope: str, at: Locations) -> bool:
 
 
 def try_hook(agent: str, program: str, workspace: Path) -> int:
-    """Run the hook once as the agent does, in an environment such as agents have, with an event
-    that asks for nothing; how many milliseconds it took. `Refused` when it does not answer."""
+    """Run the hook once as an agent would, with an event that requests nothing. Returns the
+    milliseconds. Raises `Refused` if it does not answer."""
     event = {"hook_event_name": "Notification", "session_id": "installation"}
     began = time.monotonic()
     answer, said = _run(["sh", "-c", f"{program} hook {agent}"], json.dumps(event), workspace)
@@ -234,10 +235,10 @@ def try_hook(agent: str, program: str, workspace: Path) -> int:
 
 
 def _try_server(program: str) -> None:
-    """Start the server once as the agent does, for a directory of nothing; it ends with its
+    """Start the server once as an agent would, in an empty directory. It exits at the end of its
     input."""
-    with tempfile.TemporaryDirectory(prefix="holdfast-") as nothing:
-        answer, _ = _run([*shlex.split(program), "mcp", nothing], "", Path(nothing))
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as empty:
+        answer, _ = _run([*shlex.split(program), "mcp", empty], "", Path(empty))
     if answer is None:
         raise Refused(
             f"the command '{program} mcp' does not start; nothing was changed",
@@ -246,8 +247,8 @@ def _try_server(program: str) -> None:
 
 
 def _run(command: Sequence[str], given: str, directory: Path) -> tuple[str | None, str]:
-    """What a program prints, and what it complains, in an environment such as agents have; None
-    when it fails."""
+    """The standard output and standard error of a program in an agent's environment. The output is
+    None if the program fails."""
     try:
         tried = subprocess.run(
             command,

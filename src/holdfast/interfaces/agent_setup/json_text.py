@@ -1,10 +1,10 @@
-"""JSON with comments as a text that is edited, not rewritten: every other byte stays.
+"""JSON with comments, edited as text: every other byte is kept.
 
-    scan the text to nodes with their places → insert or remove one child → scan again
+    scan the text into nodes with positions → insert or remove one child → scan again
 
-Comments, order, indentation, line ends and trailing commas are the user's. What `append` inserts
-into a container that holds something, `remove` takes out again to the byte; what `put` inserts into
-one that is empty, `cut` does: a space on both sides tells that it was.
+Comments, order, indentation, line ends and trailing commas belong to the user. `remove` reverts
+`append` into a non-empty container, to the byte. `cut` reverts `put` into an empty one, which a
+space on both sides of the child marks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 from holdfast.values.classes import dataclass, field
 
 _SPACE = re.compile(r"[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/", re.DOTALL)
-# Runs of ordinary characters at once: settings may hold megabytes of history in one string.
+# Match runs of ordinary characters at once: settings may contain megabytes of history in one
+# string.
 _STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 _SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _DEEPEST = 200
@@ -28,12 +29,12 @@ _NOTES_AND_STRINGS = re.compile(_STRING.pattern + r"|//[^\n]*|/\*.*?\*/", re.DOT
 
 
 class NotJson(Exception):
-    """The text is not JSON; where and why."""
+    """The text is not JSON; the message says where and why."""
 
 
 @dataclass(slots=True)
 class Child:
-    """A member of an object (with its key) or an item of a list; `start` is where it begins."""
+    """A member of an object (with its key) or an item of a list; `start` is its position."""
 
     key: str | None
     start: int
@@ -42,7 +43,7 @@ class Child:
 
 @dataclass(slots=True)
 class Node:
-    """A value and its place; `children` of an object or a list."""
+    """A value and its position; `children` if it is an object or a list."""
 
     kind: str
     start: int
@@ -56,7 +57,7 @@ class Node:
 
 
 def scan(text: str) -> Node:
-    """The whole document; an empty one is an empty object that is not there yet."""
+    """The whole document. An empty file counts as a missing empty object."""
     scanner = _Scanner(text)
     scanner.skip()
     if scanner.at == len(text):
@@ -69,7 +70,7 @@ def scan(text: str) -> Node:
 
 
 def load(text: str) -> Any:
-    """The value of the document, comments and trailing commas allowed."""
+    """The value of the document; comments and trailing commas are allowed."""
     return plain(scan(text))
 
 
@@ -82,7 +83,7 @@ def plain(node: Node) -> Any:
 
 
 def append(text: str, container: Node, value: Any, key: str | None = None) -> str:
-    """The text with one more child at the end of the container."""
+    """The text with a new last child in the container."""
     newline = "\r\n" if "\r\n" in text else "\n"
     base = _indent_of(text, container.start)
     label = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
@@ -107,12 +108,12 @@ def append(text: str, container: Node, value: Any, key: str | None = None) -> st
 
 
 def remove(text: str, container: Node, child: Child) -> str:
-    """The text without one child of the container: its own bytes, one comma and the space around
-    it. A comment before or behind it is the user's, and stays on a line of its own."""
+    """The text without one child: its own bytes, one comma and the space around it. Comments around
+    it belong to the user, and are kept on their own line."""
     position = container.children.index(child)
     if position > 0 and child is container.children[-1]:
         before = container.children[position - 1].value.end
-        if text[before : child.start] == ", ":  # as it is appended to what is on one line
+        if text[before : child.start] == ", ":  # as `append` writes on a single line
             return text[:before] + text[child.value.end :]
     comma = _comma_behind(text, child.value.end)
     start, behind = child.start, text[child.value.end :]
@@ -129,7 +130,7 @@ def remove(text: str, container: Node, child: Child) -> str:
     ):
         start = own_line.start()
         if len(container.children) == 1 and own_line.start() == container.start + 1:
-            behind = behind.lstrip()  # nothing is left between the brackets
+            behind = behind.lstrip()  # nothing remains between the brackets
             behind = behind if behind[:1] in ("}", "]") else own_line[0] + behind
     elif own_line is None and comma is None:
         start = len(text[:start].rstrip(" \t"))
@@ -139,7 +140,8 @@ def remove(text: str, container: Node, child: Child) -> str:
 
 
 def put(text: str, container: Node, value: Any, key: str | None = None) -> str:
-    """The text with one more child, so that a container that was empty can be so again."""
+    """The text with a new child. An empty container gets marking spaces, so that `cut` can empty it
+    again."""
     if container.children:
         return append(text, container, value, key)
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -150,24 +152,24 @@ def put(text: str, container: Node, value: Any, key: str | None = None) -> str:
 
 
 def was_empty(text: str, container: Node, child: Child) -> bool:
-    """Whether `put` put a child there, where nothing was."""
+    """Whether `put` inserted the child into an empty container."""
     end = child.value.end
     before, behind = text[container.start + 1 : child.start], text[end : end + 1]
     return len(container.children) == 1 and (before, behind) == (" ", " ")
 
 
 def cut(text: str, container: Node, child: Child) -> str:
-    """The text without what `put` put there."""
+    """The text without a child that `put` inserted into an empty container."""
     return text[: container.start + 1] + text[child.value.end + 1 :]
 
 
 def has_comments(text: str, start: int, end: int) -> bool:
-    """Whether anything between two places is a comment; what is in quotes is none."""
+    """Whether there is a comment between two positions; text in quotes does not count."""
     return any(match[0][0] == "/" for match in _NOTEWORTHY.finditer(text, start, end))
 
 
 def _ends_in_a_note(text: str, end: int) -> bool:
-    """Whether a comment runs up to there, so nothing may follow it on its line."""
+    """Whether a comment ends there, so that nothing may follow it on its line."""
     last = [*_NOTES_AND_STRINGS.finditer(text, 0, end)][-1:]
     return any(found.end() == end and found[0].startswith("//") for found in last)
 
@@ -178,7 +180,7 @@ def _shown(text: str, value: Any, indent: str, newline: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """One step of indentation, as the document has it."""
+    """One step of indentation, as the document uses it."""
     found = re.search(r"\n([ \t]+)\S", text)
     if found is None:
         return "  "
@@ -192,7 +194,7 @@ def _indent_of(text: str, place: int) -> str:
 
 
 def _comma_behind(text: str, place: int) -> int | None:
-    """Where the comma behind a value is, comments looked through."""
+    """The position of the comma after a value; comments between them are skipped."""
     while match := _SPACE.match(text, place):
         place = match.end()
     return place if text[place : place + 1] == "," else None

@@ -1,8 +1,7 @@
-"""Agents that a restore leaves without Holdfast's hooks, because their settings are in the
-workspace and go back to before `holdfast install`.
+"""Warnings about agents that a restore leaves without Holdfast's hooks.
 
-A restore is exact, so the settings go back like every other file. The agent is then not protected,
-and a person has to know.
+Project settings of an agent are in the workspace. A restore is exact, so it may return them to
+before `holdfast install`. The agent is then not protected, and the user has to know.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def _warnings(opened: Workspace, found: RestorePlan | RestoreOutcome) -> Iterato
         if not any(changed):
             continue
         present = [_on_disk(place.path) for place in places]
-        # The disk is on one side of the restore, the steps have the other.
+        # The disk has one side of the restore, and the steps have the other.
         is_done = isinstance(found, RestoreOutcome)
         other = [
             text if step is None else _text(opened, step.before if is_done else step.after)

@@ -1,12 +1,13 @@
-"""Adds, removes and finds Holdfast's MCP server in an agent's settings. Everything else stays.
+"""Adds, removes and finds Holdfast's MCP server in an agent's settings. All other text is kept.
 
-Works on the text of a settings file, JSON with comments or TOML. Removing it restores what was
-there before, to the byte: an empty object that was there gets our entry with a space on both sides,
-one that we made does not. In TOML it is a table at the end:
+Works on the text of a settings file, JSON with comments or TOML. Removing the entry restores the
+previous file, to the byte. An entry in an object that was empty is marked by a space on both sides;
+one in an object that Holdfast created is not. In TOML the entry is a table at the end:
 
-    read the text → append or cut our lines → read again: nothing but our table may differ
+    parse the text → append or cut Holdfast's lines → parse again: only that table may differ
 
-Our lines inside a foreign string are not taken for a table, since the parsed value would differ.
+Holdfast's lines inside another string are not mistaken for a table, since the parsed value would
+differ.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
 
 
 def with_table(text: str | None, table: str, name: str, entry: Mapping[str, Any]) -> str | None:
-    """The text with one more table at its end; None when that would change anything else, as it
-    does where the tables are written inline."""
+    """The text with one more table at its end; None if that would change anything else, as for
+    inline tables."""
     newline = "\r\n" if text is not None and "\r\n" in text else "\n"
     lines = [f"[{table}.{name}]", *(f"{key} = {_shown(entry[key])}" for key in entry), ""]
     added = newline.join(lines)
@@ -55,8 +56,8 @@ def with_table(text: str | None, table: str, name: str, entry: Mapping[str, Any]
 
 
 def without_table(text: str, table: str, name: str) -> tuple[str, bool] | None:
-    """The text without our lines, and whether there was a file before them; None when they are not
-    as they were written."""
+    """The text without Holdfast's lines, and whether the file existed before them; None if the
+    lines were edited."""
     wanted = _without(load_toml(text), table, name)
     for match in _lines_of(table, name).finditer(text):
         before, after = text[: match.start()], text[match.end() :]
@@ -79,7 +80,7 @@ def _lines_of(table: str, name: str) -> re.Pattern[str]:
 
 
 def _without(found: dict[str, Any], table: str | None = None, name: str | None = None) -> str:
-    """Everything but one table, in a form in which what is not a number equals itself."""
+    """Everything except one table, in a form in which NaN equals itself."""
     rest = dict(found)
     if table is not None:
         rest[table] = {key: value for key, value in found[table].items() if key != name}
@@ -87,7 +88,7 @@ def _without(found: dict[str, Any], table: str | None = None, name: str | None =
 
 
 def _shown(value: str | list[str]) -> str:
-    """A text or a list of texts, in a form that TOML shares with JSON."""
+    """A string or a list of strings, in syntax that TOML shares with JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -95,11 +96,11 @@ _EMPTY = "{}\n"
 
 
 class NotOurs(Exception):
-    """The entry there is foreign, and the reason why it is not edited."""
+    """The existing entry is not Holdfast's; the message says why it is not edited."""
 
 
 def found_server(text: str, server: Server) -> Any:
-    """The entry under our name; None when nothing does, False for a null."""
+    """The entry under Holdfast's name; None if there is none, False for a null."""
     wrong = NotToml if server.toml else NotJson
     settings = load_toml(text) if server.toml else load(text)
     if not isinstance(settings, dict):
@@ -111,7 +112,7 @@ def found_server(text: str, server: Server) -> Any:
 
 
 def with_server(text: str | None, server: Server) -> str:
-    """The settings with our entry as this version writes it."""
+    """The settings with Holdfast's entry as this version writes it."""
     found = None if text is None else found_server(text, server)
     if text is not None and found == server.entry:
         return text
@@ -132,7 +133,7 @@ def with_server(text: str | None, server: Server) -> str:
 
 
 def without_server(text: str, server: Server) -> str | None:
-    """The settings without our entry; None when the file was made for it."""
+    """The settings without Holdfast's entry; None if `install` created the file."""
     found = found_server(text, server)
     if found is None:
         return text
@@ -140,7 +141,7 @@ def without_server(text: str, server: Server) -> str | None:
         raise NotOurs(f"{server.table}.{NAME} was edited, or is not from Holdfast")
     if not server.toml:
         rest = _without_member(text, server)
-        return None if rest is None else without_server(rest, server)  # a key may be there twice
+        return None if rest is None else without_server(rest, server)  # a key may occur twice
     left = without_table(text, server.table, NAME)
     if left is None:
         raise NotOurs(f"the lines of {server.table}.{NAME} were edited")
@@ -175,12 +176,12 @@ def _without_member(text: str, server: Server) -> str | None:
 
 
 def _last(container: Node, key: str) -> Child:
-    """The one that counts where a key is there twice."""
+    """The last member with a key, which counts if the key occurs twice."""
     return [child for child in container.children if child.key == key][-1]
 
 
 def is_our_entry(found: Any, server: Server) -> bool:
-    """Whether an entry is what `install` writes, whichever way the program is called."""
+    """Whether `install` wrote an entry, however it calls the program."""
     if not isinstance(found, dict) or found.keys() != server.entry.keys():
         return False
     rest = [key for key in found if key not in ("command", "args")]
@@ -191,13 +192,13 @@ def is_our_entry(found: Any, server: Server) -> bool:
 
 
 def program_of(found: Mapping[str, Any]) -> str:
-    """The words by which our entry calls Holdfast."""
+    """The words by which Holdfast's entry calls it."""
     words = _words(found)
     return shlex.join(words[: own_command_length(words)])
 
 
 def _arguments(entry: Mapping[str, Any]) -> list[str] | None:
-    """The arguments of a Holdfast program; None when it is foreign."""
+    """The arguments of a Holdfast program; None for another program."""
     words = _words(entry)
     if not all(isinstance(word, str) for word in words):
         return None

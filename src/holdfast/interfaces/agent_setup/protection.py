@@ -1,11 +1,9 @@
-"""Whether the hooks and MCP servers of agents would run: in what state they are, for each agent
-that has any.
+"""Whether the hooks and MCP servers of agents would run.
 
-    in its settings? → as this version writes them? → the program there? → does the agent run them?
+    in the settings? → as this version writes them? → program found? → does the agent run them?
 
-It only reads settings, so it is cheap enough for every `status`. Code that reads and edits them is
-imported only if there are some. An agent's checkpoints show when it was last seen, so events need
-not record that.
+It only reads settings, so it is cheap enough for every `status`. Code that edits them is imported
+only if there are some. Checkpoints show when an agent was last seen, so events need not record it.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ _REMOVED = "removed-hooks"
 @dataclass(frozen=True, slots=True)
 class Protection:
     """The hooks, or the MCP server, of one agent in one place. `protected`: they would run. `cure`
-    is what a person has to do, also where they run and are out of date; `last_event` is when a
-    checkpoint was last made for the agent in this workspace; `program` is how the hooks call us.
+    is what the user has to do, even if they run but are out of date. `last_event` is the time of
+    the agent's last checkpoint in this workspace. `program` is how the hooks call Holdfast.
     `removed_by_user`: with `holdfast uninstall`, so no warning is needed."""
 
     agent: str
@@ -55,8 +53,7 @@ def protections(
     *,
     now: datetime | None = None,
 ) -> list[Protection]:
-    """Every agent that has Holdfast's hooks here or for the user, or that had some a few days
-    ago."""
+    """Every agent that has Holdfast's hooks here or for the user, or had them a few days ago."""
     at = locations(workspace)
     seen = last_events or {}
     found = [
@@ -88,7 +85,7 @@ def _removed(agent: str, at_last: datetime) -> Protection:
 
 
 def unprotected(found: Sequence[Protection]) -> list[Protection]:
-    """What to tell of: of each agent that no hook protects, one finding."""
+    """One finding for each agent that no hook protects."""
     safe = {one.agent for one in found if one.protected}
     left = {one.agent: one for one in reversed(found) if one.agent not in safe}
     return [left[agent] for agent in AGENTS if agent in left]
@@ -136,7 +133,7 @@ def _in_settings(agent: Agent, scope: str, at: Locations) -> Protection | None:
 def _without_command(
     agent: Agent, scope: str, places: Sequence[SettingsFile], again: str
 ) -> Protection | None:
-    """There is something of Holdfast, and nothing that calls it."""
+    """Files from Holdfast exist, but none calls it."""
     from holdfast.interfaces.agent_setup.install_plan import is_installed
 
     there = [place.path for place in places if is_installed(agent, place)]
@@ -148,7 +145,7 @@ def _without_command(
 
 
 def _plugin_of(agent: Agent, at: Locations) -> Path | None:
-    """Where an agent says that it has our plug-in, if it does."""
+    """Where an agent has recorded Holdfast's plug-in as installed, if it has."""
     path = agent.plugin_record(at)
     if path is None or _is_absent(path):
         return None
@@ -162,7 +159,7 @@ def _plugin_of(agent: Agent, at: Locations) -> Path | None:
 
 
 def _is_absent(path: Path) -> bool:
-    """Whether nothing is there, not even a dangling link."""
+    """Whether there is nothing at the path, not even a dangling link."""
     try:
         os.lstat(path)
     except FileNotFoundError:
@@ -173,7 +170,7 @@ def _is_absent(path: Path) -> bool:
 
 
 def examine_servers(workspace: Path) -> Iterator[Protection]:
-    """Every agent that has our MCP server in its settings, and whether it is as we write it."""
+    """Every agent with Holdfast's MCP server in its settings, and whether the entry is current."""
     from holdfast.interfaces.agent_setup.install_plan import (
         has_server,
         plan_install,
@@ -204,7 +201,7 @@ def examine_servers(workspace: Path) -> Iterator[Protection]:
 
 
 def server_files(agent: Agent, scope: str, at: Locations, program: str) -> list[SettingsFile]:
-    """The files in which the agent may keep its MCP servers, with Holdfast's entry."""
+    """Files that may contain the agent's MCP servers, with Holdfast's entry."""
     server = agent.server(program)
     return [
         SettingsFile(path, hooks=False, server=server) for path in agent.server_files(scope, at)
@@ -212,21 +209,22 @@ def server_files(agent: Agent, scope: str, at: Locations, program: str) -> list[
 
 
 def note_removed(agent: str, scope: str, workspace: Path) -> None:
-    """A person has removed the hooks with `holdfast uninstall`, so there is no warning.
+    """Record that the user removed the hooks with `holdfast uninstall`, so that no warning appears.
 
-    One empty file, below `$HOLDFAST_HOME/removed-hooks`, named by a digest of the agent and of the
-    workspace, or of the user's own settings. Where it cannot be written, the hooks count as removed
-    by another program."""
+    The record is an empty file below `$HOLDFAST_HOME/removed-hooks`. A digest of the agent and the
+    workspace, or of the user's settings, is its name. If it cannot be written, another program
+    counts as the remover.
+    """
     place = _removal_note(agent, scope, workspace)
     if not place.parent.parent.is_dir():
-        return  # nothing was ever saved, so nothing is missed
+        return  # nothing was ever saved, so the hooks are not missed
     with contextlib.suppress(OSError):
         place.parent.mkdir(mode=0o700, exist_ok=True)
         place.touch(mode=0o600)
 
 
 def forget_removed(agent: str, workspace: Path) -> None:
-    """The agent has hooks again: from now on they are missed when they are gone."""
+    """The agent has hooks again. Warn from now on when they are gone."""
     for scope in SCOPES:
         with contextlib.suppress(OSError):
             _removal_note(agent, scope, workspace).unlink()
@@ -237,7 +235,7 @@ def was_removed(agent: str, workspace: Path) -> bool:
 
 
 def _removal_note(agent: str, scope: str, workspace: Path) -> Path:
-    import hashlib  # late: few agents are missed
+    import hashlib  # late: seldom needed
 
     whose = os.fsencode(workspace.resolve()) if scope == "project" else b""
     digest = hashlib.sha256(b"\0".join((agent.encode(), scope.encode(), whose))).hexdigest()

@@ -1,10 +1,10 @@
-"""Settings files of agents: read as text or as data, and changed.
+"""Agent settings files: read as text or as data, and changed.
 
-    refuse what cannot be written → read each file again → write it atomically
+    refuse unwritable files → read each file again → write it atomically
 
-Guarantees: nothing is written if any file cannot be. A file keeps its mode and owner, and a link
-stays a link; its target is edited. A file that changed since it was read is not overwritten. Limit:
-a change between the last check and the replacement can be lost.
+Guarantees: nothing is written if any file cannot be. A file keeps its mode and owner. A link is
+kept and its target edited. A file that changed since it was read is not overwritten. Limit: a
+change between the last check and the replacement can be lost.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from holdfast.interfaces.agent_setup.json_text import NotJson, load
 from holdfast.values.classes import dataclass
 
 _LARGEST = 50 << 20
-"""Some agents keep the history of all projects in their settings."""
+"""Large, because some agents keep the history of all projects in their settings."""
 
 
 class NotToml(Exception):
-    """The text is not TOML; where and why."""
+    """The text is not TOML; the message says where and why."""
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    import tomllib  # most agents have no such settings
+    import tomllib  # late: most agents have no such settings
 
     try:
         return tomllib.loads(text)
-    except ValueError as error:  # also a number of more digits than Python reads
+    except ValueError as error:  # including a number with more digits than Python reads
         raise NotToml(str(error)) from None
     except RecursionError:
         raise NotToml("nested too deeply") from None
@@ -42,10 +42,9 @@ def load_toml(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file before and after; None means that it is not there. `target` is where it really lies,
-    `owner` the user and the group that it belongs to. `remodelled`: the content is right, and it
-    could not be run. `kept`: why something of Holdfast stays in it. `shared`: the file is not only
-    Holdfast's."""
+    """One file before and after; None means that it does not exist. `target` is the file behind
+    links, `owner` its user and group. `remodelled`: the content is right, but not executable.
+    `kept`: why something from Holdfast stays in it. `shared`: the file is not only Holdfast's."""
 
     path: Path
     target: Path
@@ -73,7 +72,7 @@ class FileChange:
 
     @property
     def diff(self) -> str:
-        import difflib  # no other look at settings needs it
+        import difflib  # late: only this function needs it
 
         lines = difflib.unified_diff(
             (self.before or "").splitlines(keepends=True),
@@ -122,7 +121,7 @@ def read_settings(path: Path) -> tuple[str | None, os.stat_result | None]:
 
 
 def json_settings(path: Path) -> dict[str, Any]:
-    """Settings as they are; nothing where there are none, or none that can be read."""
+    """The settings as data; empty if the file is missing or unreadable."""
     try:
         text, _ = read_settings(path)
         found = load(text) if text is not None else {}
@@ -132,7 +131,7 @@ def json_settings(path: Path) -> dict[str, Any]:
 
 
 def toml_settings(path: Path) -> dict[str, Any]:
-    """The same of TOML."""
+    """Like `json_settings`, for TOML."""
     try:
         text, _ = read_settings(path)
         return load_toml(text) if text is not None else {}
@@ -141,13 +140,13 @@ def toml_settings(path: Path) -> dict[str, Any]:
 
 
 def texts(value: Any) -> list[str]:
-    """The texts of a list in foreign settings."""
+    """The strings in a list from an agent's settings."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def folder_rule(folders: Mapping[str, Any], workspace: Path) -> object:
-    """What a file of trusted folders says of a workspace: the rule for the nearest directory
-    upwards counts, and `TRUST_PARENT` is one for the directory above."""
+    """The rule for a workspace in a file of trusted folders. The rule of the nearest directory
+    upwards applies. `TRUST_PARENT` applies to the directory above."""
     rules = {}
     for folder, rule in folders.items():
         place = Path(os.path.realpath(folder))
@@ -158,8 +157,8 @@ def folder_rule(folders: Mapping[str, Any], workspace: Path) -> object:
 
 
 def apply_changes(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
-    """Write what differs. Everything that can be refused is, before the first byte. Directories
-    that are left empty go too, but never one of `keep`, or above it."""
+    """Write the changed files. All refusals come before the first write. Directories left empty are
+    removed, but never one of `keep`, or above it."""
     pending = [change for change in changes if change.differs]
     for change in pending:
         _require_writable(change)
@@ -205,7 +204,7 @@ def _write(change: FileChange, keep: Sequence[Path]) -> None:
     if change.after is None:
         place.unlink()
         if change.path.is_symlink():
-            change.path.unlink()  # it would lead nowhere
+            change.path.unlink()  # a link without its target would dangle
         _remove_empty(change.path.parent, keep)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -225,15 +224,15 @@ def _write(change: FileChange, keep: Sequence[Path]) -> None:
 
 
 def _give_to_owner(fd: int, change: FileChange) -> None:
-    """What belongs to another user or group goes on doing so. A group that we cannot give it to
-    would keep out who may read it now: that is refused."""
+    """Keep the owner and group. Refuse if the group cannot be kept, because its members could no
+    longer read the file."""
     made = os.fstat(fd)
     if change.owner is not None and change.owner != (made.st_uid, made.st_gid):
         os.fchown(fd, *change.owner)
 
 
 def _remove_empty(directory: Path, keep: Sequence[Path]) -> None:
-    """Directories that are empty now, up to those that stay."""
+    """Remove empty directories upwards, except those in `keep`."""
     while any(directory.is_relative_to(root) and directory != root for root in keep):
         try:
             directory.rmdir()

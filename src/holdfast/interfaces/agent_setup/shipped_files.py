@@ -1,5 +1,5 @@
-"""Files that Holdfast owns completely: scripts, plug-ins and skills. Each has a line that says so,
-with a fingerprint that detects edits. An edited file is no longer only Holdfast's."""
+"""Files that Holdfast owns completely: scripts, plug-ins and skills. A line in each says so, with a
+fingerprint that detects edits. An edited file is no longer only Holdfast's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = (*_SIGNS, '"name": "holdfast"', "holdfast hook ", "-m holdfast")
 
 
 def sealed(text: str) -> str:
-    """The text with a fingerprint of itself in the line that says whose it is."""
+    """The text with its own fingerprint in the ownership line."""
     seal = f" (as written: {_fingerprint(text)})"
     lines = text.splitlines(keepends=True)
     place = next(n for n, line in enumerate(lines) if line.startswith(_SIGNS))
@@ -30,8 +30,7 @@ def sealed(text: str) -> str:
 
 
 def is_untouched(text: str, content: str) -> bool:
-    """Whether a Holdfast file is as this version or another one wrote it; `content` is how it is
-    written now."""
+    """Whether a Holdfast file is as some version wrote it; `content` is its current form."""
     seal = _SEAL.search(text)
     if seal is not None:
         return _fingerprint(_SEAL.sub("", text, count=1)) == seal[1]
@@ -40,7 +39,7 @@ def is_untouched(text: str, content: str) -> bool:
 
 
 def names_us(text: str, marks: Sequence[str] = ()) -> bool:
-    """Whether a file contains anything of Holdfast, edited or not."""
+    """Whether a file contains anything from Holdfast, edited or not."""
     return any(name in text for name in (*_NAMES, *marks))
 
 
@@ -49,7 +48,7 @@ def _fingerprint(text: str) -> str:
 
 
 def _manifest(text: str) -> dict[str, object] | None:
-    """What the manifest of a plug-in says, whichever version it is of."""
+    """The manifest of a plug-in, of any version."""
     import json
 
     try:
@@ -62,8 +61,8 @@ def _manifest(text: str) -> dict[str, object] | None:
 
 
 def skill_files(agent: Agent, scope: str, at: Locations) -> list[SettingsFile]:
-    """The skills where the agent looks for them; most share one directory. There, one of them reads
-    beside a skill that it must not start it on its own."""
+    """The skills in the agent's directory; most agents share one. There, a file beside a skill
+    keeps one agent from starting it on its own."""
     own = agent.own_skills(scope, at)
     base = own or at.root(scope) / ".agents" / "skills"
     names = ("SKILL.md", "agents/openai.yaml") if own is None else ("SKILL.md",)
@@ -75,13 +74,13 @@ def skill_files(agent: Agent, scope: str, at: Locations) -> list[SettingsFile]:
 
 
 def skills(name: str = "SKILL.md") -> dict[str, str]:
-    """A file of every skill that has it, by the skill's name."""
+    """A file of every skill that has it, by skill name."""
     folders = sorted(_shipped().joinpath("plugin", "skills").iterdir())
     return {f.name: (f / name).read_text("utf-8") for f in folders if (f / name).is_file()}
 
 
 def plugin_files() -> dict[str, bytes]:
-    """The plug-in directory, for every agent that has plug-ins: every file by its path in it."""
+    """Every file in the plug-in directory, by path, for all agents that have plug-ins."""
     import json
 
     folder = _shipped() / "plugin"
@@ -94,13 +93,13 @@ def plugin_files() -> dict[str, bytes]:
 
 
 def _shipped() -> Path:
-    # `importlib.resources` brings a dozen modules into every `status`.
+    # `importlib.resources` would import a dozen modules in every `status`.
     return Path(__file__).with_name("shipped")
 
 
 def write_plugin(target: Path, *, dry_run: bool) -> list[Path]:
-    """The paths that are written. A directory that holds something else is refused, and so is one
-    in which a file is not as this version writes it: the user may have edited it."""
+    """Write the plug-in, and return the paths. A directory with other or edited files is refused,
+    because edits may be the user's."""
     try:
         return _written(target, dry_run=dry_run)
     except OSError as error:

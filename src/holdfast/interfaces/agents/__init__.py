@@ -17,11 +17,11 @@ AGENTS = tuple(
         if file.endswith(".py") and file not in ("__init__.py", "agent.py")
     )
 )
-"""Their names, which are those of their modules."""
+"""Agent names, which are also the names of their modules."""
 
 
 def agent_named(name: str) -> Agent:
-    """`KeyError` for an agent that is not known."""
+    """Raises `KeyError` for an unknown agent."""
     from importlib import import_module
 
     if name not in AGENTS:
@@ -35,8 +35,8 @@ def every_agent() -> Iterator[Agent]:
 
 
 def sender(called: str, payload: Mapping[str, Any]) -> str:
-    """The agent that really sent an event: some run the hooks that were set up for another. The
-    others are loaded only where the one that was called cannot tell."""
+    """The agent that sent an event. Some agents run the hooks of another one. Other modules are
+    loaded only if the called agent is not sure."""
     known = agent_named(called) if called in AGENTS else None
     if known is None or not known.hooks_run_by_others or known.is_sender(payload):
         return called

@@ -1,7 +1,7 @@
 """The description of a coding agent: the contract of every other module here.
 
 Each module describes one agent: a subclass of `Agent`, and `AGENT`, its only instance. Nothing else
-in Holdfast names an agent, so a new one is one new module. The defaults are the hook schema that
+in Holdfast names an agent, so a new agent is one new module. The defaults are the hook schema that
 most agents share.
 
 Guarantee: importing such a module loads next to nothing, because a hook does so while its agent
@@ -41,17 +41,17 @@ PLUGIN_PROGRAM = (
     "for i in 1 2 3 4 5 6 7 8 9 10; do command -v holdfast >/dev/null && break; sleep 0.2; done; "
     "holdfast"
 )
-"""The program in a plug-in, which has to find it by name: an upgrade takes it away for a moment. If
-it stays away, the shell says so, and the agent shows that."""
+"""The program in a plug-in, found by name. It waits, because an upgrade removes the program for a
+moment. If it stays missing, the agent shows the shell's error."""
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 Entries = dict[str, list[dict[str, Any]]]
-"""The content of `hooks` in the settings of an agent: by event, the items of its list."""
+"""The value of `hooks` in an agent's settings: list items by event."""
 
 
 class Server(NamedTuple):
-    """Our MCP server in the settings of an agent: the entry under our name, and its table. `toml`:
-    the file is no JSON."""
+    """Holdfast's MCP server in an agent's settings: its table and entry. `toml`: the file is TOML,
+    not JSON."""
 
     table: str
     entry: Mapping[str, Any]
@@ -59,9 +59,9 @@ class Server(NamedTuple):
 
 
 class SettingsFile(NamedTuple):
-    """One file that an installation is about. With `content` it is wholly ours; without, our
-    entries are among others: `hooks`, and the MCP `server` where that is given. A `manifest` goes
-    when nothing else is left in its directory."""
+    """One file of an installation. A file with `content` is completely Holdfast's. Other files have
+    only Holdfast's entries: `hooks`, and the MCP `server` if given. A `manifest` is removed when
+    nothing else remains in its directory."""
 
     path: Path
     content: str | None = None
@@ -73,8 +73,8 @@ class SettingsFile(NamedTuple):
 
 
 class Locations(NamedTuple):
-    """What paths are relative to: the workspace, the user's home, and where the environment says
-    an agent keeps its own."""
+    """Base directories: the workspace, the user's home, and agent directories set in the
+    environment."""
 
     workspace: Path
     home: Path
@@ -88,24 +88,24 @@ class Locations(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """Why an agent does not run hooks that are in its settings, and what a person can do."""
+    """Why an agent does not run the hooks in its settings, and what the user can do."""
 
     reason: str
     cure: str
 
 
 class Agent:
-    """One agent. The first attributes have to be given; everything else has a default.
+    """One agent. The first attributes are required; all others have defaults.
 
-    Names: `title` is how its makers write it, `spellings` is what people also call it, `programs`
-    is what its process is called.
+    Names: `title` is the official spelling, `spellings` are other common names, and `programs` are
+    the names of its process.
 
-    Events: `events` and `tools` add to what all agents have in common. `carries` are the events
-    whose answer the agent reads. `project_variable` tells its hooks which directory it was opened
-    on. `runs_hooks_of` names agents whose settings it runs as well, `hooks_run_by_others` says that
-    such agents exist.
+    Events: `events` and `tools` extend the common ones. The agent reads the answers to the events
+    in `carries`. `project_variable` gives hooks the directory that the agent was opened in.
+    `runs_hooks_of` names agents whose hooks it also runs, and `hooks_run_by_others` says that such
+    agents exist.
 
-    MCP: `server_project_variable` and `server_session_variable` are what it sets for its servers.
+    MCP: the agent sets `server_project_variable` and `server_session_variable` for its servers.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Agent:
     server_project_variable = ""
     server_session_variable = ""
     own_file_marks: tuple[str, ...] = ()
-    """Marks of an edited Holdfast file, besides the usual ones."""
+    """Additional text that marks an edited file as Holdfast's."""
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload of an event in the common shape: nested values are moved to the top."""
@@ -141,7 +141,7 @@ class Agent:
         return False
 
     def may_be_sender(self, payload: Mapping[str, Any]) -> bool:
-        """The same, as far as one can tell: asked when no agent is sure."""
+        """Whether the payload could come from this agent; used if no agent is sure."""
         return False
 
     @property
@@ -149,21 +149,21 @@ class Agent:
         return type(self).transcript_message is not Agent.transcript_message
 
     def transcript_message(self, line: Mapping[str, Any]) -> TranscriptMessage | None:
-        """The message on a line of its transcript; None when the line holds none."""
+        """The message on a transcript line; None if the line has none."""
         raise NotImplementedError
 
     def hook_files(self, scope: str, at: Locations, program: str) -> list[SettingsFile]:
-        """Every file that `install` is about, skills apart. One location a scope, since agents that
-        read several run the hooks of all of them."""
+        """Every file that `install` manages, except skills. One location per scope, since agents
+        that read several locations run the hooks of all."""
         raise NotImplementedError
 
     def hook_entries(self, program: str) -> Entries:
-        """Which of its events call us, as the entries of its settings."""
+        """The events that call Holdfast, as settings entries."""
         raise NotImplementedError
 
     def server_files(self, scope: str, at: Locations) -> list[Path]:
-        """Where it may keep its MCP servers, the usual file first; none where that is not known or
-        not a file that we edit."""
+        """Files that may contain its MCP servers, the usual one first. Empty if they are unknown or
+        not editable."""
         return []
 
     def server(self, program: str) -> Server:
@@ -181,32 +181,31 @@ class Agent:
         return None
 
     def plugin_files(self) -> dict[str, Any]:
-        """What it reads in the directory of our plug-in, as JSON by path; nothing if it has no
+        """The files that it reads in Holdfast's plug-in directory, as JSON by path; empty without
         plug-ins."""
         return {}
 
     def plugin_record(self, at: Locations) -> Path | None:
-        """The file in which it notes that our plug-in is installed."""
+        """The file that records Holdfast's plug-in as installed."""
         return None
 
     def withheld(self, scope: str, at: Locations, path: Path) -> Withheld | None:
-        """Why it does not run the hooks in `path`: a switch, or no trust yet. Read from its own
-        files as its published versions write them; the agent is not asked, nothing is changed."""
+        """Why it does not run the hooks in `path`: turned off, or not trusted yet. Reads its files
+        as published versions write them. Does not run the agent or change anything."""
         return None
 
     def without_own_lines(self, text: str) -> str | None:
-        """A Holdfast file with lines added by the user, without Holdfast's lines; empty when
-        nothing was added. None when ours are not as they were written."""
+        """An edited Holdfast file without Holdfast's lines; empty if only they remain. None if they
+        were changed."""
         return None
 
     def program_in(self, text: str) -> str | None:
-        """The words by which a Holdfast file calls it; None when it does not, or not as we write
-        it."""
+        """The words by which a Holdfast file calls it; None if they are missing or edited."""
         return None
 
     def memory(self, workspace: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """Where it keeps what it remembers of one workspace, as patterns: instructions and memory
-        only; no credentials, no caches, no transcripts."""
+        """Patterns for its memory of one workspace: instructions and memory only, without
+        credentials, caches or transcripts."""
         raise NotImplementedError
 
 
@@ -221,17 +220,18 @@ def hook_group(command: str, matcher: str | None = None, **more: Any) -> dict[st
 
 
 def tool_groups(command: str, tools: str) -> list[dict[str, Any]]:
-    """For these tools, and for those of MCP servers in a group of their own: names alone are
-    compared as they are, with a pattern among them each would be one."""
+    """Groups for these tools, and one for MCP tools. They are separate because one pattern in a
+    matcher turns every name in it into a pattern."""
     return [hook_group(command, one, timeout=HOOK_SECONDS) for one in (tools, "mcp__.*")]
 
 
 def own_directory(environment: Mapping[str, str], variable: str, default: str) -> str:
-    """Where an agent keeps its files by its settings, if that is a full path, as a pattern."""
+    """An agent's directory as its settings variable gives it, if that is a full path; as a
+    pattern."""
     chosen = environment.get(variable, "")
     return literal(chosen.rstrip("/")) if chosen.startswith("/") and chosen != "/" else default
 
 
 def literal(text: str) -> str:
-    """As a pattern that matches nothing but itself."""
+    """A pattern that matches only this text."""
     return re.sub(r"([*?\[])", r"[\1]", text)

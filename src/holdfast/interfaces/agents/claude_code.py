@@ -1,13 +1,13 @@
 """Claude Code: the wire format that most others follow.
 
 A transcript is `~/.claude/projects/…/<session>.jsonl`. A line is an object with a `type`; `user`
-and `assistant` carry a `message` whose content is a text or a list of blocks. Everything else is
-bookkeeping of the program: titles (`summary`), events (`system`), progress, snapshots of files. The
-lines that a subagent wrote (`isSidechain`) are left out: they are another conversation.
+and `assistant` have a `message` whose content is a text or a list of blocks. Other types are
+internal: titles (`summary`), events (`system`), progress, file snapshots. Lines from a subagent
+(`isSidechain`) are another conversation, and are skipped.
 
 When the context is compacted, a `user` line marked `isCompactSummary` follows and the chain of
-`parentUuid` restarts. Messages follow the order of the file and are keyed by `uuid`, never by that
-chain or by a number, so that those before a compaction stay what they were.
+`parentUuid` restarts. Messages keep the order of the file. Their key is `uuid`, not that chain or a
+number, so earlier messages are unaffected by a compaction.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from holdfast.domain.transcript_messages import TranscriptMessage
 
 _CHANGING_TOOLS = "Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell"
-# A tuple, not a set: what is looked up in it comes from the file and may be anything.
+# A tuple, not a set: values from the file may be unhashable.
 _SILENT_BLOCKS = ("thinking", "redacted_thinking", "tool_use", "tool_result")
 
 
@@ -97,7 +97,7 @@ class ClaudeCode(Agent):
         return _settings(scope, at) / "skills"
 
     def plugin_files(self) -> dict[str, Any]:
-        """A directory with a plug-in in it is a marketplace too."""
+        """A directory that contains a plug-in is also a marketplace."""
         manifest = {**PLUGIN_MANIFEST, "author": {"name": "Holdfast"}}
         listed = {"name": "holdfast", "source": "./", "description": manifest["description"]}
         hooks = self.hook_entries(PLUGIN_PROGRAM)
@@ -218,7 +218,7 @@ def _blocks(content: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _visible(block: Mapping[str, Any]) -> str:
-    """What a person sees of a block; of pictures and unknown kinds, that there was one."""
+    """The visible part of a block. Pictures and unknown kinds become a placeholder."""
     from holdfast.domain.transcript_messages import text_of
 
     kind = block.get("type")

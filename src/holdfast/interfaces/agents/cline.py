@@ -1,8 +1,8 @@
-"""Cline: one script an event; what belongs to the event is nested under its name.
+"""Cline: one script per event; event data is nested under the event's name.
 
-A conversation that is resumed gets a new `taskId`, and so does each agent that another one starts;
-the session that they belong to is given beside it. An agent starts with each message of the user;
-the typed text is missing, except for a message that is sent while the agent works.
+A resumed conversation gets a new `taskId`, and so does each subagent. Their session id is given
+beside it. An agent starts with each user message. The typed text is missing, unless the message was
+sent while the agent was working.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Cline(Agent):
         "apply_patch": ToolKind.EDIT,
         "editor": ToolKind.EDIT,
     }
-    carries = frozenset({EventKind.BEFORE_TOOL})  # what is answered to a start reaches no model
+    carries = frozenset({EventKind.BEFORE_TOOL})  # answers to a start do not reach the model
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
         flat = dict(payload)
@@ -69,7 +69,7 @@ class Cline(Agent):
             flat["session_id"] = context["rootSessionId"]
         if payload.get("hookName") in _STARTS:
             if payload.get("parent_agent_id"):
-                flat["hookName"] = "session_start"  # another agent's work, not a message
+                flat["hookName"] = "session_start"  # a subagent's work, not a message
             else:
                 flat["turn_id"] = payload.get("timestamp")
         for part in flat["output"] if isinstance(flat.get("output"), list) else ():

@@ -1,16 +1,15 @@
 """Codex: the common format; edits are patches whose text is in `tool_input.command`.
 
-A transcript is a rollout (`~/.codex/sessions/…/rollout-….jsonl`). A line holds `timestamp`, `type`
-and `payload`. The conversation is in the `response_item`s: what was said, each tool call and each
-answer. `event_msg` repeats parts of it for display and `session_meta` and `turn_context` describe
-the circumstances; both are left out. Rollouts of early versions hold the items themselves, without
-the envelope.
+A transcript is a rollout (`~/.codex/sessions/…/rollout-….jsonl`). A line has `timestamp`, `type`
+and `payload`. The conversation is in the `response_item`s: messages, tool calls and their answers.
+`event_msg` repeats parts of it for display, and `session_meta` and `turn_context` describe the
+environment; these are skipped. Early versions wrote the items without the envelope.
 
-A `compacted` line replaces what the model is given, not what was said: it becomes a message of the
-role `system`, and the history that it may carry along is not read a second time.
+A `compacted` line replaces the model's input, not the conversation. It becomes a message with the
+role `system`, and any history in it is not read a second time.
 
-Items have no id of their own that can be relied on: a message is keyed by everything in it, its
-time to the millisecond included, so that the same line found again is the same message.
+Items have no reliable id. The key of a message is its whole content, including the time to the
+millisecond, so reading the same line again gives the same message.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ if TYPE_CHECKING:
 
     from holdfast.domain.transcript_messages import TranscriptMessage
 
-# Tuples, not sets: what is looked up in them comes from the file and may be anything.
+# Tuples, not sets: values from the file may be unhashable.
 _ENVELOPES = ("session_meta", "response_item", "compacted", "turn_context", "event_msg")
 _ANSWERS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
-# What the program says in the user's name begins with one of these.
+# Texts that Codex itself sends in the user's name begin with one of these.
 _INJECTED = (
     "<environment_context>",
     "<user_instructions>",
@@ -140,7 +139,7 @@ class Codex(Agent):
         return None
 
     def memory(self, workspace: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """Its memories are those of all workspaces together: it has no other."""
+        """Codex has only one memory for all workspaces."""
         home = own_directory(environment, "CODEX_HOME", "~/.codex")
         return ("AGENTS.md", "AGENTS.override.md", ".codex", ".agents", f"{home}/memories")
 
@@ -177,7 +176,8 @@ def _trusts_project(settings: Mapping[str, Any], workspace: Path) -> bool:
 
 
 def _repository(workspace: Path) -> Path:
-    """What Codex asks about: the root of the repository, the first one for its worktrees."""
+    """The directory whose trust Codex asks for: the repository root, or the main one for
+    worktrees."""
     for place in (workspace, *workspace.parents):
         marker = place / ".git"
         if marker.is_dir():
@@ -206,8 +206,8 @@ def _trusts_hooks(settings: Mapping[str, Any], path: Path) -> bool:
 
 
 def trusted_digests(path: Path) -> Iterator[tuple[str, str]]:
-    """Each Holdfast hook in a file, by the key that Codex has for it, and the digest that it trusts
-    it by."""
+    """The digest by which Codex trusts each Holdfast hook in a file, by Codex's key for the
+    hook."""
     from holdfast.interfaces.agent_setup.hooks_edit import is_our_command
     from holdfast.interfaces.agent_setup.settings_file import json_settings
 
@@ -298,7 +298,7 @@ def _call(item: Mapping[str, Any], call_id: str | None) -> dict[str, Any] | None
 
 
 def _arguments(given: object) -> Any:
-    """Written as a text of JSON; kept as text when it is none."""
+    """Arguments are JSON in a string; a string that is not JSON is kept."""
     if not isinstance(given, str):
         return given
     try:

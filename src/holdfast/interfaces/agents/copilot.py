@@ -1,7 +1,7 @@
-"""GitHub Copilot: camel case, arguments as an object or as JSON in a text, no id of a tool call.
+"""GitHub Copilot: camel case, arguments as an object or a JSON string, and no tool call ids.
 
-A hook before a tool that does not end with status 0 denies the tool, so nothing may go wrong here.
-It also runs the hooks of Claude Code, with a payload of its own.
+Copilot denies a tool if the hook before it exits with a non-zero status, so such a hook must never
+fail. It also runs Claude Code's hooks, with its own payload.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Copilot(Agent):
     runs_hooks_of = ("claude-code",)
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """A payload does not name its event. If the command line does not either, its fields
-        tell."""
+        """The payload does not name its event. If the command line does not either, it is inferred
+        from the fields."""
         payload = _with_exit(payload)
         if any(name in payload for name in ("hook_event_name", "hookEventName")):
             return payload
@@ -83,8 +83,8 @@ class Copilot(Agent):
         return json.dumps({"additionalContext": reply.text}) if reply.text else "{}"
 
     def may_be_sender(self, payload: Mapping[str, Any]) -> bool:
-        """Its payload for the hooks of others: the time is given, and none of the ids; the
-        transcript with the end of a turn only."""
+        """Copilot's payload for other agents' hooks has a time and none of the ids. It has the
+        transcript only at the end of a turn."""
         if "toolName" in payload and "toolArgs" in payload:
             return True
         if "timestamp" not in payload or any(name in payload for name in _NOT_ITS_OWN):
@@ -96,8 +96,8 @@ class Copilot(Agent):
         return [SettingsFile(base / "hooks" / "holdfast.json", versioned=True)]
 
     def hook_entries(self, program: str) -> Entries:
-        """A payload does not name its event, so the command does. A hook before a tool that fails
-        denies it, so that a machine without Holdfast must not fail."""
+        """The payload does not name its event, so the command does. A failed hook denies the tool,
+        so the command must succeed even on a machine without Holdfast."""
         return {
             event: [
                 {
@@ -159,7 +159,7 @@ def _own(at: Locations) -> Path:
 
 
 def _with_exit(payload: dict[str, Any]) -> dict[str, Any]:
-    """A command that failed is a success here; the exit status is in the text for the model."""
+    """Copilot reports failed commands as successes; the exit status is only in the model's text."""
     for name, text in (("toolResult", "textResultForLlm"), ("tool_result", "text_result_for_llm")):
         result = payload.get(name)
         if isinstance(result, dict) and (ended := _EXIT.search(str(result.get(text, "")))):

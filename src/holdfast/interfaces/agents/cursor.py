@@ -1,4 +1,4 @@
-"""Cursor: names in camel case; an empty answer counts as a failed hook, so `{}` is the least.
+"""Cursor: camel case names. An empty answer counts as a failed hook, so the minimum is `{}`.
 
 It also runs hooks from `.claude/settings.json`, with the same payload as its own.
 """
@@ -46,7 +46,7 @@ class Cursor(Agent):
     runs_hooks_of = ("claude-code",)
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Its shell events have the command at the top."""
+        """Shell events have the command at the top level."""
         if "command" in payload and "tool_name" not in payload:
             given = {"command": payload["command"]}
             return {**payload, "tool_name": "Shell", "tool_input": given}
@@ -85,7 +85,7 @@ class Cursor(Agent):
         return [at.root(scope) / ".cursor" / "mcp.json"]
 
     def server(self, program: str) -> Server:
-        """It need not start servers in the project, so that the project is an argument."""
+        """Cursor may start servers outside the project, so the project is an argument."""
         server = super().server(program)
         arguments = [*server.entry["args"], "${workspaceFolder}"]
         return server._replace(entry={**server.entry, "args": arguments})

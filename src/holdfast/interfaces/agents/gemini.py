@@ -1,4 +1,4 @@
-"""Gemini CLI: the common envelope with event names of its own; nothing but JSON may be printed.
+"""Gemini CLI: the common envelope with its own event names; only JSON may be printed.
 
 Answers before a tool never reach the model; answers after a tool do.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _OF_HOOKS = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>)+\s*", re.DOTALL)
-# Behind the output of a command; there is no such line when it did not fail.
+# The line after a command's output; it exists only if the command failed.
 _EXIT = re.compile(
     r"^Exit Code: (\d+)\n(?:(?:Signal|Background PIDs|Process Group PGID): .*\n)*\Z", re.M
 )
@@ -53,13 +53,12 @@ class Gemini(Agent):
     project_variable = "GEMINI_PROJECT_DIR"
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Without a terminal, the hooks' output at the start of the session comes before the
-        message. The exit status of a command is only in the text for the model. Tool names tell the
-        server."""
+        """Without a terminal, the session-start hooks' output comes before the message. A command's
+        exit status is only in the model's text. Tool names contain the server."""
         flat = dict(payload)
         server = payload.get("mcp_context")
         if isinstance(server, dict) and server.get("tool_name"):
-            # `mcp_SERVER_TOOL` does not tell where one ends and the other begins
+            # `mcp_SERVER_TOOL` does not show where the server's name ends
             flat["tool_name"] = f"mcp__{server.get('server_name')}__{server['tool_name']}"
         prompt, answer = payload.get("prompt"), payload.get("tool_response")
         if isinstance(prompt, str) and "<hook_context>" in prompt:

@@ -1,8 +1,8 @@
-"""Goose: `event` and `working_dir`; before a tool an empty answer is a clean yes, `{}` is none.
+"""Goose: `event` and `working_dir`. Before a tool, an empty answer means yes, and `{}` does not.
 
-It reads an answer before a tool and at the end of a turn, and hands a text on with a refusal only.
-Holdfast never refuses a tool, so the model gets notices at the end of a turn: it gets one more
-turn, with the text.
+It reads answers before a tool and at the end of a turn, and passes on their text only with a
+refusal. Holdfast never refuses a tool, so notices come at the end of a turn. The model then gets
+one more turn, with the text.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Goose(Agent):
         ]
 
     def hook_entries(self, program: str) -> Entries:
-        """Every tool is one of an extension, so that all of them call."""
+        """Every tool belongs to an extension, so all of them call Holdfast."""
         command = hook_command(program, self.name)
         return {event: [hook_group(command, timeout=HOOK_SECONDS)] for event in _EVENTS}
 

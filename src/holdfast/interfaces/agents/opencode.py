@@ -82,7 +82,7 @@ AGENT = OpenCode()
 
 
 def plugin(program: str) -> str:
-    """The plug-in with the command that it calls."""
+    """The plug-in, with the command that it calls."""
     import shlex
     from pathlib import Path
 

@@ -1,11 +1,11 @@
-"""Qwen Code: the common format, with names of tools and rules of trust of its own.
+"""Qwen Code: the common format, with its own tool names and trust rules.
 
-Its models hear what is answered to a message or after a tool, and nothing that is answered before
-one. The event of a message also comes when the answers of tools go to the model; it is empty then.
+Its models receive answers to a message or after a tool, but none before a tool. The message event
+also occurs when tool results are sent to the model; it is then empty.
 
 A transcript is `~/.qwen/projects/…/chats/<session>.jsonl`. A line has a `type`; `user`, `assistant`
-and `tool_result` carry a `message` of `parts`: texts, calls and their answers. A `user` line that
-no person wrote has another `provenance` than `real_user`. Everything else is bookkeeping.
+and `tool_result` have a `message` of `parts`: texts, calls and their answers. A `user` line that no
+person wrote has a `provenance` other than `real_user`. Other lines are internal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.transcript_messages import TranscriptMessage
 
-# `tool_call` runs a tool that was not offered to the model at once.
+# `tool_call` runs a tool that was not offered to the model at first.
 _CHANGING_TOOLS = (
     "^(edit|write_file|notebook_edit|run_shell_command|exec|monitor|image_gen|exit_worktree"
     "|tool_call|mcp__.*)$"
@@ -61,7 +61,7 @@ class QwenCode(Agent):
     project_variable = "QWEN_PROJECT_DIR"
 
     def flatten(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Only a typed message is one."""
+        """Only a typed message counts as one."""
         if payload.get("hook_event_name") != "UserPromptSubmit":
             return payload
         typed = payload.get("submitted_prompt") or payload.get("prompt")
@@ -71,8 +71,8 @@ class QwenCode(Agent):
         return [SettingsFile(_settings(scope, at) / "settings.json")]
 
     def hook_entries(self, program: str) -> Entries:
-        """The time to wait is given in milliseconds: early versions know nothing else, and later
-        ones take a number of that size for them."""
+        """The timeout is in milliseconds. Early versions accept nothing else, and later ones read a
+        number of that size as milliseconds."""
         command = hook_command(program, self.name)
         wait: dict[str, Any] = {"name": "holdfast", "timeout": HOOK_SECONDS * 1000}
         waits = [hook_group(command, **wait)]
@@ -181,7 +181,7 @@ def _named(parts: list[Mapping[str, Any]], name: str) -> Iterator[Mapping[str, A
 
 
 def _text(part: Mapping[str, Any]) -> str:
-    """What a person sees of a part: no thoughts, and nothing that hooks added."""
+    """The visible part of a message part, without thoughts and text that hooks added."""
     from holdfast.domain.transcript_messages import text_of
 
     text = text_of(part.get("text"))

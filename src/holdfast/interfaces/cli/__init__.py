@@ -1,2 +1,2 @@
-"""The command line: one file per command under `commands/`; views and terminal handling are in this
-package."""
+"""The command line: one file per command under `commands/`; views and terminal handling are
+here."""

@@ -1,7 +1,7 @@
-"""Reading a command line: the verb first, then its own parser.
+"""Parses a command line: the verb first, then its own parser.
 
-The options of every command may come before the verb or after it. Everything behind `--` is taken
-literally. A mistake raises `UsageError`, which names the mistake and suggests a fix.
+Global options may come before or after the verb. Words after `--` are taken literally. A mistake
+raises `UsageError`, which names the mistake and suggests a fix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holdfast.interfaces.cli.verbs import ALIASES, TOPICS, VERBS, verbs_known_as
 
 _PAGE_WIDTH = 90
 _USAGE_UNITS = r"\[(?:[^][|]|(?<=\S)\|(?=\S))*\]|\S+"
-"""An option stays beside its value."""
+"""Keeps an option on the same line as its value."""
 _LONGEST_CONTEXT = 10_000
 WITH_VALUE = {"-C": "DIR", "--session": "ID", "--color": "WHEN"}
 COLOURS = ("auto", "always", "never")
@@ -25,12 +25,11 @@ _GLOBAL_FLAGS = ("--json", "-q", "--quiet", "--force", "-h", "--help", "--versio
 _NOT_ALLOWED_WITH = "not allowed with argument "
 _ALL_COMMANDS = "all commands: holdfast help all"
 _NEVER_GUESSED = ("-y", "--yes", "--force")
-"""Typed in place of something else, they would skip a question or a refusal."""
+"""Never suggested for a typo, because they skip a question or a refusal."""
 
 
 class Page(argparse.HelpFormatter):
-    """A help page: usage and paragraphs are wrapped to the terminal, examples are left as they
-    are."""
+    """A help page. Usage and paragraphs are wrapped to the terminal; examples are not."""
 
     def _format_usage(self, usage: str | None, *others: Any) -> str:
         forms = re.split(r"\n +(?=holdfast )", super()._format_usage(usage, *others))
@@ -52,7 +51,7 @@ class Page(argparse.HelpFormatter):
 
 
 class HelpWanted(Exception):
-    """`--help` was given: the page to show instead of doing anything."""
+    """`--help` was given; carries the page to show."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -60,10 +59,11 @@ class HelpWanted(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises instead of printing, and names what it did not understand."""
+    """An argument parser that raises instead of printing, and names the arguments it does not
+    know."""
 
     one_step = False
-    """The command goes one step at a time, and a number of steps is a likely mistake."""
+    """The command goes one step at a time; a number of steps is a likely mistake."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see: {self.prog} --help")
@@ -98,7 +98,7 @@ def split_verb(tokens: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def has_flag(tokens: Sequence[str], *names: str) -> bool:
-    """Whether one of these flags is given; for what must be known before parsing."""
+    """Whether one of these flags is given; for checks before parsing."""
     for token in tokens:
         if token == "--":
             return False
@@ -108,7 +108,7 @@ def has_flag(tokens: Sequence[str], *names: str) -> bool:
 
 
 def colour_choice(tokens: Sequence[str]) -> str:
-    """What `--color` says, as far as it says anything that can be meant."""
+    """The value of `--color`; None if it is missing or invalid."""
     for position, token in enumerate(tokens):
         if token == "--":
             break
@@ -121,8 +121,8 @@ def colour_choice(tokens: Sequence[str]) -> str:
 
 
 def require_verb(verb: str, tokens: Sequence[str]) -> str:
-    """The verb by its own name, or an error that guesses what was meant; `tokens` are the whole
-    command line."""
+    """The canonical name of the verb, or an error that suggests one; `tokens` is the whole command
+    line."""
     if (known := ALIASES.get(verb, verb)) in VERBS:
         return known
 
@@ -130,10 +130,10 @@ def require_verb(verb: str, tokens: Sequence[str]) -> str:
 
 
 def make_parser(verb: str, configure: Callable[[Parser], None], *, width: int) -> Parser:
-    """The parser of one verb, with the options of every command."""
+    """The parser of one verb, with the global options."""
 
     def page(prog: str) -> Page:
-        # Left to find the width itself, argparse loads shutil, and that the compression modules.
+        # argparse would load shutil, and with it the compression modules, to find the width itself.
         return Page(prog, width=min(width, _PAGE_WIDTH) - 2)
 
     parser = Parser(
@@ -166,7 +166,7 @@ def parse(
 
 
 def _require_text(options: argparse.Namespace) -> None:
-    """A directory may have any bytes for a name; names and the like are text."""
+    """Names and similar options must be text. A directory may have any bytes in its name."""
     for name, value in vars(options).items():
         if name in ("directory", "words"):
             continue
@@ -179,12 +179,12 @@ def _require_text(options: argparse.Namespace) -> None:
 
 
 def _is_utf8(text: str) -> bool:
-    """Bytes that Python could not decode are in the text as lone surrogates."""
+    """Undecodable bytes appear as lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def number_option(option: str, text: str, most: int, *, of: str = "", hint: str) -> float:
-    """The value of an option that takes a number `of` something, from 0 on."""
+    """The value of an option that takes a number `of` something, starting at 0."""
     try:
         found = float(text)
     except ValueError:
@@ -197,10 +197,10 @@ def number_option(option: str, text: str, most: int, *, of: str = "", hint: str)
 
 
 def limit_option(text: str | None, default: int, *, least: int) -> int:
-    """The value of `-n`; where 0 is allowed, it means all."""
+    """The value of `-n`; if 0 is allowed, it means all."""
     if text is None:
         return default
-    # No workspace has more checkpoints than that, and the database counts no further.
+    # More than any workspace has, and within the range of the database.
     found = min(int(text.lstrip("0")[:20] or 0), sys.maxsize) if _is_number(text) else -1
     if found < least:
         which, hint = (f" from {least} on", None) if least else ("", "0 lists all")
@@ -259,7 +259,7 @@ def _add_global_options(parser: Parser) -> None:
 
 
 def _unknown_verb(verb: str, before: Sequence[str]) -> UsageError:
-    """`before` are the options in front of it, one of which may have swallowed the verb."""
+    """`before` are the options in front of it; one of them may have swallowed the verb."""
     if (wrong := _unknown_global(before)) is not None:
         return wrong
     from difflib import get_close_matches
@@ -274,7 +274,7 @@ def _unknown_verb(verb: str, before: Sequence[str]) -> UsageError:
 
 
 def no_verb(tokens: Sequence[str]) -> UsageError:
-    """Only options, and none of them an answer in itself."""
+    """Only options were given, and none of them prints an answer."""
     if (wrong := _unknown_global(tokens)) is not None:
         return wrong
     if tokens[-1] == "-C":
@@ -286,7 +286,7 @@ def no_verb(tokens: Sequence[str]) -> UsageError:
 
 
 def _unknown_global(tokens: Sequence[str]) -> UsageError | None:
-    """For the first option that is none of every command's."""
+    """The error for the first option that is not global."""
     known = (*WITH_VALUE, *_GLOBAL_FLAGS)
     for token in tokens:
         is_known = token.partition("=")[0] in known or token.startswith("-C")
@@ -296,7 +296,8 @@ def _unknown_global(tokens: Sequence[str]) -> UsageError | None:
 
 
 def _unexpected(parser: Parser, extras: Sequence[str]) -> UsageError:
-    """Words that a command does not take; an option among them is what went wrong first."""
+    """The error for words that a command does not take. An unknown option among them comes
+    first."""
     see, verb = f"see: {parser.prog} --help", parser.prog.removeprefix("holdfast ")
     if parser.one_step and any(text.rpartition("=")[2].lstrip("-").isdigit() for text in extras):
         hint = f"run it again for the next step: {parser.prog}. To pick a moment: holdfast restore"
@@ -312,7 +313,7 @@ def _unexpected(parser: Parser, extras: Sequence[str]) -> UsageError:
 
 
 def _bad_option(parser: Parser, error: argparse.ArgumentError) -> UsageError:
-    """An option that is known but was given in a wrong way."""
+    """The error for a known option that was used wrongly."""
     see = f"see: {parser.prog} --help"
     name = error.argument_name or "an argument"
     short = name.rpartition("/")[2]
@@ -334,7 +335,7 @@ def _unknown_option(who: str, option: str, known: Iterable[str], see: str) -> Us
     typed = option.partition("=")[0]
     known = sorted(set(known) - set(_NEVER_GUESSED))
     near = [name for name in known if len(typed) > 2 and name.startswith(typed)]
-    if not near:  # the dashes that all of them have make none alike
+    if not near:  # compare without dashes, which all options share
         close = get_close_matches(typed.lstrip("-"), [name.lstrip("-") for name in known], 1)
         near = [name for name in known if name.lstrip("-") in close]
     hint = f"did you mean {near[0]}? {see}" if near else see

@@ -29,15 +29,15 @@ _MOST_SKIPPED = 20
 
 
 def confidence_colour(confidence: float) -> str:
-    """At least 90% green, at least 70% yellow, else orange."""
+    """Green from 90%, yellow from 70%, else orange."""
     if confidence >= SURE:
         return GREEN
     return YELLOW if confidence >= FAIRLY_SURE else ORANGE
 
 
 def given_confidence(kind: Kind, confidence: float) -> float | None:
-    """The given confidence; None where none was given. What Holdfast saves automatically has a
-    value of its own, and so does a checkpoint for which none was given."""
+    """The confidence that the user gave; None if there is none. Automatic checkpoints, and those
+    without one, store a default value."""
     given = kind is Kind.MANUAL or (kind is Kind.INITIAL and confidence != CERTAIN)
     return confidence if given and confidence != DEFAULT_CONFIDENCE else None
 
@@ -47,13 +47,13 @@ def confidence_mark(terminal: Terminal, confidence: float) -> str:
 
 
 def confidence_word(checkpoint: Checkpoint) -> str:
-    """For a line that programs read: a dash where no confidence was given."""
+    """The confidence in a line for programs; a dash if none was given."""
     sure = given_confidence(checkpoint.kind, checkpoint.intent.confidence)
     return "-" if sure is None else f"{sure:.2f}"
 
 
 def shown_id(terminal: Terminal, checkpoint_id: str) -> str:
-    """Short for people, whole for programs."""
+    """Short for people, full for programs."""
     return short(checkpoint_id) if terminal.for_people else checkpoint_id
 
 
@@ -64,7 +64,7 @@ def identifier(terminal: Terminal, checkpoint: Checkpoint) -> str:
 
 
 def show_saved_first(terminal: Terminal, saved: CheckpointId | None) -> None:
-    """After a command that deleted saved states."""
+    """Shown after a command that deleted checkpoints."""
     if saved is not None:
         words = f"  Unsaved changes were saved first: {shown_id(terminal, saved)}"
         terminal.sentence(terminal.paint(words, DIM))
@@ -107,14 +107,14 @@ def change_marks(changed: ChangeCounts) -> str:
 
 
 def left_out_words(skipped: Iterable[Skipped]) -> str:
-    """How many paths were left out, by reason; empty if there are no relevant ones."""
+    """The number of left-out paths by reason; empty if none matters."""
     missed = [s for s in skipped if s.reason is not SkipReason.NAMED and not s.is_expected]
     counts = Counter(s.reason.value for s in missed)
     return ", ".join(f"{number:,} {reason}" for reason, number in counts.most_common())
 
 
 def list_skipped(terminal: Terminal, skipped: Iterable[Skipped]) -> None:
-    """The paths that `left_out_words` counts, and ignored ones that are captured anyway."""
+    """The paths that `left_out_words` counts, and ignored paths that are captured anyway."""
     for skip in skipped:
         if skip.is_expected:
             continue
@@ -123,19 +123,19 @@ def list_skipped(terminal: Terminal, skipped: Iterable[Skipped]) -> None:
 
 
 def list_first_skipped(terminal: Terminal, skipped: Sequence[Skipped]) -> None:
-    """As many of them as fit on a screen, beside the result of a command."""
+    """As many of them as fit on a screen beside a command's result."""
     list_skipped(terminal, skipped[:_MOST_SKIPPED])
     show_more(terminal, len(skipped) - _MOST_SKIPPED, "more (list: holdfast status --skipped)")
 
 
 def show_more(terminal: Terminal, number: int, words: str = "more (--json lists all)") -> None:
-    """How many are not listed, if any."""
+    """The number of paths that are not listed, if any."""
     if number > 0:
         terminal.sentence(terminal.paint(f"  … and {number:,} {words}", DIM))
 
 
 def _why(skip: Skipped) -> str:
-    """As the checkpoint has it, with sizes as people say them."""
+    """The recorded reason, with readable sizes."""
     number, _, unit = skip.detail.partition(" ")
     if (
         skip.reason in (SkipReason.TOO_LARGE, SkipReason.OVER_BUDGET)

@@ -1,4 +1,4 @@
-"""The help of each command in parts: the source of the manual pages and of the reference."""
+"""The help of each command in parts: the source of the manual pages and the reference."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MARGIN = "\n" + " " * len("usage: ")
 
 
 class Option(NamedTuple):
-    """An option or a positional argument as people write it, and its meaning."""
+    """An option or positional argument as users write it, and its meaning."""
 
     shown: str
     meaning: str
 
 
 class CommandPage(NamedTuple):
-    """The help of one command in parts, without the options that all commands share."""
+    """The help of one command in parts, without global options."""
 
     name: str
     summary: str
@@ -34,7 +34,7 @@ class CommandPage(NamedTuple):
 
 
 def command_pages() -> Iterator[CommandPage]:
-    """One page for each command, in the order of `holdfast help all`."""
+    """One page per command, in the order of `holdfast help all`."""
     for name, verb in VERBS.items():
         module = import_module(f"holdfast.interfaces.cli.commands.{name.replace('-', '_')}")
         parser = make_parser(name, module.configure, width=_WIDTH)
@@ -51,7 +51,7 @@ def command_pages() -> Iterator[CommandPage]:
 
 
 def is_laid_out(paragraph: str) -> bool:
-    """Whether the lines of a paragraph are to stay as they are."""
+    """Whether the line breaks of a paragraph must be kept."""
     return "\n  " in paragraph
 
 

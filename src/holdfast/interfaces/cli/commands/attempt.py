@@ -55,7 +55,7 @@ def run(invocation: Invocation) -> int:
     reason = _reason(invocation)
     _require_command(invocation)
 
-    # A session that is named has to be there: a typo would keep the attempt in an unexpected place.
+    # A named session must exist: with a typo, the attempt would be recorded in a new one.
     begins = invocation.options.session is None
     with invocation.open(create=begins) as opened:
         session_id = invocation.session(opened, create=begins)
@@ -91,7 +91,7 @@ def _reason(invocation: Invocation) -> str:
 
 
 def _require_command(invocation: Invocation) -> None:
-    """Nothing is saved for a command that cannot be run."""
+    """Refuse before saving anything if the command cannot be run."""
     import errno
     import os
     import shutil
@@ -107,7 +107,7 @@ def _require_command(invocation: Invocation) -> None:
 def _not_run(
     command: str, error: OSError | None, attempt: Activity | None = None
 ) -> CommandNotFound | CommandNotRunnable:
-    """With the statuses that `env` and shells give, which are none of holdfast's own."""
+    """Exit statuses as from `env` and shells, not Holdfast's own."""
     hint = "nothing was changed or saved"
     if attempt is not None:
         hint = (
@@ -120,15 +120,16 @@ def _not_run(
 
 
 def _run_command(invocation: Invocation) -> int:
-    """In the directory of the caller, without a shell, with its own input and output."""
+    """Run the command in the caller's directory, without a shell, with the caller's input and
+    output."""
     invocation.terminal.flush()
-    # One JSON value is all that may go to standard output.
+    # Standard output may contain only one JSON value.
     output = _STANDARD_ERROR if invocation.json else None
     child = subprocess.Popen(invocation.literal, cwd=invocation.directory, stdout=output)
     try:
         ended = child.wait()
     except BaseException:
-        # Ctrl-C reached the command as well; it is given the time to end on its own.
+        # Ctrl-C reached the command too; let it exit on its own.
         child.wait()
         raise
     return ended if ended >= 0 else _BY_SIGNAL - ended

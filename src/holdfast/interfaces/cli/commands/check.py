@@ -1,4 +1,4 @@
-"""`holdfast check`: verify the store, change nothing."""
+"""`holdfast check`: verify the store without changing it."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
-    """A problem of several checkpoints is reported once, with the first of them; on a terminal not
-    more than fit on it."""
+    """List each problem once, with the first checkpoint that has it. A terminal gets one screen at
+    most."""
     subjects: dict[tuple[str, str], list[str]] = {}
     for problem in problems:
         subjects.setdefault((problem.invariant, problem.problem), []).append(problem.subject)
@@ -72,7 +72,7 @@ def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
 
 
 def _find_problems(invocation: Invocation) -> list[Problem]:
-    """A store that is too damaged to be opened is a problem found, not a failed check."""
+    """A store too damaged to open is a finding, not a failed check."""
     from holdfast.domain.repair_plan import Problem
 
     problems: list[Problem] = []

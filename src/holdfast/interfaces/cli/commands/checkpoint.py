@@ -126,7 +126,7 @@ def _other_parts(
     databases: Sequence[SavedDatabase],
     agents: Sequence[ActiveAgent],
 ) -> dict[str, str]:
-    """What the checkpoint has besides files, a line each, and which agents are active."""
+    """One line per component other than files, and the active agents."""
     parts = {} if made.components is None else opened.contents.component_summary(made)
     parts.pop("postgres", None)
     environment = parts.pop("environment", None)
@@ -181,7 +181,7 @@ def _git(opened: Workspace, outcome: SaveOutcome) -> GitAtCheckpointView | None:
 
 
 def _reference(opened: Workspace, made: Checkpoint) -> str:
-    """What means this checkpoint and no other: its name, unless another session has it too."""
+    """An unambiguous reference to this checkpoint: its name, unless another session has it too."""
     from holdfast.domain.errors import HoldfastError
     from holdfast.domain.ids import short
 

@@ -74,7 +74,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
-    """Nothing to delete needs no question."""
+    """Ask, unless there is nothing to delete."""
     going = [decision for decision in decisions if not decision.keep]
     if not going:
         return
@@ -90,7 +90,8 @@ def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
 
 
 def _offer_more(invocation: Invocation, opened: Workspace) -> None:
-    """A store that is over its budget even so: only a person at a terminal decides what goes."""
+    """If the store is still over its budget, offer to delete more. Only a user at a terminal is
+    asked."""
     going = opened.upkeep.over_budget() if can_ask(invocation) else ()
     if not going:
         return
@@ -204,7 +205,7 @@ def _short_reason(reason: str) -> str:
 
 
 def _show(invocation: Invocation, decisions: Sequence[Decision]) -> None:
-    """What goes, one by one; what stays only in numbers, unless a program reads it."""
+    """List every deletion. Kept checkpoints are only counted, except for programs."""
     terminal = invocation.terminal
     listed = sorted(decisions, key=lambda d: d.checkpoint.sequence)
     if terminal.for_people:

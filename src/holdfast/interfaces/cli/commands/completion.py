@@ -1,4 +1,4 @@
-"""`holdfast completion SHELL`: a script that makes the shell complete commands and checkpoints."""
+"""`holdfast completion SHELL`: a script that lets the shell complete commands and checkpoints."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def _install(invocation: Invocation, shell: str) -> int:
 
 
 def _list_candidates(invocation: Invocation, kind: str, words: list[str]) -> int:
-    """The queries of the scripts while the user types: one candidate a line, then a tab and what it
-    is. Nothing is changed and nothing is waited for. After an error there are no candidates."""
+    """Answer the scripts' queries while the user types: one candidate per line, with a description
+    after a tab. Changes nothing, waits for nothing, and after an error offers no candidates."""
     from holdfast.interfaces.cli.completion_scripts import Kind
 
     try:
@@ -137,7 +137,7 @@ def _list_candidates(invocation: Invocation, kind: str, words: list[str]) -> int
 
 
 def _checkpoints(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
-    """Ways to write HEAD first, then names, then ids, each newest first."""
+    """Forms of HEAD first, then names, then ids, each newest first."""
     scope = invocation.scope(opened)
     found = opened.history.checkpoints(scope, limit=_MOST)
     if not found:
@@ -157,7 +157,7 @@ def _sessions(opened: Workspace) -> Iterator[tuple[str, str]]:
 
 
 def _paths(invocation: Invocation, opened: Workspace, typed: str) -> Iterator[tuple[str, str]]:
-    """What HEAD has there, even if it is gone from the disk."""
+    """Paths in HEAD, even if they are gone from the disk."""
     head = opened.head(invocation.scope(opened))
     directory, begun = os.path.split(typed)
     if head is None:

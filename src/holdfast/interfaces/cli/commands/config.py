@@ -129,7 +129,7 @@ def _edit(invocation: Invocation) -> int:
     if options.user or options.project:
         file = _files(invocation)[1 if options.user else 0][1]
         edit_file(invocation, file)
-        if options.project:  # who has just written it agrees with it
+        if options.project:  # the user has just written it, so it is trusted
             trust_settings(file.parent.parent, os.environ)
         view = EditedSettingsView(edited=str(file))
         said = f"Edited {visible(str(file))}"
@@ -145,7 +145,7 @@ def _edit(invocation: Invocation) -> int:
 
 
 def _trust(invocation: Invocation) -> int:
-    """Say yes to the project's file as it is now."""
+    """Trust the project's file as it is now."""
     from holdfast.api.settings import trust_settings
 
     file = _files(invocation)[0][1]
@@ -165,7 +165,7 @@ def _trust(invocation: Invocation) -> int:
 
 
 def _change(invocation: Invocation, action: str, key: str, words: list[str]) -> str | None:
-    """Store the value; what is worth knowing about it."""
+    """Store the value. Returns a warning about it, if there is one."""
     from holdfast.api.settings import typed_entries, typed_value
 
     value = typed_value(key, words) if action == "set" else None
@@ -192,8 +192,8 @@ def _change(invocation: Invocation, action: str, key: str, words: list[str]) -> 
 
 
 def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """Values by key, and where each comes from. A workspace without a store has settings too; with
-    one, unusable settings are reported when it is opened."""
+    """Values by key, and their origins. A workspace without a store has settings too. Opening a
+    store reports its invalid settings."""
     from holdfast.api.settings import gather_settings
     from holdfast.api.stores import holdfast_home, require_project, workspace_around
     from holdfast.domain.settings.schema import make_settings
@@ -215,7 +215,7 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
 def _print_one(
     invocation: Invocation, key: str, warning: str | None = None, *, in_words: bool = False
 ) -> int:
-    """The value, as scripts read it; a size that was just set, also in words."""
+    """The value as scripts read it. A size that was just set is also shown in words."""
     from holdfast.domain.settings.schema import KEYS, RETIRED, SIZES, unknown_setting
 
     key = key.partition(".")[0]
@@ -260,7 +260,7 @@ def _print_all(invocation: Invocation) -> int:
 
 
 def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None:
-    """Settings of earlier versions that are still set, and that do nothing."""
+    """Warn about settings of earlier versions that no longer have an effect."""
     from holdfast.domain.settings.schema import RETIRED
 
     for key in RETIRED.keys() & origins.keys():
@@ -283,7 +283,7 @@ def _warn_of_held_back(invocation: Invocation) -> None:
 
 
 def _print_files(invocation: Invocation) -> None:
-    """Where values can be written by hand; the first file that has a key wins."""
+    """The files for manual edits; the first one that has a key wins."""
     terminal = invocation.terminal
     terminal.line()
     for label, path in _files(invocation):
@@ -307,5 +307,5 @@ def _toml(value: Any) -> str:
 
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + "}"
-    # JSON's texts, numbers and lists are TOML's as well.
+    # JSON strings, numbers and lists are valid TOML too.
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

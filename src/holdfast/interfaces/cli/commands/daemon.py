@@ -1,4 +1,4 @@
-"""`holdfast daemon`: the daemon, in the foreground."""
+"""`holdfast daemon`: run the daemon in the foreground."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(invocation: Invocation) -> int:
         listener = listen(os.environ)
     except AlreadyRunning as error:
         if ready is not None:
-            return 0  # another process was quicker, which is just as well
+            return 0  # another process was faster; its daemon is as good
         raise Refused(
             f"a daemon is already running: {error}", hint="use that one, or stop it first with kill"
         ) from None
@@ -85,14 +85,14 @@ def _idle_s(text: str | None) -> float:
     from holdfast.api.settings import gather_settings
     from holdfast.domain.settings.schema import make_settings
 
-    # There is one daemon, whatever the workspace: only the user's own file counts.
+    # There is one daemon for all workspaces, so only the user's file counts.
     found = gather_settings({}, Path(os.devnull), os.environ)
     return make_settings(found.values).daemon_idle * 60
 
 
 def _close_all_but(ready: int) -> None:
-    """Open files of the client that started it are not the daemon's: a process may be waiting for
-    the other end of it."""
+    """Close files inherited from the client. Another process may be waiting for the other end of
+    one."""
     most = os.sysconf("SC_OPEN_MAX")
     os.closerange(3, ready)
     os.closerange(max(ready + 1, 3), most if 0 < most < 1 << 20 else 1 << 20)

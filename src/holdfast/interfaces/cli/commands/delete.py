@@ -30,7 +30,7 @@ example:
 
 
 def _require_no_hidden_record(found: Checkpoint, typed: str) -> None:
-    """The record of a restore goes only when its own id was given."""
+    """A restore record is deleted only by its own id."""
     if found.kind.is_record and not found.id.startswith(typed.strip().lower()):
         raise Refused(
             f"{typed} is a restore record and holds the only copy of that state",

@@ -29,7 +29,7 @@ _HOW_PATHS_ARE_GIVEN = (
 _BAR = 30
 _SHORTEST_BAR = 10
 _BESIDES = 10
-"""Cells of a row for spaces, the separator and the number."""
+"""Columns in a row for spaces, the separator and the number."""
 
 
 def configure(parser: Parser) -> None:
@@ -106,8 +106,8 @@ def run(invocation: Invocation) -> int:
 def _sides(
     invocation: Invocation, opened: Workspace
 ) -> tuple[Checkpoint, Checkpoint | None, list[str]]:
-    """What is compared, where None is the workspace, and the words behind it, which are paths.
-    After `--` there are only paths, and then every word before it is a checkpoint."""
+    """Both sides, None for the workspace, and the remaining words, which are paths. If `--` is
+    given, all words before it are checkpoints."""
     words = list(invocation.words)
     found: list[Checkpoint] = []
     from_range = _range(invocation, opened, words[0]) if words else None
@@ -145,7 +145,7 @@ def _range(
     except (UnknownReference, NotFound):
         pass
     else:
-        return None  # a name may have two dots
+        return None  # a name may contain two dots
     if is_known_path(invocation, opened, word, []):
         return None
     before, _, after = word.partition("..")
@@ -156,7 +156,7 @@ def _range(
 def _checkpoint(
     invocation: Invocation, opened: Workspace, word: str, found: list[Checkpoint]
 ) -> Checkpoint | None:
-    """The checkpoint that a word means; None when it is a path, and nothing but that."""
+    """The checkpoint that a word names; None if it is only a path."""
     try:
         one = invocation.resolve(opened, word)
     except (UnknownReference, NotFound):
@@ -216,14 +216,14 @@ def _render(invocation: Invocation, difference: Difference) -> None:
 
 
 def _show_recorded(terminal: Terminal, difference: Difference) -> None:
-    """What differs besides files and is never restored, such as tool versions."""
+    """Differences other than files, which are never restored, such as tool versions."""
     for one in difference.recorded:
         for line in one.lines:
             terminal.line(terminal.paint(f"{one.name}: {visible(line)}", DIM))
 
 
 def _show_ends(terminal: Terminal, difference: Difference) -> None:
-    """Which two checkpoints are compared, with their reasons; of two sessions, also which."""
+    """The two compared checkpoints with their reasons, and with their sessions if these differ."""
     if difference.old is None or difference.new is None:
         return
     for label, one in (("from", difference.old), ("to", difference.new)):
@@ -242,11 +242,11 @@ def _show_stat(terminal: Terminal, difference: Difference) -> None:
         (changed_path(terminal, change), _count(difference, change))
         for change in difference.changes
     ]
-    _show_ends(terminal, difference)  # only now: a damaged file ends the command with no output
+    _show_ends(terminal, difference)  # only now: a damaged file ends the command without output
     widest = max((len(name) for name, _ in rows), default=0)
     most = max((counts.added + counts.removed for _, counts in rows), default=0)
     bar = _BAR
-    if terminal.for_people:  # the bars give way first, then the beginnings of long paths
+    if terminal.for_people:  # shorten the bars first, then the beginnings of long paths
         bar = min(_BAR, max(_SHORTEST_BAR, terminal.width - widest - _BESIDES))
         widest = min(widest, max(terminal.width - bar - _BESIDES, _SHORTEST_BAR))
     for name, counts in rows:

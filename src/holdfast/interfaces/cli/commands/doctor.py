@@ -39,7 +39,7 @@ example:
 
 
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
-    """A line per agent whose hooks are installed, and one for what they could not save."""
+    """A line per agent with installed hooks, and one for events that they could not save."""
     from holdfast.domain.repair_plan import Gravity, Symptom
     from holdfast.interfaces.agent_setup.protection import examine_servers, protections
     from holdfast.interfaces.hooks.automation import problem_log
@@ -70,7 +70,7 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
 
 
 def _tried(one: Protection, workspace: Path) -> Protection:
-    """With a test event: a program may be there and not run."""
+    """Run a test event, because an existing program may fail to run."""
     from holdfast.interfaces.agent_setup.installation import try_hook
 
     if one.program is None or not one.protected:
@@ -87,7 +87,7 @@ def _tried(one: Protection, workspace: Path) -> Protection:
 
 
 def _last_events(workspace: Path) -> dict[str, datetime]:
-    """Where the store can be read; its problems are reported elsewhere."""
+    """Empty if the store is unreadable; its problems are reported elsewhere."""
     from holdfast.api.workspace import open_workspace
 
     try:
@@ -98,7 +98,7 @@ def _last_events(workspace: Path) -> dict[str, datetime]:
 
 
 def _workspace(directory: Path) -> Path:
-    """The nearest one upwards, whatever state its store is in."""
+    """The nearest workspace upwards, in any state of its store."""
     from holdfast.api.stores import workspace_with_store
 
     return workspace_with_store(directory) or directory

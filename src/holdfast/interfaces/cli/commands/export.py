@@ -80,7 +80,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _unsealed(opened: Workspace) -> list[str]:
-    """A user who encrypts a store would not expect its exports to be readable."""
+    """Warn, because users who encrypt a store may expect encrypted exports."""
     if not opened.is_encrypted:
         return []
     return ["the store is encrypted, but this file is not: anyone who has it can read it"]
@@ -137,7 +137,7 @@ def _target(invocation: Invocation, text: str) -> Path:
 
 
 def _require_outside(invocation: Invocation, opened: Workspace, path: Path) -> None:
-    """A file with the history in it would be part of every further checkpoint."""
+    """An export in the workspace would become part of every later checkpoint."""
     if invocation.options.force or not path.resolve().is_relative_to(opened.path.resolve()):
         return
     raise Refused(

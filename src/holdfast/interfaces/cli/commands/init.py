@@ -114,7 +114,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _known(invocation: Invocation) -> Path | None:
-    """The workspace there is already; one whose store is lost, here or above, is none."""
+    """The existing workspace; None if its store, here or above, is missing."""
     from holdfast.api.stores import nearest_workspace
 
     try:
@@ -124,7 +124,7 @@ def _known(invocation: Invocation) -> Path | None:
 
 
 def _surroundings(workspace: Path) -> Iterator[str]:
-    """What a new workspace does not cover, in case the user expects it to."""
+    """Lines about what the new workspace does not cover, in case the user expects it to."""
     from holdfast.api.stores import holds_repositories, is_project, repository_top
 
     top = repository_top(workspace)

@@ -87,8 +87,8 @@ def run(invocation: Invocation) -> int:
 def saved_around(
     invocation: Invocation, what: str, workspace: Path, act: Callable[..., Installation]
 ) -> Installation:
-    """Where there are checkpoints, what it changes in the workspace is a step of its own, with its
-    name: `undo` then neither reverts it with an edit nor reports it as a deletion."""
+    """If there is a store, save before and after, with this name. `undo` then neither reverts the
+    change together with an edit nor reports it as a deletion."""
     if invocation.options.dry_run or _store(workspace) is None:
         return act(dry_run=invocation.options.dry_run)
     planned = [change.path for change in act(dry_run=True).changes if change.differs]
@@ -101,7 +101,7 @@ def saved_around(
 
 
 def _store(workspace: Path) -> Path | None:
-    """None also where it is in trouble, of which other commands tell."""
+    """None also if the store has problems, which other commands report."""
     from holdfast.api.stores import store_directory
 
     try:
@@ -132,7 +132,7 @@ def chosen_scope(invocation: Invocation) -> str:
 
 
 def workspace_of(invocation: Invocation) -> Path:
-    """The workspace that the directory belongs to, or the directory itself."""
+    """The workspace that contains the directory, or the directory itself."""
     from holdfast.api.stores import workspace_for
 
     return workspace_for(invocation.directory)
@@ -204,7 +204,7 @@ def _view(agent: str, scope: str, done: Installation, *, dry_run: bool) -> Insta
 
 
 def _show_remains(invocation: Invocation) -> None:
-    """What is left of Holdfast in this workspace, and how to remove that too."""
+    """Show what remains of Holdfast in this workspace, and how to remove it too."""
     workspace = workspace_of(invocation)
     store = _store(workspace)
     if store is None:
@@ -221,7 +221,7 @@ def _show_remains(invocation: Invocation) -> None:
     terminal.sentence("  Your checkpoints are kept: holdfast log.")
     terminal.sentence("  To delete every checkpoint of this workspace for good:")
     for command in commands:
-        terminal.line(f"  {visible(command)}")  # in one piece, to be copied
+        terminal.line(f"  {visible(command)}")  # on one line, to be copied
     home = visible(str(store.parent.parent))
     terminal.sentence(f"  Other projects' checkpoints and the token for programs stay in {home}.")
     terminal.sentence("  A running daemon stops when it is idle for daemon_idle minutes.")

@@ -116,7 +116,8 @@ def wants_new_key(invocation: Invocation) -> bool:
 
 
 def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
-    """What the options name, or a passphrase that is asked for twice; called with the workspace."""
+    """The key in the options, or a passphrase typed twice. The result is called with the
+    workspace."""
     options = invocation.options
     if options.key_file is not None and options.passphrase_file is not None:
         raise UsageError("--key-file cannot be used with --passphrase-file")
@@ -143,7 +144,7 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
 
 
 def way_to_new_key(invocation: Invocation) -> str | None:
-    """What to do so that later commands find a new key that a file holds, if they do not yet."""
+    """What to do so that later commands find a new key in a file; None if they already do."""
     options = invocation.options
     variable, named = "HOLDFAST_KEY_FILE", options.key_file
     if named is None:

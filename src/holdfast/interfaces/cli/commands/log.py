@@ -151,7 +151,7 @@ def _kinds(text: str | None) -> tuple[Kind, ...]:
 
 
 def _since_ns(invocation: Invocation) -> int | None:
-    """What `--since` or `--days` says."""
+    """The time that `--since` or `--days` gives."""
     options = invocation.options
     if options.days is None:
         return _moment(invocation, "--since", options.since)
@@ -177,7 +177,7 @@ def _moment(invocation: Invocation, option: str, text: str | None) -> int | None
 
 
 def _places(found: Sequence[Checkpoint], states: Mapping[str, ComponentState]) -> dict[str, str]:
-    """Branch, commit and how many files were dirty."""
+    """Branch, commit and number of dirty files, by checkpoint."""
     from holdfast.domain.git.drift import git_place
 
     places = {one.id: git_place(states.get(one.id), one) for one in found}
@@ -198,8 +198,8 @@ def _nothing(invocation: Invocation, scope: SessionId | None, wanted: HistoryFil
 
 
 def _show_how_many_more(invocation: Invocation, total: int, more: int, *, whole: bool) -> None:
-    """On standard error in a pipe, where every line is a checkpoint. Not `whole`: only some were
-    asked for."""
+    """In a pipe, write it to standard error, because every output line is a checkpoint. `whole` is
+    False if a filter was given."""
     if not more:
         return
     how = "holdfast log -n 0" if whole else "the same with -n 0"
@@ -212,7 +212,7 @@ def _show_how_many_more(invocation: Invocation, total: int, more: int, *, whole:
 
 
 def _include_head(found: list[Checkpoint], head: Checkpoint | None, limit: int | None) -> None:
-    """HEAD is always to be seen, also where only the record of a restore still has that state."""
+    """HEAD is always shown, even if only a restore record has that state."""
     if head is None or not head.kind.is_record or any(one.id == head.id for one in found):
         return
     after = [place for place, one in enumerate(found) if one.sequence < head.sequence]
@@ -241,7 +241,7 @@ def _as_json(
 
 
 def _require_one_view(invocation: Invocation) -> None:
-    """Nothing that was asked for is left out in silence."""
+    """Refuse combinations in which an option would be ignored."""
     options = invocation.options
     timeline = options.graph or options.messages
     views = [
@@ -306,7 +306,7 @@ def _timeline(invocation: Invocation) -> int:
 
 
 def _one_session(invocation: Invocation, opened: Workspace) -> SessionId | None:
-    """The one that was asked for, or the only one there is; None for the whole workspace."""
+    """The requested session, or the only one; None for the whole workspace."""
 
     scope = invocation.scope(opened)
     listed = opened.sessions.listed()
@@ -316,7 +316,7 @@ def _one_session(invocation: Invocation, opened: Workspace) -> SessionId | None:
 
 
 def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
-    """Oldest first; in the whole workspace, each names its session."""
+    """Oldest first; for the whole workspace, each with its session."""
     from holdfast.api.views.sessions import round_view
 
     if wanted is not None:

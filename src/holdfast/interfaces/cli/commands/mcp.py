@@ -72,8 +72,8 @@ def run(invocation: Invocation) -> int:
     place = _place(invocation)
     workspaces = _workspaces(invocation)
     _require_package()
-    # Importing the library makes so many objects that looking for garbage meanwhile is a fifth
-    # of the time until the first answer.
+    # Importing the library creates so many objects that garbage collection would take a fifth of
+    # the time to the first answer.
     import gc
 
     gc.disable()
@@ -90,7 +90,7 @@ def run(invocation: Invocation) -> int:
     automatic = AutomaticCheckpoints(
         sessions, os.environ, lambda: datetime.now().astimezone(), _note_missed
     )
-    gc.freeze()  # what is there by now stays: no need to look through it again
+    gc.freeze()  # existing objects stay, so exclude them from later collections
     gc.enable()
     automatic.start()
     try:
@@ -113,7 +113,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _note_missed(workspace: Path, session: str, error: Exception) -> None:
-    """For `holdfast status`: no call waits for an automatic checkpoint."""
+    """Record it for `holdfast status`, because calls do not wait for automatic checkpoints."""
     from holdfast.interfaces.hooks.automation import problem_log
 
     problem_log(os.environ).note_missed(workspace, session, error)
@@ -138,7 +138,7 @@ def _place(invocation: Invocation) -> HttpPlace | None:
 
 
 def _workspaces(invocation: Invocation) -> list[Path]:
-    """Those that were named, else the one that the environment names, else the directory's."""
+    """The named workspaces, else the one in the environment, else that of the directory."""
     from holdfast.api.stores import holdfast_home, require_project, workspace_for
 
     named = [invocation.directory / word for word in invocation.all_words]

@@ -71,7 +71,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _incomplete(invocation: Invocation, words: list[str]) -> UsageError:
-    """One word alone may be either."""
+    """A single word may be the checkpoint or the name."""
     if words:
         with invocation.open() as opened:
             try:
@@ -87,7 +87,8 @@ def _incomplete(invocation: Invocation, words: list[str]) -> UsageError:
 def _require_order(
     invocation: Invocation, opened: Workspace, words: list[str], found: Checkpoint
 ) -> None:
-    """A name in front of an id: both are checkpoints, and renaming the first is hardly meant."""
+    """Refuse a name before an id: both are checkpoints, and renaming the first is probably not
+    intended."""
     if len(words[1]) < _SHORTEST_ID or found.name != words[0]:
         return
     try:

@@ -92,7 +92,8 @@ def run(invocation: Invocation) -> int:
         try:
             request = _request(invocation, opened)
         except (NotFound, UsageError):
-            # Asked for again after an interruption: it is done now, and the text is gone.
+            # The purge was repeated after an interruption. It has finished now, and the text is
+            # gone.
             if finished is None:
                 raise
             return _show_outcome(invocation, finished)
@@ -196,8 +197,7 @@ def _literal(invocation: Invocation, opened: Workspace, word: str) -> bytes:
 
 
 def _outside(invocation: Invocation, opened: Workspace, word: str) -> bytes | None:
-    """A file outside of the workspace that checkpoints have: as it is named, or where links on the
-    way lead to."""
+    """A file outside the workspace that checkpoints have, as typed or with links resolved."""
     named = os.path.abspath(os.path.join(os.fsencode(invocation.directory), os.fsencode(word)))
     for path in dict.fromkeys((named, os.path.realpath(named))):
         if opened.upkeep.is_saved_path(path):
@@ -223,7 +223,7 @@ def _require_yes(invocation: Invocation) -> None:
 
 
 def _show_plan(invocation: Invocation, plan: PurgePlan) -> int:
-    """A dry run: what would happen, or what would prevent it."""
+    """Show what a purge would do, or what would prevent it."""
     if invocation.json:
         from holdfast.api.views.upkeep import purge_plan_view
 
@@ -302,7 +302,7 @@ def _describe_text_plan(terminal: Terminal, plan: TextPurgePlan) -> None:
 
 
 def _show_text_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
-    """Nothing of it is shown: it may be a secret."""
+    """Never prints the text, because it may be a secret."""
     proof = outcome.proof
     left = proof.traces or proof.elsewhere or proof.components
     status = PARTIAL if left else 0
@@ -331,7 +331,7 @@ def _show_text_left(terminal: Terminal, paths: Sequence[bytes], components: Sequ
 
 
 def _show_holders(terminal: Terminal, holders: Sequence[Holder]) -> None:
-    """Other places are a person's to clean: a purge touches the store only."""
+    """Copies outside the store, which a purge does not reach and the user has to remove."""
     for one in holders:
         way = f": {visible(one.how)}" if one.how else ""
         said = f"{visible(one.where)}: {visible(one.what)}{way}"

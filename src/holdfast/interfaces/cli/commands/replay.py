@@ -145,7 +145,7 @@ def _list(invocation: Invocation, opened: Workspace, replay: Replay) -> bool:
 def show_steps(
     terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bool, now: datetime
 ) -> bool:
-    """Each step with what it changed; whether all of them could be read."""
+    """Print each step with its changes. Returns whether all steps are readable."""
     start, whole = replay.position, True
     for index in range(len(replay.steps)):
         try:
@@ -185,7 +185,7 @@ def _show_changes(terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bo
 def write_json(
     terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bool, head: str | None
 ) -> bool:
-    """The same as one JSON value; whether all of the steps could be read."""
+    """Like `show_steps`, as one JSON value."""
     start, whole = replay.position, True
     begin = {"session_id": replay.session_id, "position": start}
     with whole_output(terminal) as write:

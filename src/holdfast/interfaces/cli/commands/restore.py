@@ -96,7 +96,7 @@ examples:
 
 
 def _add_component_options(parser: Parser) -> None:
-    """What happens to state other than the workspace's files."""
+    """Options for state other than the workspace's files."""
     parser.add_argument(
         "--git",
         metavar="MODE",
@@ -134,7 +134,7 @@ def _add_component_options(parser: Parser) -> None:
 
 
 def _git_mode(mode: str | None, references: Sequence[str]) -> dict[str, str]:
-    """How git comes back; with `references` alone HEAD and index stay as they are."""
+    """The git mode; with `references` alone, HEAD and the index are not changed."""
     if not references:
         return {} if mode is None else {"git": mode}
     way = "refs" if mode in (None, "files") else mode
@@ -196,7 +196,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _names_checkpoint(invocation: Invocation, opened: Workspace, words: list[str]) -> bool:
-    """Whether the first word is one; a path alone is one of HEAD."""
+    """Whether the first word is a checkpoint. A path alone is taken from HEAD."""
     from holdfast.interfaces.cli.path_arguments import is_known_path
 
     if not words:
@@ -209,7 +209,7 @@ def _names_checkpoint(invocation: Invocation, opened: Workspace, words: list[str
 
 
 def _pick(invocation: Invocation, opened: Workspace) -> str | None:
-    """The id of the chosen moment; None when they left."""
+    """The id of the chosen checkpoint; None if the user cancelled."""
     import sys
 
     if not has_keyboard(invocation):
@@ -253,5 +253,5 @@ def _patch(invocation: Invocation, opened: Workspace, request: RestoreRequest) -
     if chosen is None:
         invocation.terminal.note("Nothing was changed.")
         return 0
-    invocation.options.yes = True  # each of them was asked about
+    invocation.options.yes = True  # the user was asked about each of them
     return restore_and_report(invocation, opened, *chosen)

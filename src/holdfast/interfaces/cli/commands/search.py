@@ -83,7 +83,7 @@ def show_hits(
     *,
     sessions: Mapping[SessionId, Session],
 ) -> None:
-    """Where there are several `sessions`, each hit names its own: by the title for people."""
+    """With several `sessions`, each hit names its session, by title for people."""
     for hit in hits:
         when = when_words(terminal, moment(hit.at_ns), now)
         where = ""
@@ -111,7 +111,7 @@ def show_hits(
 
 
 def _title(terminal: Terminal, text: str, matches: Sequence[Match]) -> str:
-    """The reason in the heading, where it has all of a match with what matched in it."""
+    """The reason for the heading, with highlights if it contains a whole match."""
     for match in matches:
         found = match.excerpt
         place = text.find(found.text)
@@ -122,7 +122,8 @@ def _title(terminal: Terminal, text: str, matches: Sequence[Match]) -> str:
 
 
 def _is_shown(match: Match, shown: Sequence[str]) -> bool:
-    """Whether a line above has the same: a command is in the reason, and its path in both."""
+    """Whether a line above already shows the match: a reason often contains the command and its
+    path."""
     text = match.excerpt.text.strip("… ")
     return any(text in line for line in shown)
 
@@ -137,7 +138,7 @@ def _label(match: Match) -> str:
 
 
 def _text(terminal: Terminal, found: Excerpt) -> str:
-    """Matches are highlighted; nothing in the text can do more than be read."""
+    """Text with highlighted matches and without control characters."""
     parts, at = [], 0
     for begin, end in found.spans:
         parts.append(visible(found.text[at:begin]))

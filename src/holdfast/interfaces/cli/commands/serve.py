@@ -1,4 +1,5 @@
-"""`holdfast serve`: the HTTP API and the web page, for programs and browsers on this machine."""
+"""`holdfast serve`: serve the HTTP API and the web page to programs and browsers on this
+machine."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ examples:
         action="store_true",
         help="write requests and errors as JSON lines to standard error, without names or contents",
     )
-    # The background process had this name and this option.
+    # `serve` was once the name of the daemon, with this option.
     parser.add_argument("--idle", metavar="MINUTES", help=argparse.SUPPRESS)
 
 
@@ -132,7 +133,7 @@ def run_server(invocation: Invocation, ready: Callable[[WebServer], None]) -> in
     try:
         server.run()
     except KeyboardInterrupt:
-        return 0  # after the open requests were finished
+        return 0  # after the open requests have finished
     return 0
 
 
@@ -163,7 +164,8 @@ def require_packages() -> None:
 
 
 def _installer() -> str:
-    """The command that adds packages here: uv and pipx each leave a file in what they install."""
+    """The command that adds packages here. uv and pipx leave a file in each environment they
+    create."""
     prefix = Path(sys.prefix)
     if (prefix / "uv-receipt.toml").is_file():
         return "uv tool install"

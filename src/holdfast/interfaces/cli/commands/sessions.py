@@ -182,7 +182,7 @@ def _show_table(terminal: Terminal, found: Sequence[SessionSummary], now: dateti
 
 
 def _show_list(terminal: Terminal, found: Sequence[SessionSummary], now: datetime) -> None:
-    """Where columns do not fit, the details are below the title."""
+    """A list with the details below each title, for terminals too narrow for columns."""
     for one in found:
         mark = "▶ " if one.has_head else "  "
         title = shortened(visible(one.session.title or one.session.id), terminal.width - 2)

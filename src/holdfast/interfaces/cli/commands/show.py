@@ -1,7 +1,7 @@
-"""`holdfast show`: everything about one checkpoint, or with REF:PATH one file as it was.
+"""`holdfast show`: everything about one checkpoint, or with REF:PATH one old file.
 
-Of a file, a pipe gets the exact bytes. A terminal gets text with the colours of its language, made
-harmless; what is not text is named.
+A pipe gets the exact bytes of a file. A terminal gets highlighted text without control characters,
+or a note if the file is not text.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _is_head(opened: Workspace, found: Checkpoint) -> bool:
 
 
 def _is_approved(opened: Workspace, found: Checkpoint) -> bool:
-    """Whether some round was approved with it, not only the last."""
+    """Whether any round was approved with it, not only the last."""
     past = opened.rounds.all(found.session_id)
     return any(one.approved == found.id for one in past)
 
@@ -145,7 +145,7 @@ def _show(
     found: Checkpoint,
     entries: Iterator[tuple[bytes, Entry]] | None,
 ) -> None:
-    """The facts one below the other, the reasoning, what was written about it, and its paths."""
+    """Facts, reasoning, notes and paths of a checkpoint."""
     terminal = invocation.terminal
     around = opened.conversation.around(found)
     for label, value in _facts(invocation, opened, found, around.message):
@@ -163,7 +163,7 @@ def _show(
 def _facts(
     invocation: Invocation, opened: Workspace, found: Checkpoint, message: Message | None
 ) -> Iterator[tuple[str, str | None]]:
-    """Each with its label; one that the checkpoint does not have is empty."""
+    """Facts with their labels; empty if the checkpoint has none."""
     terminal, intent = invocation.terminal, found.intent
     head = terminal.paint("  HEAD", BOLD, CYAN) if _is_head(opened, found) else ""
     approved = terminal.paint("  approved", BOLD, GREEN) if _is_approved(opened, found) else ""
@@ -235,7 +235,7 @@ def _entry(terminal: Terminal, path: bytes, entry: Entry) -> str:
 def _named_file(
     invocation: Invocation, opened: Workspace, word: str
 ) -> tuple[Checkpoint, bytes] | None:
-    """The checkpoint and the path of `REF:PATH`; None where the word is no such thing."""
+    """The checkpoint and path of `REF:PATH`; None if the word is something else."""
     for at, character in enumerate(word):
         if character != ":" or not 0 < at < len(word) - 1:
             continue
@@ -248,7 +248,7 @@ def _named_file(
 
 
 def _path(invocation: Invocation, opened: Workspace, found: Checkpoint, typed: str) -> bytes:
-    """Relative to the current directory, or, if that has no such path, to the workspace."""
+    """Relative to the current directory or, if there is no such path, to the workspace."""
     [path] = invocation.paths([typed], opened.path) or [b""]
     if opened.contents.entry(found, path) is None:
         top = os.path.normpath(os.fsencode(typed)).lstrip(b"/")

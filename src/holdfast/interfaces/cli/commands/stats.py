@@ -1,4 +1,4 @@
-"""`holdfast stats`: how much is stored, and how much space it takes."""
+"""`holdfast stats`: how much is stored, and how much space it uses."""
 
 from __future__ import annotations
 

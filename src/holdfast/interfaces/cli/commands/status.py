@@ -63,7 +63,7 @@ def _run(invocation: Invocation) -> int:
         listed = [one.id for one in opened.sessions.listed()]
         session = invocation.session_or_none(opened)
         if session not in listed and invocation.options.session is None:
-            session = None  # deleted, or it has not begun
+            session = None  # deleted, or not started yet
         known = opened.sessions.get(session) if session is not None else None
         scope = None if invocation.options.session is None else session
         watched = ask_about_content(str(opened.path), _DAEMON_S)
@@ -105,7 +105,7 @@ def _report(invocation: Invocation, status: Status) -> None:
 
 
 def _nothing_saved(invocation: Invocation) -> int:
-    """Before the first checkpoint. The store is created with it, so there is none to open."""
+    """The status before the first checkpoint, which creates the store."""
     from holdfast.api.health import WorkspaceStatus, write_gaps
     from holdfast.api.stores import workspace_for
     from holdfast.domain.settings.schema import Settings
@@ -139,7 +139,7 @@ def _agents(invocation: Invocation, opened: Workspace, blocker: Gap | None) -> S
 
 
 def _ranked(found: Sequence[Protection], blocker: Gap | None) -> Sequence[Protection]:
-    """Hooks that run protect nothing while no checkpoint can be made."""
+    """Even working hooks protect nothing while no checkpoint can be made."""
     from holdfast.interfaces.agent_setup.protection import unprotected
 
     if blocker is not None:
@@ -153,8 +153,8 @@ def _ranked(found: Sequence[Protection], blocker: Gap | None) -> Sequence[Protec
 
 
 def _show_hook_problems(invocation: Invocation) -> bool:
-    """Where there is no store, or none that can be read, this is all there is to tell, and often
-    what explains it. Whether there were any."""
+    """Without a readable store, hook problems are the only thing to show, and often the
+    explanation. Returns whether there are any."""
     from holdfast.api.stores import workspace_around
     from holdfast.interfaces.cli.status_view import show_problems
 
@@ -176,7 +176,7 @@ def _show_hook_problems(invocation: Invocation) -> bool:
 
 
 def _problems(invocation: Invocation, workspace: Path) -> tuple[Problem, ...]:
-    """What hooks could not save or record here in the last day."""
+    """Events of the last day that hooks could not save or record here."""
     from holdfast.interfaces.hooks.automation import problem_log
 
     return tuple(problem_log(os.environ).problems_of(workspace, invocation.now - timedelta(days=1)))

@@ -77,7 +77,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _with_loss(opened: Workspace, error: NothingToUndo) -> NothingToUndo:
-    """The same error, with what no undo brings back."""
+    """The error, with files that undo cannot restore."""
     loss = opened.restores.last_loss()
     if loss is None:
         return error
@@ -93,8 +93,8 @@ def _save_hint(opened: Workspace, loss: Loss) -> str:
 
 
 def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoStep) -> None:
-    """The last call deleted only what no checkpoint has: the change before it is undone only by a
-    user who knows that."""
+    """The last call deleted only files that no checkpoint has. Undo the change before it only if
+    the user knows that."""
     if step.loss is None:
         return
     words = visible(opened.restores.loss_words(step.loss))
@@ -115,7 +115,7 @@ def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoSte
 def _with_projects_below(
     invocation: Invocation, opened: Workspace | None, error: HoldfastError
 ) -> HoldfastError:
-    """The same error, with the projects below in which there is something to undo."""
+    """The error, with the nested projects that have a change to undo."""
 
     commands = undo_commands_below(invocation, opened)
     if not commands:
@@ -141,7 +141,7 @@ def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -
         from holdfast.api.views.restores import undone_view
 
         undone = undone_view(step, words, when)
-    if step.undone is None:  # the plan shows files outside too, and one question is for all of it
+    if step.undone is None:  # the plan also shows outside files, and one question covers all
         return restore_and_report(invocation, opened, request, what=what, undone=undone)
     return undo_or_redo(invocation, opened, request, what, undone, steps_back=step.steps)
 
@@ -155,8 +155,9 @@ def undo_or_redo(
     *,
     steps_back: int = 1,
 ) -> int:
-    """With those files outside the workspace that were agreed to, if it is about any. `what` is
-    undone or redone, in words, and `undone`, as data; `steps_back` of undo or redo lead back."""
+    """Undo or redo, including files outside the workspace if the user agrees. `what` and `undone`
+    describe the step, as words and as data. `steps_back` is the number of undo or redo steps that
+    revert it."""
     from holdfast.interfaces.cli.restore_choices import EXTERNAL, choose_external
     from holdfast.interfaces.cli.restore_dialog import restore_and_report
 
@@ -170,9 +171,9 @@ def undo_or_redo(
 
 
 def undo_commands_below(invocation: Invocation, opened: Workspace | None) -> list[str]:
-    """Commands that undo in projects below the current directory that changed later, the latest
-    first: an agent that works above several projects changes theirs. `opened` is the workspace
-    here, if there is one."""
+    """Commands that undo in nested projects that changed later, newest first, because an agent
+    above several projects changes files in them. `opened` is the current workspace, if there is
+    one."""
     from holdfast.api.stores import recent_workspaces
 
     here = invocation.directory.expanduser().resolve()
@@ -198,5 +199,5 @@ def _has_something(invocation: Invocation, workspace: Path) -> bool:
         ) as opened:
             opened.restores.last_step()
     except (HoldfastError, OSError):
-        return False  # nothing, or unknown from here
+        return False  # nothing to undo, or unknown from here
     return True

@@ -1,10 +1,10 @@
-"""`holdfast watch`: automatic checkpoints, in the foreground, for agents without hooks.
+"""`holdfast watch`: automatic checkpoints in the foreground, for agents without hooks.
 
-It stops between two pieces of work, not in one:
+It stops between two saves, not during one:
 
-    a signal while it waits   → ends it
-    a signal while it works   → noted; ends it as soon as the piece of work is done
-    a second one meanwhile    → unwinds the piece of work, as in any other command
+    a signal while it waits   → it stops
+    a signal while it saves   → it stops when the save is done
+    a second signal           → interrupts the save, as in any other command
 
 Not guaranteed: signal handling if the command runs in a thread of another program. Signals reach
 only the main thread, where that program handles them.
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PART_S = 1.0
-"""A signal that arrives while Python is falling asleep is only heard when it wakes up."""
+"""Python notices a signal that arrives while it is going to sleep only when it wakes up."""
 _DEBOUNCE_S = 1.0
 _MOST = 1_000_000
 _OFF = "0 turns that trigger off"
 
 
 class Stopped(BaseException):
-    """A signal asked to stop, and nothing was under way."""
+    """A signal requested a stop while nothing was being saved."""
 
 
 class GracefulStop:
@@ -54,7 +54,7 @@ class GracefulStop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Ignored signals stay ignored."""
+        """Handle signals, except those that are ignored."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -159,7 +159,7 @@ def _follow(
     stop: GracefulStop,
     made: list[SaveOutcome],
 ) -> None:
-    """Until it is ended."""
+    """Save on every trigger until stopped."""
     pause = threading.Event()
     while True:
         wait = workspace.wait_ns(_local())

@@ -75,7 +75,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _place(invocation: Invocation, opened: Workspace, word: str) -> tuple[bytes, int | None]:
-    """The path and the line; a file whose name ends like a line number is meant before the line."""
+    """The path and the line. A file whose name ends in a line number takes precedence."""
     name, colon, number = word.rpartition(":")
     is_number = number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER
     line = None
@@ -100,8 +100,8 @@ def _is_there(invocation: Invocation, opened: Workspace, word: str) -> bool:
 
 
 def show_file(terminal: Terminal, found: Explanation, now: datetime) -> None:
-    """A line each: the checkpoint, the beginning of the reason, the number, the text. Repeated
-    values are left blank."""
+    """One row per line: checkpoint, start of the reason, line number, text. Repeated values are
+    blank."""
     width = len(str(found.total_lines))
     last: LineOrigin | None = None
     blank = len(short(found.of or "0" * 64)) + 2 + _REASON_WIDTH
@@ -129,7 +129,7 @@ def _head(terminal: Terminal, origin: LineOrigin) -> str:
 
 
 def _by(origin: LineOrigin) -> str:
-    """Who or what wrote it, in a few words; never one agent where it may have been another."""
+    """The author in a few words; names an agent only if no other was working at the time."""
     if origin.by_hand:
         return f"an agent, {_NO_AGENT}" if origin.own or origin.others else _NO_AGENT
     if not origin.others:
@@ -140,14 +140,14 @@ def _by(origin: LineOrigin) -> str:
 
 
 def _why(origin: LineOrigin) -> str:
-    """The reason of the step. `Before Write` names the checkpoint before the call, and it is the
-    call that wrote the line."""
+    """The reason of the step. `Before Write` names the checkpoint before the call, but the call
+    wrote the line."""
     reason = first_line(origin.reasoning or "")
     return reason.removeprefix("Before ") if origin.tool_calls else reason
 
 
 def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
-    """Everything about one line, one fact below the other."""
+    """Everything about one line, one fact per row."""
     origin, found = line.origin, line.origin.checkpoint
     terminal.line(f"{terminal.paint(str(line.number), DIM)}  {visible_bytes(line.text)}".rstrip())
     terminal.line()
