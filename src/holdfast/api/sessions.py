@@ -94,8 +94,10 @@ class Sessions:
         return {agent: datetime.fromtimestamp(ns / 1e9, UTC) for agent, ns in found.items()}
 
     def current(self) -> SessionId | None:
-        """The session that the command line adds to."""
-        return self._vault.catalog.current_session()
+        """The session that is used where none is named; None before the first."""
+        from holdfast.engine.sessions.current import current_session
+
+        return current_session(self._vault)
 
     def ensure_current(self, fresh_id: Callable[[], SessionId]) -> SessionId:
         """The current session, or a new one that becomes the current one."""

@@ -486,9 +486,13 @@ class Engine:
             return session_id
 
     def _open_current_session(self) -> SessionId | None:
-        """The current session, unless it was archived and takes no more checkpoints."""
-        known = self.vault.catalog.current_session()
-        session = self.vault.catalog.session(known) if known is not None else None
+        """The current session, unless it was archived and takes no more checkpoints. Where only
+        programs have worked, none was recorded: theirs are not added to."""
+        from holdfast.engine.sessions.current import current_session
+
+        catalog = self.vault.catalog
+        known = None if catalog.current_session() is None else current_session(self.vault)
+        session = catalog.session(known) if known is not None else None
         if session is None or session.status is SessionStatus.ARCHIVED:
             return None
         return session.id

@@ -241,3 +241,24 @@ def test_a_session_whose_agent_is_gone_has_ended_and_is_titled_by_its_first_mess
     assert cli.json("status", "--session", listed["id"])["session_status"] == "ended"
     with SessionCheckpointer(cli.workspace, listed["id"]) as session:
         assert session.status == "ended"
+
+
+@pytest.mark.requirement("SE-13", "SE-5")
+def test_a_session_that_has_ended_is_not_the_current_one_while_work_goes_on_in_another(
+    cli: CommandLine,
+) -> None:
+    with SessionCheckpointer.start(cli.workspace, "going-on", agent="codex") as going_on:
+        with SessionCheckpointer.start(cli.workspace, "over", agent="codex") as over:
+            over.end()
+        (cli.workspace / "README.md").write_text("1")
+        saved = going_on.checkpoint("one")
+        assert cli.json("status")["session_id"] == "going-on"
+        assert [one["id"] for one in cli.json("sessions") if one["is_current"]] == ["going-on"]
+        assert cli.json("approve")["approved_commit"] == saved
+        (cli.workspace / "README.md").write_text("2")
+        assert cli.json("reset")["reset_to"] == saved
+        assert cli.json("checkpoint", "by hand")["session_id"] == "going-on"
+        bundle = str(cli.workspace.parent / "exported")
+        assert cli.json("export", bundle)["sessions"] == ["going-on"]
+        going_on.end()
+        assert cli.json("status")["session_id"] == "going-on"  # all have ended: the workspace's state

@@ -21,6 +21,7 @@ from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.domain.trees.tree import EMPTY_TREE, Tree, decode_tree
 from holdfast.engine.sessions.approval import rounds_in
+from holdfast.engine.sessions.current import current_session
 from holdfast.engine.vault import Vault
 
 
@@ -46,7 +47,7 @@ def select_sessions(vault: Vault, sessions: Sequence[SessionId]) -> Selection:
 
 
 def select_all(vault: Vault) -> Selection:
-    current = vault.catalog.current_session()
+    current = current_session(vault)
     known = [session.id for session in vault.catalog.sessions()]
     return select_sessions(vault, sorted(known, key=lambda session_id: session_id == current))
 

@@ -11,6 +11,7 @@ from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.retention.protection import NOT_ACTIVITY, last_message_ns
 from holdfast.engine.sessions.active_agents import effective_status
 from holdfast.engine.sessions.approval import approval
+from holdfast.engine.sessions.current import current_session
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
 
@@ -34,7 +35,7 @@ class SessionSummary:
 
 def sessions_overview(vault: Vault) -> list[SessionSummary]:
     """Those with checkpoints, by their last activity, newest first."""
-    current = vault.catalog.current_session()
+    current = current_session(vault)
     head = head_checkpoint(vault, None)
     at_head = head.session_id if head else None
     found = [_summary(vault, session, current, at_head) for session in listed_sessions(vault)]

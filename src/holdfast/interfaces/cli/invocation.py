@@ -221,14 +221,9 @@ class Invocation:
         """The same, for commands that can do without."""
         sessions = opened.sessions
         if self.options.session is None:
-            return sessions.current() or self._session_of_head(opened)
+            return sessions.current()
         wanted = session_id(self.options.session)
         return wanted if sessions.get(wanted) is not None else sessions.find(wanted).id
-
-    def _session_of_head(self, opened: Workspace) -> SessionId | None:
-        """Where only programs have worked, no session is the current one."""
-        head = opened.head()
-        return None if head is None else head.session_id
 
     def paths(self, typed: Sequence[str], workspace: Path) -> list[bytes]:
         from holdfast.interfaces.cli.path_arguments import workspace_paths

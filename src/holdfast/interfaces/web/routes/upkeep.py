@@ -183,11 +183,8 @@ def state(
     limit: Annotated[int, Query(ge=0, le=10_000, description="How many paths to list.")] = 500,
 ) -> WorkspaceStateView:
     with served(request) as workspace:
-        head = workspace.head()
-        wanted = workspace.sessions.current() or (head.session_id if head is not None else None)
-        if session is not None:
-            wanted = known_session(workspace, session)
-        scope = None if session is None else wanted
+        scope = None if session is None else known_session(workspace, session)
+        wanted = workspace.sessions.current() if scope is None else scope
         found = workspace.health.status(wanted, workspace.health.scan(scope))
     watch = ask_about_watch(str(found.workspace), DAEMON_S)
     return workspace_state_view(found, watch=watch, most=limit)
