@@ -159,9 +159,7 @@ def checkpoint_detail(
             page["files"],
             page["next"],
             is_head=head is not None and head.id == found.id,
-            is_approved=any(
-                one.approved == found.id for one in workspace.rounds.all(found.session_id)
-            ),
+            is_approved=found.id in workspace.rounds.approved(found.session_id),
             message=around.message,
             annotations=around.annotations,
             skipped=islice(topic.skipped(found), _MOST_SKIPPED),

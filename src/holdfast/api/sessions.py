@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.ids import SessionId
+    from holdfast.domain.ids import CheckpointId, SessionId
     from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import RestorePlan
     from holdfast.domain.sessions import Round, Session, SessionStatus
@@ -150,6 +150,13 @@ class Rounds:
         from holdfast.engine.sessions.approval import counted_rounds
 
         return counted_rounds(self._vault, session_id)
+
+    def approved(self, session_id: SessionId) -> set[CheckpointId]:
+        """The checkpoints that approvals ended a round with."""
+        from holdfast.engine.sessions.approval import rounds_in
+
+        found = rounds_in(self._vault, session_id)
+        return {one.approved for one in found if one.approved is not None}
 
     def status(self, session_id: SessionId, *, look: bool = False) -> ApprovalStatus:
         """The approval status from recorded state; with `look`, unsaved work counts too."""

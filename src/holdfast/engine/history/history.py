@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise, repeat
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
@@ -35,6 +35,8 @@ from holdfast.values.classes import dataclass
 
 MOVING_KINDS = (OperationKind.CHECKPOINT, *RESTORING_KINDS)
 """Operations that say what the workspace held at that moment."""
+_FIRST_CHUNK = 2
+"""The newest operation nearly always decides."""
 _CHUNK = 50
 _PAGE = 200
 _CACHED = 1_000
@@ -87,10 +89,10 @@ def _of_session(vault: Vault, session_id: SessionId) -> Checkpoint | None:
 
 def _newest_first(vault: Vault) -> Iterator[Operation]:
     before: int | None = None
-    while True:
-        chunk = vault.catalog.operations_before(before, _CHUNK, kinds=MOVING_KINDS)
+    for size in chain((_FIRST_CHUNK,), repeat(_CHUNK)):
+        chunk = vault.catalog.operations_before(before, size, kinds=MOVING_KINDS)
         yield from chunk
-        if len(chunk) < _CHUNK:
+        if len(chunk) < size:
             return
         before = chunk[-1].sequence
 

@@ -70,8 +70,10 @@ def _routed_app() -> FastAPI:
         title="Holdfast", openapi_url=None, docs_url=None, redoc_url=None, telemetry=_NO_TELEMETRY
     )
     app.router.redirect_slashes = False
-    # Fixed words first: `…/checkpoints/timeline` is no checkpoint.
-    for route in sorted(ROUTES, key=lambda one: one.path.replace("{", "~")):
+    # Fixed words first: `…/checkpoints/timeline` is no checkpoint. Routes are tried in their order,
+    # so those for HEAD, which few clients send, come last.
+    ordered = sorted(ROUTES, key=lambda one: one.path.replace("{", "~"))
+    for route in ordered:
         app.add_api_route(
             route.path,
             as_endpoint(route),
@@ -79,6 +81,7 @@ def _routed_app() -> FastAPI:
             name=f"{route.method} {route.path}",
             response_model=None,
         )
+    for route in ordered:
         if route.method == "GET":
             app.add_api_route(
                 route.path,

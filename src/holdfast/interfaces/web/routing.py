@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypedDict
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
@@ -159,10 +159,13 @@ def link_next(request: Request, cursor: str | None) -> dict[str, str]:
     """The header that names the next page (RFC 8288)."""
     if cursor is None:
         return {}
-    url = request.url.include_query_params(cursor=cursor)
+    given = parse_qsl(request.scope["query_string"], keep_blank_values=True)
+    query = urlencode(
+        [*((key, value) for key, value in given if key != b"cursor"), ("cursor", cursor)]
+    )
     _, _, *parts = map(unquote, request.scope["path"].split("/"))
     path = address(request, *parts)
-    return {"link": f'<{path}?{url.query}>; rel="next"', "x-next-cursor": cursor}
+    return {"link": f'<{path}?{query}>; rel="next"', "x-next-cursor": cursor}
 
 
 def as_endpoint(route: Route) -> Callable[..., Any]:

@@ -70,6 +70,8 @@ def _require_sealed(table: str, row: tuple[Any, ...]) -> None:
         raise ValueError(f"a row of {table} ({row[0]!a}) does not match its checksum")
 
 
+_KINDS = {kind.value: kind for kind in Kind}
+_OPERATION_KINDS = {kind.value: kind for kind in OperationKind}
 _SESSION = attrgetter(*SESSION_VALUES.replace("status", "status.value").split(", "))
 _OPERATION = attrgetter(*OPERATION_VALUES.replace("kind", "kind.value").split(", "))
 _IDENTITY = attrgetter("id", "session_id", "parent", "kind.value", "created_at_ns", "tree")
@@ -115,12 +117,16 @@ def checkpoint_from_row(row: tuple[Any, ...]) -> Checkpoint:
     reasoning, goal_id, task_id, tool_calls, confidence, name, tags = row[7:14]
     if not isinstance(tree, bytes) or len(tree) != DIGEST_BYTES:
         raise ValueError(f"checkpoint {row[1]} names no tree")
-    calls, labels = tuple(json.loads(tool_calls)), tuple(json.loads(tags))
+    calls, labels = _items(tool_calls), _items(tags)
     intent = SnapshotIntent(reasoning, goal_id, task_id, calls, confidence, name, labels)
-    identity = (*row[:4], Kind(kind), created_at_ns, Digest(tree))
+    identity = (*row[:4], _KINDS[kind], created_at_ns, Digest(tree))
     sizes = (*row[14:16], ChangeCounts(*row[16:19]))
     fields = (*identity, intent, *sizes, *row[19:21], bool(row[21]), *row[22:-1])
     return Checkpoint(*fields)
+
+
+def _items(text: str) -> tuple[Any, ...]:
+    return () if text == "[]" else tuple(json.loads(text))  # most rows have none
 
 
 def operation_to_row(new: NewOperation) -> tuple[Any, ...]:
@@ -129,7 +135,7 @@ def operation_to_row(new: NewOperation) -> tuple[Any, ...]:
 
 def operation_from_row(row: tuple[Any, ...]) -> Operation:
     _require_sealed("operations", row)
-    return Operation(row[0], OperationKind(row[1]), *row[2:-1])
+    return Operation(row[0], _OPERATION_KINDS[row[1]], *row[2:-1])
 
 
 _SETTINGS = "settings"
@@ -184,8 +190,6 @@ def _settings_checksum(db: apsw.Connection, changes: int) -> bytes:
 
 
 _LONGEST_REASON = 400
-_KINDS = {kind.value: kind for kind in Kind}
-
 OUTLINE = (
     "SELECT sequence, id, parent, kind, created_at_ns,"
     f" substr(reasoning, 1, {_LONGEST_REASON}), name, confidence, added, modified, removed,"
