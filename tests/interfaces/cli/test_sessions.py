@@ -261,4 +261,6 @@ def test_a_session_that_has_ended_is_not_the_current_one_while_work_goes_on_in_a
         bundle = str(cli.workspace.parent / "exported")
         assert cli.json("export", bundle)["sessions"] == ["going-on"]
         going_on.end()
-        assert cli.json("status")["session_id"] == "going-on"  # all have ended: the workspace's state
+        assert (
+            cli.json("status")["session_id"] == "going-on"
+        )  # all have ended: the workspace's state
