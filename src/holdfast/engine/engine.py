@@ -1,4 +1,4 @@
-"""All use cases of one workspace that lock the store. Each repairs unfinished work first. Modules
+"""The use cases of one workspace that lock the store. Each first repairs unfinished work. Modules
 that only some of them need are imported on first use, so that a save starts quickly."""
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class Engine:
     def __init__(self, vault: Vault, *, file_filter: FileFilter | None = None) -> None:
         self.vault = vault
         self.cleans_up = True
-        """Whether saves run the daily cleanup when it is due; a daemon does that automatically."""
+        """Whether saves run the daily cleanup when it is due. A daemon runs it on its own."""
         self.recovery: RecoveredRestore | None = None
         """The last interrupted restore that this engine finished or rolled back."""
         self._waits_for_tools = True
         self._unsettled: tuple[Skipped, ...] | None = None
-        """Edits and tools that were still running when a caller had waited for them."""
+        """Edits and tools that were still running when a caller stopped waiting for them."""
         # A filter is code, so its results cannot be reused by other callers.
         cache = None if file_filter is not None else vault.stat_cache
         self._scanner = Scanner(
@@ -77,17 +77,17 @@ class Engine:
         )
 
     def for_environment(self, vault: Vault) -> Engine:
-        """This engine for another caller: the same store and scanner, and the components and
-        programs of that vault."""
+        """This engine for another caller: the same store and scanner, with the components and
+        programs of `vault`."""
         return self._copy(vault=vault)
 
     def for_hooks(self) -> Engine:
-        """This engine for saves that wait for no tool of an agent, such as those of its hooks."""
+        """This engine for saves that do not wait for agents' tools, such as saves by hooks."""
         return self._copy(_waits_for_tools=False)
 
     def after_waiting(self, inside: Collection[int] = ()) -> Engine:
-        """This engine for a caller that is about to hold the lock around several steps. It waits
-        now for edits and tools of others, and no save of the result waits for them again."""
+        """This engine for a caller that is about to hold the lock over several steps. It waits for
+        other edits and tools now; saves through the returned engine do not wait again."""
         tools = self._waits_for_tools
         return self._copy(_unsettled=wait_for_others(self.vault, inside, tools=tools))
 
@@ -98,8 +98,8 @@ class Engine:
 
     @contextmanager
     def recovered(self, *, looking: bool = False, required: bool = False) -> Iterator[str | None]:
-        """The store's lock, with leftovers of a crash repaired first. Gives why that could not be
-        done; an error instead when that is `required`."""
+        """Hold the store's lock, after repairing what a crash left unfinished. Yields the reason if
+        the repair failed, or raises if it is `required`."""
         with self.vault.lock.hold(looking=looking):
             try:
                 trouble = None
@@ -114,24 +114,24 @@ class Engine:
                 raise workspace_trouble(self.vault.workspace, error) from error
 
     def use_watch(self, watch: WorkspaceWatch) -> None:
-        """Let saves look only where this watch saw something; restores still look everywhere."""
+        """Let saves visit only places where the watch saw changes. Restores still visit all."""
         self._scanner.watch = watch
         self._scanner.paranoid = self.vault.settings.watch == "paranoid"
 
     def finish_watching(self) -> None:
-        """Leave to others what scans under watch have kept to themselves."""
+        """Hand the results of watched scans, so far only in memory, to the shared cache."""
         with suppress(Busy, StoreReadOnly), self.vault.lock.hold(wait=False):
             self._scanner.flush()
 
     def recover(self, *, required: bool = True) -> None:
-        """Finish or roll back a restore that a crash interrupted, if there is one. Not `required`:
-        saves go on without it."""
+        """Finish or roll back a restore that a crash interrupted. Unless `required`, a failure
+        does not stop saves."""
         with self.recovered(required=required):
             return
 
     def recover_if_free(self) -> None:
-        """The same on opening, unless another process holds the lock: then what there is, is
-        theirs; or the store is read-only: then it waits, and commands that read the workspace
+        """Recover on opening, if possible. If another process holds the lock, the unfinished work
+        is its own. In a read-only store recovery waits, and commands that read the workspace
         report it."""
         try:
             if not needs_recovery(self.vault):
@@ -156,8 +156,8 @@ class Engine:
         record_environment: bool = False,
         inside: Collection[int] = (),
     ) -> SaveOutcome:
-        """Save the workspace: wait for others, hold the lock, recover, save; then clean up once a
-        day, and mirror. `inside` are edits and attempts that the caller is in the middle of."""
+        """Save the workspace: wait for others, lock, recover, save; then mirror, and clean up once
+        a day. `inside` are the edits and attempts that the caller is part of."""
         unsettled = self._unsettled
         if unsettled is None:
             unsettled = wait_for_others(self.vault, inside, tools=self._waits_for_tools)
@@ -180,7 +180,7 @@ class Engine:
         return self._with_mirror_warnings(outcome)
 
     def is_cleanup_due(self) -> bool:
-        """Whether the last one was a day ago; before the first, whether a checkpoint is so old."""
+        """Whether the last cleanup, or else the oldest checkpoint, is at least a day old."""
         vault, now_ns = self.vault, self.vault.clock.now_ns()
         last_ns = vault.space.read_upkeep().get("cleaned_ns")
         if last_ns is None:
@@ -189,7 +189,7 @@ class Engine:
         return not 0 <= now_ns - last_ns < _CLEANUP_EVERY_NS
 
     def _clean_up_if_due(self) -> None:
-        """Once a day, after a save, where no daemon does it; a failure waits for the next day's."""
+        """Once a day after a save, if no daemon does it. A failure waits for the next day."""
         with suppress(HoldfastError):
             if self.is_cleanup_due():
                 from holdfast.engine.retention.cleanup import cleanup
@@ -199,7 +199,7 @@ class Engine:
                 cleanup(self.vault, locked, NoProgress(), asked=False, most_steps=1)
 
     def _with_recovery_warning(self, trouble: str, outcome: SaveOutcome) -> SaveOutcome:
-        """A save that was made although a restore is unfinished."""
+        """The outcome of a save that was made despite an unfinished restore."""
         from holdfast.engine.restore.recovery import note_saved_since
 
         note_saved_since(self.vault, outcome.checkpoint.tree)
@@ -207,8 +207,8 @@ class Engine:
         return replace(outcome, warnings=(*outcome.warnings, said))
 
     def resolve(self, session_id: SessionId | None, reference: str | None) -> Checkpoint:
-        """The checkpoint a reference means, in one session or, without one, in the workspace;
-        without a reference, the checkpoint before HEAD."""
+        """Resolve a reference in one session or, if None, in the workspace. Without a reference:
+        the checkpoint before HEAD."""
         from holdfast.engine.history.references import before_head, resolve
 
         if reference is None:
@@ -225,7 +225,7 @@ class Engine:
         components: ComponentChoice | None = None,
         only_changes: bool = False,
     ) -> RestoreRequest:
-        """The restore is recorded in the session of the checkpoint that it restores; with
+        """A restore, to be recorded in the session of the restored checkpoint; with
         `only_changes`, only if it changes something."""
         from holdfast.engine.components.selection import choose_components
         from holdfast.engine.restore.database_files import with_companions
@@ -243,22 +243,22 @@ class Engine:
         )
 
     def last_step(self, scan: Scan | None = None, *, turn: bool = False) -> UndoStep:
-        """What an undo of the whole workspace reverts: the last thing that happened, or, with
-        `turn`, everything since the last message. `scan` is the workspace as it is now."""
+        """What an undo of the whole workspace reverts: the last change or, with `turn`, everything
+        since the last message. `scan` is the current workspace."""
         from holdfast.engine.undo.undo import last_step
 
         with self.recovered(looking=True):
             return last_step(self.vault, scan or self._scan(()), self._scan, turn=turn)
 
     def last_loss(self) -> Loss | None:
-        """What the last tool calls deleted that no checkpoint has, where nothing else changed."""
+        """Files without a checkpoint that the last tool calls deleted, if nothing else changed."""
         from holdfast.engine.undo.undo import last_loss
 
         with self.recovered(looking=True):
             return last_loss(self.vault)
 
     def approve(self, session_id: SessionId, message: str | None) -> ApproveOutcome:
-        """Lock in what the workspace holds now, and begin the next round."""
+        """Approve the current workspace, and begin the next round."""
         from holdfast.engine.sessions.approval import approve
 
         with self.recovered(required=True):
@@ -266,7 +266,7 @@ class Engine:
         return self._with_mirror_warnings(outcome)
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
-        """What a restore would do now; nothing is written, neither here nor in the store."""
+        """What a restore would do now. Writes nothing, neither here nor in the store."""
         from holdfast.engine.conversation.conversation import BestEffortStory
         from holdfast.engine.history.history import head_checkpoint
         from holdfast.engine.restore.preview import preview
@@ -279,7 +279,7 @@ class Engine:
         return replace(plan, target=request.target, annotations=tuple(n.text for n in notes))
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
-        """What is to be said about agents in the middle of a tool call before a restore begins."""
+        """Warnings about agents in the middle of a tool call, for a restore about to begin."""
         from holdfast.engine.restore.preview import working_warnings
         from holdfast.engine.stored_objects import loader_for
 
@@ -291,7 +291,8 @@ class Engine:
         return tuple(working_warnings(self.vault, load, scan, affected)) if affected else ()
 
     def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
-        """What was asked for, or what is found when it is our turn, if that still holds then."""
+        """Restore, after checking under the lock that the request is still valid. A callable is
+        called then, to get a request for the current state."""
         from holdfast.engine.restore.restore import restore, revalidate
 
         begun = False
@@ -309,7 +310,7 @@ class Engine:
     def changes(
         self, old: Checkpoint | None, new: Checkpoint | None, *, renames: bool = True
     ) -> list[Change]:
-        """Between two checkpoints; None for `new` means the workspace as it is now."""
+        """Changes between two checkpoints; None for `new` means the current workspace."""
         if new is None:
             return self.changes_in(self.scan(), old, renames=renames)
         from holdfast.engine.compare.tree_diff import tree_difference
@@ -319,26 +320,26 @@ class Engine:
     def changes_in(
         self, scan: Scan, since: Checkpoint | None, *, renames: bool = True
     ) -> list[Change]:
-        """What a scan of the workspace found to differ from a checkpoint."""
+        """Changes between a checkpoint and a scan of the workspace."""
         from holdfast.engine.compare.tree_diff import tree_difference
         from holdfast.engine.stored_objects import loader_for
 
         return tree_difference(loader_for(self.vault, scan), since, scan.tree, renames=renames)
 
     def scan(self, wanted: tuple[Digest, ...] = ()) -> Scan:
-        """The workspace as a scan sees it now, without storing anything."""
+        """Scan the workspace without storing anything."""
         with self.recovered(looking=True):
             return self._scan(wanted)
 
     def left_out(self) -> list[Skipped]:
-        """What a save now would leave out. No file is read for it."""
+        """The paths that a save would leave out now. Reads no file."""
         from holdfast.engine.save.workspace_tree import left_out
 
         with self.recovered(looking=True):
             return left_out(self.vault, self._scanner)
 
     def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
-        """Drop a checkpoint from history, and with it the content that nothing else needs."""
+        """Delete a checkpoint, and content that nothing else needs."""
         from holdfast.engine.retention.deletion import delete
 
         with self.recovered(required=True):
@@ -348,14 +349,14 @@ class Engine:
         return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
 
     def plan_purge(self, request: PurgeRequest) -> PurgePlan:
-        """What a removal would do now; nothing is changed."""
+        """What a purge would do now. Changes nothing."""
         from holdfast.engine.purge.plan import plan_purge, with_holders
 
         with self.recovered(looking=True):
             return with_holders(self.vault, plan_purge(self.vault, request))
 
     def purge(self, request: PurgeRequest) -> PurgeOutcome:
-        """Remove paths or checkpoints for good, and search the store for what is left of them."""
+        """Remove paths or checkpoints for good, then search the store for remains."""
         from holdfast.engine.purge.purge import purge
 
         with self.recovered(required=True):
@@ -363,7 +364,7 @@ class Engine:
         return self._with_mirror_warnings(outcome, "afresh")
 
     def plan_text_purge(self, text: str) -> TextPurgePlan:
-        """Where a text is that `purge_text` would replace; nothing is changed."""
+        """The places where `purge_text` would replace a text. Changes nothing."""
         from holdfast.domain.purges import TextReplacement
         from holdfast.engine.purge.purge import plan_text_purge
 
@@ -371,7 +372,7 @@ class Engine:
             return plan_text_purge(self.vault, TextReplacement(text))
 
     def purge_text(self, text: str) -> PurgeOutcome:
-        """Replace a text in everything that was said, and search the store for what is left."""
+        """Replace a text in all recorded messages, then search the store for remains."""
         from holdfast.domain.purges import TextReplacement
         from holdfast.engine.purge.purge import purge_text
 
@@ -380,7 +381,7 @@ class Engine:
         return self._with_mirror_warnings(outcome, "afresh")
 
     def finish_purge(self) -> PurgeOutcome | None:
-        """Finish a removal that was interrupted, if there is one."""
+        """Finish an interrupted purge, if there is one."""
         from holdfast.engine.purge.purge import finish_purge
 
         with self.recovered(required=True):
@@ -388,28 +389,28 @@ class Engine:
         return outcome and self._with_mirror_warnings(outcome, "afresh")
 
     def plan_cleanup(self) -> CleanupPlan:
-        """What `cleanup` would do now; nothing is changed."""
+        """What `cleanup` would do now. Changes nothing."""
         from holdfast.engine.retention.cleanup import plan_cleanup
 
         with self.recovered(looking=True):
             return plan_cleanup(self.vault)
 
     def retention_decisions(self) -> Sequence[Decision]:
-        """What the rules say about each checkpoint; nothing is changed."""
+        """The retention decision for each checkpoint. Changes nothing."""
         from holdfast.engine.retention.cleanup import decisions
 
         with self.recovered(looking=True):
             return decisions(self.vault)
 
     def over_budget(self) -> Sequence[Checkpoint]:
-        """What would have to go for the store to fit into its budget; nothing is changed."""
+        """Checkpoints to delete so that the store fits its budget. Changes nothing."""
         from holdfast.engine.retention.eviction import over_budget
 
         with self.recovered(looking=True):
             return over_budget(self.vault)
 
     def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
-        """Drop what a person agreed to: how many, and the bytes that gave back."""
+        """Delete checkpoints that the user agreed to; returns their count and the bytes freed."""
         from holdfast.engine.retention.eviction import evict
 
         with self.recovered(required=True):
@@ -417,7 +418,7 @@ class Engine:
 
     def cleanup(self, progress: Progress, *, asked: bool = True) -> CleanupOutcome:
         """Delete expired checkpoints, free their space step by step, and remove leftovers. Without
-        `asked` it is the daily cleanup: it saves nothing first, and does not trust the clock
+        `asked`, it is the daily cleanup: it saves nothing first, and does not trust the clock
         alone."""
         from holdfast.domain.outcomes import SavedFirst
         from holdfast.engine.retention.cleanup import cleanup
@@ -428,22 +429,22 @@ class Engine:
         return self._with_mirror_warnings(outcome, "everything")
 
     def set_setting(self, key: str, value: Any) -> None:
-        """Store a setting of this workspace; None takes it away again. A dot leads to one entry of
-        a setting that is a table."""
+        """Store a setting of this workspace; None removes it. A dot in the key selects one entry
+        of a table."""
         from holdfast.engine.settings import set_setting
 
         with self.recovered():
             set_setting(self.vault, key, value)
 
     def change_list(self, key: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
-        """Change entries of a setting that is a list, and store it."""
+        """Add and remove entries of a list setting."""
         from holdfast.engine.settings import change_list
 
         with self.recovered():
             change_list(self.vault, key, add=add, remove=remove)
 
     def archive(self, session_id: SessionId) -> bool:
-        """Close a session; False when there is none."""
+        """Archive a session; False if it does not exist."""
         with self.recovered():
             if self.vault.catalog.session(session_id) is None:
                 return False
@@ -455,7 +456,7 @@ class Engine:
             return True
 
     def delete_session(self, session_id: SessionId) -> DeletedSession:
-        """Remove a session with everything that only it has."""
+        """Delete a session and everything that only it has."""
         from holdfast.domain.errors import NotFound
         from holdfast.engine.retention.deletion import delete_session
 
@@ -471,7 +472,7 @@ class Engine:
         return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
 
     def ensure_current_session(self, fresh_id: Callable[[], SessionId]) -> SessionId:
-        """The session that commands without one use; made on first use."""
+        """The session that commands use by default; created on first use."""
         known = self._open_current_session()
         if known is not None:
             return known
@@ -486,8 +487,8 @@ class Engine:
             return session_id
 
     def _open_current_session(self) -> SessionId | None:
-        """The current session, unless it was archived and takes no more checkpoints. Where only
-        programs have worked, none was recorded: theirs are not added to."""
+        """The current session, unless it is archived and accepts no more checkpoints. None if only
+        programs have worked, because nothing is added to their sessions."""
         from holdfast.engine.sessions.current import current_session
 
         catalog = self.vault.catalog
@@ -498,13 +499,13 @@ class Engine:
         return session.id
 
     def _save_first(self, what: str, *, outside: SessionId | None = None) -> SavedFirst:
-        """Unsaved changes, before something that deletes saved states; with the lock held."""
+        """Save unsaved changes before saved states are deleted. Called with the lock held."""
         from holdfast.engine.save.unsaved_work import save_unsaved_work
 
         return save_unsaved_work(self.vault, self._scanner, what, outside=outside)
 
     def _with_mirror_warnings(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
-        """What was done, with what there is to say about the mirror of it, if there is one."""
+        """Update the mirror, if there is one, and add its warnings to the outcome."""
         if not self.vault.settings.mirror and how != "afresh":
             return outcome
         from holdfast.engine.git_mirror import mirror_work

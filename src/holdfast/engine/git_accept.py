@@ -1,10 +1,10 @@
 """Squashing checkpoints into a git commit: which checkpoints, which paths, and the message.
 
-    range A..B → what differs between the two trees → one commit with the content of B in those
-    paths → an entry of the log, so that the next one begins there
+    range A..B → differences between the two trees → one commit with B's content in those paths
+    → a log entry, so that the next accept begins there
 
-Without a range: from what was accepted last, approved last or else the first checkpoint, to HEAD.
-On a branch without any commit: everything that HEAD holds.
+The default range begins at the last accepted or approved checkpoint, else at the first one, and
+ends at HEAD. On a branch without commits, everything in HEAD is accepted.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _RULES = (b".gitignore", b".gitattributes")
 
 @dataclass(frozen=True, slots=True)
 class AcceptRange:
-    """From `start`, None for nothing at all, to `end`; `checkpoints` are those in between and
-    `end`, oldest first: what `end` grew from and `start` did not."""
+    """From `start` (None: from nothing) to `end`. `checkpoints` are the ancestors of `end`,
+    including itself, that are not ancestors of `start`; oldest first."""
 
     start: Checkpoint | None
     end: Checkpoint
@@ -45,7 +45,7 @@ class AcceptRange:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What is to be accepted, put together and not yet done."""
+    """A prepared acceptance, not yet carried out."""
 
     range: AcceptRange
     work: HandOver
@@ -61,7 +61,7 @@ def prepare(
     message: str | None = None,
     co_authors: Sequence[str] = (),
 ) -> Acceptance:
-    """`Refused` when there is no repository or nothing in the range."""
+    """`Refused` if there is no repository or the range is empty."""
     unborn = vault.open_repository().is_unborn(vault.workspace)
     chosen = choose_range(vault, session_id, range_text, everything=unborn)
     text = compose_message(
@@ -80,10 +80,10 @@ def plan(vault: Vault, acceptance: Acceptance) -> AcceptPlan:
 
 
 def accept(vault: Vault, acceptance: Acceptance, wish: CommitWish) -> AcceptOutcome:
-    """The commit, and the entry of the log that says so. The store is not locked while hooks of
-    the user run."""
+    """Make the commit and its log entry. The store is not locked while the user's git hooks
+    run."""
     with vault.lock.hold():
-        pass  # a commit that the log cannot tell of is not made
+        pass  # without a writable log, no commit is made
     wish = replace(wish, timeout_s=vault.settings.accept_timeout or None)
     outcome = vault.open_repository().commit(acceptance.work, wish)
     end = acceptance.range.end
@@ -124,8 +124,8 @@ def choose_range(
 
 
 def _base(vault: Vault, end: Checkpoint) -> Checkpoint | None:
-    """The newest checkpoint that `end` grew from and that was accepted or approved; else the
-    first one of the session."""
+    """The newest ancestor of `end` that was accepted or approved; else the session's first
+    checkpoint."""
     kinds = (OperationKind.ACCEPT, OperationKind.APPROVE)
     locked_in = {
         operation.checkpoint for operation in vault.catalog.operations(end.session_id, kinds=kinds)
@@ -137,7 +137,7 @@ def _base(vault: Vault, end: Checkpoint) -> Checkpoint | None:
 
 
 def _not_part(vault: Vault, chosen: AcceptRange) -> tuple[str, ...]:
-    """Approved work that no commit was made of, and that a range of its own would be needed for."""
+    """A warning about earlier approved work that no commit contains; it needs its own range."""
     start, session_id = chosen.start, chosen.end.session_id
     first = vault.catalog.first_checkpoint(session_id)
     accepted = vault.catalog.operations(session_id, kinds=(OperationKind.ACCEPT,))
@@ -149,8 +149,8 @@ def _not_part(vault: Vault, chosen: AcceptRange) -> tuple[str, ...]:
 
 
 def _prompts(vault: Vault, chosen: AcceptRange) -> list[str]:
-    """The person's messages between the two ends: what the work was done for. A checkpoint is at
-    the last message before it, so that the message after `end` is not among them."""
+    """The user's messages in the range. A checkpoint's position is the last message before it, so
+    the message after `end` is not included."""
     start, end = chosen.start, chosen.end
     if end.message_index is None:
         return []
@@ -165,7 +165,7 @@ def _prompts(vault: Vault, chosen: AcceptRange) -> list[str]:
 
 
 def _line(vault: Vault, start: Checkpoint) -> Iterator[Checkpoint]:
-    """A checkpoint and everything it grew from, newest first."""
+    """A checkpoint and its ancestors, newest first."""
     at: Checkpoint | None = start
     while at is not None:
         yield at
@@ -223,14 +223,14 @@ def _rules(vault: Vault, end: Checkpoint, paths: Iterable[bytes]) -> Iterator[Pa
 
 
 def _accepted(vault: Vault, end: Checkpoint) -> list[str]:
-    """Commits that were made of checkpoints that this one grew from."""
+    """Commits made from ancestors of this checkpoint."""
     made = vault.catalog.operations(end.session_id, kinds=(OperationKind.ACCEPT,))
     line = {checkpoint.id for checkpoint in _line(vault, end)} if made else set()
     return [operation.note for operation in made if operation.note and operation.checkpoint in line]
 
 
 def _seen_commit(vault: Vault, end: Checkpoint) -> str | None:
-    """The commit of git's HEAD when the checkpoint was made, if it was captured."""
+    """Git's HEAD commit when the checkpoint was made, if captured."""
     try:
         states = read_states(vault.objects, end)
     except StoreDamaged:

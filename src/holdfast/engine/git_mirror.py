@@ -1,7 +1,7 @@
 """Mirrors checkpoints to git, if the user has enabled it.
 
-    after a save, approval or restore has ended, without the store's lock: what is missing is added,
-    for a few seconds at most → the rest with the next one, or all of it with a cleanup
+    after a save, approval or restore, without the store's lock: add missing checkpoints, for a few
+    seconds at most → the next one adds the rest, or a cleanup adds all of it
 
 Guarantee: mirror problems never affect the checkpoint; they are warnings. Paths that are captured
 only because of the setting `include` are left out, because a branch may be pushed.
@@ -39,7 +39,7 @@ _LEFTOVERS = (
 
 
 class History:
-    """The checkpoints of some sessions, or of all, as a mirror shows them."""
+    """The checkpoints of some or all sessions, as a mirror shows them."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class History:
         return Approvals(None if first is None else first.id, merges)
 
     def leaves_out(self, path: bytes) -> bool:
-        """Ignored files do not go to git, which may push them elsewhere."""
+        """Ignored files are not mirrored, because git may push them elsewhere."""
         if path in self._named:
             return True
         included, is_dir = self._included, False
@@ -120,8 +120,8 @@ def mirror_place(vault: Vault) -> MirrorPlace:
 
 
 def mirror_work(vault: Vault, how: str) -> tuple[str, ...]:
-    """Bring the mirror up to date: `soon`, which takes a few seconds at most; `everything`, however
-    long it takes; or `afresh`, without what was purged. What is worth saying about it."""
+    """Update the mirror: `soon`, for a few seconds at most; `everything`, however long it takes; or
+    `afresh`, without purged content. Returns warnings."""
     if not vault.settings.mirror:
         return _former_mirrors(vault)
     repository, place = vault.open_repository(), mirror_place(vault)
@@ -135,7 +135,7 @@ def mirror_work(vault: Vault, how: str) -> tuple[str, ...]:
 
 
 def _former_mirrors(vault: Vault) -> tuple[str, ...]:
-    """Turning the mirror off leaves its branch where it was."""
+    """Turning the mirror off keeps its branch."""
     try:
         repository = vault.open_repository()
     except Refused:
@@ -154,7 +154,7 @@ def _warnings(outcome: MirrorOutcome) -> tuple[str, ...]:
 def export_git_bundle(
     vault: Vault, path: Path, *, sessions: Sequence[SessionId] | None, replace: bool = False
 ) -> MirrorOutcome:
-    """Write a git bundle of sessions, or of all, that `git clone` takes."""
+    """Write a git bundle of some or all sessions, for `git clone`."""
     branch = vault.settings.mirror or DEFAULT_MIRROR
     place = MirrorPlace(b"refs/heads/" + from_text(branch), b"refs/tags/")
     history = History(vault, sessions=sessions)

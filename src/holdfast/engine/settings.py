@@ -1,4 +1,4 @@
-"""Storing a setting of one workspace, and reading its value as people type it.
+"""Stores a workspace's settings, and parses values as people type them.
 
     17:30    10 GB    .env *.db    "10 GB"    [".env", "*.db"]    on, true, yes, 1
 
@@ -20,7 +20,7 @@ from holdfast.engine.vault import Vault
 
 
 def set_setting(vault: Vault, key: str, value: Any) -> None:
-    """None takes it away again. The caller holds the lock."""
+    """None removes the setting. The caller holds the lock."""
     key, _, entry = key.partition(".")
     if entry:
         table = json.loads(vault.catalog.settings().get(key, "{}"))
@@ -39,9 +39,8 @@ def set_setting(vault: Vault, key: str, value: Any) -> None:
 def change_list(
     vault: Vault, key: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> None:
-    """Store a list with some entries more or less. It begins as the list that is stored or, without
-    one, as the effective one, so that entries of a settings file go on. The caller holds the
-    lock."""
+    """Add and remove list entries. Starts from the stored list or, without one, from the effective
+    list, so that entries from a settings file are kept. The caller holds the lock."""
     _require_list(key)
     stored = vault.catalog.settings().get(key)
     entries = list(getattr(vault.settings, key) if stored is None else json.loads(stored))
@@ -66,17 +65,17 @@ def _require_list(key: str) -> None:
 
 
 def _without(table: Any, entry: str) -> Any:
-    """The table without an entry; None when nothing is left of it."""
+    """The table without an entry; None if it becomes empty."""
     return {key: value for key, value in dict(table).items() if key != entry} or None
 
 
 _SWITCH = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
 _TOML_ONLY = ("[", "{", '"', "'")
-"""What begins like that and is TOML is meant as that."""
+"""A text that starts like this and is valid TOML is read as TOML."""
 
 
 def parse_value(key: str, words: Sequence[str]) -> Any:
-    """The value that was meant, ready to be stored; `InvalidSetting` says what it takes."""
+    """The value, ready to be stored; `InvalidSetting` says which values are valid."""
     text = " ".join(words)
     candidates: list[Any] = []
     trouble: tomllib.TOMLDecodeError | None = None
@@ -103,7 +102,7 @@ def parse_value(key: str, words: Sequence[str]) -> Any:
 
 
 def parse_entry(words: Sequence[str]) -> Any:
-    """A value for one entry of a table, which is checked with the table."""
+    """A value for one table entry; it is checked together with the table."""
     text = " ".join(words)
     try:
         return _toml(text)
@@ -112,10 +111,10 @@ def parse_entry(words: Sequence[str]) -> Any:
 
 
 def parse_entries(key: str, words: Sequence[str]) -> list[Any]:
-    """Entries of a list: each word is one, with its spaces and commas; or a list in TOML."""
+    """List entries: each word is one, with its spaces and commas; or a TOML list."""
     _require_list(key)
     text = " ".join(words)
-    if text.startswith("["):  # a pattern may begin so too
+    if text.startswith("["):  # a pattern may begin like this, too
         try:
             parsed = _toml(text)
         except tomllib.TOMLDecodeError:
@@ -136,7 +135,7 @@ def _plain(key: str, text: str, words: Sequence[str]) -> Iterator[Any]:
     is_list = isinstance(default, tuple) and key != "retention"
     broken = ("[",) if is_list else ("[", '"', "'") if isinstance(default, str) else _TOML_ONLY
     if text.startswith(broken):
-        return  # meant as TOML, and wrong as that
+        return  # meant as TOML, but invalid
     if default in ("on", "off"):
         yield _SWITCH.get(text.lower(), text)
     if not is_list:
@@ -144,7 +143,7 @@ def _plain(key: str, text: str, words: Sequence[str]) -> Iterator[Any]:
     elif len(words) > 1:
         yield list(words)
     else:
-        # The words of a command may have commas in them.
+        # The words of a command may contain commas.
         yield _entries(text if key == "check_command" else text.replace(",", " "))
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 MOST_PARSED_BYTES = 8_192
-# What is opened and never closed costs the parser the square of it, and so does what is no text.
+# Unclosed openings and control characters make the parser's time quadratic.
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MOST_OPENINGS = 400
 _OPENINGS = re.compile(r"<<|[({\[`]")
@@ -52,7 +52,7 @@ def parse(text: str) -> ShellScript:
         return read_script(text)
     from tree_sitter import Parser
 
-    tree = Parser(language).parse(source)  # a parser of its own: it is not for several threads
+    tree = Parser(language).parse(source)  # not shared: a parser is not thread-safe
     commands = _commands(tree.root_node)
     if tree.root_node.has_error:
         commands += read_script(text).commands
@@ -61,7 +61,7 @@ def parse(text: str) -> ShellScript:
 
 @lru_cache(maxsize=1)
 def _language() -> Language | None:
-    """The grammar of bash; None when it was made for a newer parser than the installed one."""
+    """The bash grammar; None if it needs a newer parser than the installed one."""
     import tree_sitter_bash
     from tree_sitter import Language
 
@@ -72,8 +72,8 @@ def _language() -> Language | None:
 
 
 def _commands(root: Node) -> list[ShellCommand]:
-    """In the order of the text; a redirection belongs to the last command of what it follows, which
-    is the whole group where it follows one."""
+    """In text order. A redirection belongs to the last command before it, or to the whole group if
+    it follows one."""
     found: list[ShellCommand] = []
     waiting: list[tuple[Node | ShellCommand, tuple[int, ...]]] = [(root, ())]
     while waiting and len(found) <= MOST_COMMANDS:
@@ -104,7 +104,7 @@ def _commands(root: Node) -> list[ShellCommand]:
 
 
 def _assigned(node: Node, scope: tuple[int, ...]) -> Iterator[ShellCommand]:
-    """`a=x` and `for a in x y`, as the tokenizer tells them."""
+    """`a=x` and `for a in x y`, reported as the tokenizer does."""
     if node.type == "variable_assignment":
         if node.parent is None or node.parent.type not in ("command", "declaration_command"):
             yield ShellCommand((_word(node),), scope=scope)
@@ -154,7 +154,7 @@ def _redirect(node: Node, redirects: list[Redirect], fed: list[str]) -> None:
 
 
 def _word(node: Node) -> str:
-    """A word without its quotes; a substitution stays unknown."""
+    """A word without its quotes; substitutions stay unknown."""
     pieces: list[str] = []
     waiting = [node]
     while waiting:

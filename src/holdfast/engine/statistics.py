@@ -1,11 +1,10 @@
 """Statistics of a session and of its workspace's store.
 
-Deduplication is counted by whole files, in the order in which states were saved: a file whose
-content any earlier state had, in any session, was in the store already. Subtrees that an earlier
-state had are not read again.
+Deduplication counts whole files, in the order in which states were saved: content that an earlier
+state of any session had was already stored. Subtrees of earlier states are not read again.
 
-Usage is counted from the log of operations on demand. Nothing is recorded for it, and nothing
-leaves the machine.
+Usage is counted from the operation log on demand. Nothing is recorded for it, and nothing leaves
+the machine.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from holdfast.values.classes import dataclass
 _PAGE = 500
 _MOST_POINTS = 120
 _MOST_SAVED_NS = 3600 * 10**9
-"""By one restore: work is rarely done again from memory for longer than an hour."""
+"""Per restore: people rarely redo more than an hour of work from memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """How the checkpoints of a workspace are used. `restores` counts restores, resets, undos and
-    redos. `saved_ns` estimates the time that they saved: for each but a redo, the time since the
-    state that came back was saved, and at most one hour."""
+    redos. `saved_ns` estimates the time they saved: for each except redos, the time since the
+    restored state was saved, one hour at most."""
 
     sessions: int
     sessions_with_restores: int
@@ -52,7 +51,7 @@ def session_statistics(vault: Vault, session_id: SessionId) -> dict[str, int]:
 
 
 def _bytes_deduped(vault: Vault, session_id: SessionId) -> int:
-    """Damaged states count nothing; nor does the record of a restore, which saves no file."""
+    """Damaged states count as nothing. So do restore records, because they save no files."""
     newest = vault.catalog.history(session_id, limit=1, records=True)
     if not newest:
         return 0
@@ -73,7 +72,7 @@ def _bytes_deduped(vault: Vault, session_id: SessionId) -> int:
 
 
 def _new_bytes(vault: Vault, tree: Digest, known: set[Digest]) -> int:
-    """The bytes of files below a tree that are not known yet; from then on they are."""
+    """The bytes of the files below a tree that are not in `known`; adds them to it."""
     if tree in known:
         return 0
     found, new = vault.load_tree(tree), 0
@@ -88,9 +87,9 @@ def _new_bytes(vault: Vault, tree: Digest, known: set[Digest]) -> int:
 
 
 def content_growth(vault: Vault) -> list[tuple[int, int]]:
-    """What the checkpoints took in the store, as it grew: the time of each in nanoseconds, and the
-    stored bytes of everything up to it. Deleted checkpoints are not in it. At most so many points
-    as a chart can show, the last one always."""
+    """How the store grew: each checkpoint's time in nanoseconds, and the bytes stored up to it.
+    Without deleted checkpoints. Limited to the points that a chart can show, always with the last
+    one."""
     sizes = dict(vault.objects.stored_sizes())
     known: set[Digest] = set()
     total = 0
@@ -106,7 +105,7 @@ def content_growth(vault: Vault) -> list[tuple[int, int]]:
 
 
 def _new_objects(vault: Vault, tree: Digest, known: set[Digest]) -> Iterator[Digest]:
-    """The objects of a tree that are not known yet; from then on they are."""
+    """The objects of a tree that are not in `known`; adds them to it."""
     if tree in known:
         return
     known.add(tree)

@@ -1,13 +1,14 @@
-"""Reading and writing the objects of a store: file contents, trees, and chains of similar objects.
+"""Reads and writes stored objects: file contents, trees, and chains of similar objects.
 
 Content is returned in pieces and verified against its digest (I2).
 
 A store compares a new object only with durable ones. An object that resembles one in the current
-batch therefore waits until that batch is committed (`store_chained`): one more sync for each link
-of a chain, and a few dozen bytes instead of a whole directory for each version.
+batch therefore waits until that batch is committed (`store_chained`). This costs one sync per chain
+link, and saves storing a whole directory for each version.
 
-Readers hold no lock, so nothing waits for them. A checkpoint that is deleted while it is read, as
-when a diff waits in a pager, is reported as deleted and not as damage (`explain_deletion`).
+Readers hold no lock, so nothing waits for them. If a checkpoint is deleted while it is being read,
+for example by a diff in a pager, the error says so, and not that data is damaged
+(`explain_deletion`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
-    """Pieces in order. The last one is only given out after the whole matched its digest (I2)."""
+    """Pieces in order. The last one is yielded only after the whole matched its digest (I2)."""
     if entry.chunks is None:
         data = objects.read(entry.digest)
         if len(data) != entry.size:
@@ -59,7 +60,7 @@ def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
 
 
 def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
-    """Loads trees of the store, and those that a scan found and that are not stored."""
+    """Loads trees from the store, and unstored ones from a scan."""
 
     def load(digest: Digest) -> Tree:
         encoded = scan.encoded.get(digest)
@@ -69,7 +70,7 @@ def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
 
 
 def unrestorable(path: bytes, error: ObjectMissing | ObjectDamaged) -> StoreDamaged:
-    """The same error, for the file that cannot be restored because of it."""
+    """The same error, naming the file that it makes unrestorable."""
     return type(error)(
         f"cannot restore {to_text(path)}: {error.message}",
         hint=(
@@ -82,13 +83,13 @@ _REMEMBERED = 64
 
 
 def cached_loader(load: TreeLoader) -> TreeLoader:
-    """For a look at many paths of a few trees: files of one directory read it once. Not kept for
-    longer than that look."""
+    """A loader that reads each tree once, for many paths in a few trees. It is meant for one
+    lookup and not kept longer."""
     return lru_cache(maxsize=_REMEMBERED)(load)
 
 
 def entry_at(load: TreeLoader, root: Digest, path: bytes) -> Entry | None:
-    """What a tree has at `path`."""
+    """The entry of a tree at `path`."""
     tree = load(root)
     *directories, name = path.split(b"/")
     for directory in directories:
@@ -118,7 +119,7 @@ def list_files(load: TreeLoader, root: Digest) -> Iterator[tuple[bytes, FileEntr
 
 @contextmanager
 def object_batch(objects: ObjectStore) -> Iterator[ObjectWriter]:
-    """A batch of new objects: durable when the block ends, dropped when it raises."""
+    """A batch of new objects: durable when the block ends, discarded if it raises."""
     writer = objects.writer()
     try:
         yield writer
@@ -129,15 +130,15 @@ def object_batch(objects: ObjectStore) -> Iterator[ObjectWriter]:
 
 
 Item: TypeAlias = tuple[Digest, bytes, Digest | None]
-"""An object's name, its bytes, and the name of one that it resembles."""
+"""An object's digest, its bytes, and the digest of a similar object."""
 
 
 def store_chained(
     objects: ObjectStore, items: Iterable[Item], *, limit_bytes: int | None = None
 ) -> int:
-    """Make every object durable; the bytes that took. `NoSpace` beyond the limit.
+    """Make every object durable; returns the bytes stored. `NoSpace` beyond the limit.
 
-    An error leaves the batches before it: durable, unreferenced, collectable (I1).
+    An error leaves the earlier batches: durable, unreferenced, collectable (I1).
     """
     stored_bytes = 0
     batch: set[Digest] = set()
@@ -164,7 +165,7 @@ Row: TypeAlias = "Checkpoint | NewCheckpoint | None"
 def explain_deletion(
     vault: Vault, checkpoints: Iterable[Row], doing: str, hint: str
 ) -> Iterator[None]:
-    """`Refused` in place of `ObjectMissing`, where one of them has changed."""
+    """`Refused` instead of `ObjectMissing` if a checkpoint was deleted or purged meanwhile."""
     try:
         yield
     except ObjectMissing:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class NoComponents:
-    """Files and nothing else."""
+    """Captures files and nothing else."""
 
     def any_for(self, workspace: Path, *, recorded: bool) -> bool:
         return False
@@ -71,7 +71,7 @@ def _no_packs() -> PackMaintenance:
 
 
 def _nowhere_else(needed_bytes: int) -> None:
-    """No other store gives room back."""
+    """For a store that cannot free space in other stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,12 @@ class Vault:
 
     @property
     def story(self) -> Story:
-        """Opened when first asked; `has_story` tells whether there is one."""
+        """Opened on first use; `has_story` says whether there is one."""
         return self.parts.story
 
     @property
     def search(self) -> SearchIndex:
-        """The index of what was said; no save touches it."""
+        """The search index of recorded messages; no save touches it."""
         return self.parts.search
 
     @property
@@ -120,7 +120,7 @@ class Vault:
 
     @property
     def running_tools(self) -> RunningTools:
-        """Tool calls of agents that run now; `parts.has_running_tools` tells whether to look."""
+        """Agents' running tool calls. Check `parts.has_running_tools` first."""
         return self.parts.running_tools
 
     @property
@@ -132,10 +132,11 @@ class Vault:
 
     @contextmanager
     def open_root(self) -> Iterator[int]:
-        """A handle on the workspace; everything below is reached from it, never through links.
+        """A handle on the workspace. Everything below is opened relative to it, without following
+        links.
 
-        Neither is it: the path was made free of links when the workspace was opened, so a link
-        there now was made since."""
+        The last component must not be a link either: the path was resolved when the workspace was
+        opened, so a link there is new."""
         try:
             fd = self.fs.open(os.fsencode(self.workspace), DIRECTORY_FLAGS)
         except OSError as error:
@@ -149,7 +150,7 @@ class Vault:
             self.fs.close(fd)
 
     def scan_generation(self, root_fd: int) -> str:
-        """What remembered scans are valid for: this directory, on this disk, this store content."""
+        """The scope in which remembered scans are valid: directory, disk and store content."""
         status = self.fs.fstat(root_fd)
         return f"1:{status.st_dev}:{status.st_ino}:{self.objects.generation()}"
 

@@ -1,1 +1,1 @@
-"""Saving a workspace: scan, make the content durable, then the row that names it."""
+"""Saving a workspace: scan, make the content durable, then commit its catalog row."""

@@ -1,13 +1,13 @@
 """A save that may not fit: measure, free space, and leave out the largest files if necessary.
 
-    stat everything, read nothing → bytes that would be new (before a first save, and in the middle
-                                    of one that turns out to be large: `measured_late`)
-    more than there is room for   → retention, then eviction (`eviction`)
-    still more                    → the largest changed files are left out, the rest is saved
+    stat everything, read nothing → bytes that would be new (before a first save, or during one that
+                                    turns out to be large: `measured_late`)
+    more than the available space → retention, then eviction (`eviction`)
+    still more                    → leave out the largest changed files, save the rest
 
-Guarantee: a small change is always saved, whatever the budget. Nothing is written in vain, unless
-an estimate was too low. Limit: the estimate counts bytes before compression, so a file that would
-have fitted may be left out. The next save has room for it.
+Guarantee: a small change is always saved, whatever the budget. No write is wasted, unless an
+estimate was too low. Limit: the estimate counts bytes before compression, so a file may be left out
+although it would have fitted. The next save has room for it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
 _RETRY_NS = 3600 * 1_000_000_000
-"""Where nothing more could go, another look is worth its time only after a while."""
+"""If nothing more could be deleted, wait this long before trying again."""
 
 _ATTEMPTS = 3
 _NAMED = 3
@@ -57,7 +57,7 @@ def save_within_budget(
     is_new = not is_known(vault, scanner)
     sizes = _measure(vault, scanner)
     limit = SpaceLimit(vault)
-    # No room is made for what an empty store could not hold either.
+    # Do not delete checkpoints for content that would not fit into an empty store either.
     possible = largest_that_fits(sizes, vault.settings.budget)
     needed_bytes = estimate_bytes([size for size in sizes if possible is None or size <= possible])
     said: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ def save_within_budget(
         limit = SpaceLimit(vault)
     largest = largest_that_fits(sizes, limit.bytes)
     if largest is None and not is_new:
-        largest = _WITHOUT_LIMIT  # what had no room before is looked at again
+        largest = _WITHOUT_LIMIT  # reconsider files that had no room before
     for _ in range(_ATTEMPTS):
         try:
             saved = save_scan(
@@ -79,11 +79,11 @@ def save_within_budget(
                 largest_bytes=largest,
             )
             break
-        except BudgetReached:  # more than was measured: something grew, or there are many trees
+        except BudgetReached:  # more than measured: files grew, or there are many trees
             most = max(sizes, default=0)
             largest = (most if largest is None else min(largest, most)) // 4
     else:
-        # What is left is small, and protection does not end with the budget.
+        # The rest is small, and protection does not end with the budget.
         saved = save_beyond_budget(vault, scanner, wanted=wanted, largest_bytes=largest)
     return replace(saved, warnings=(*saved.warnings, *said))
 
@@ -93,13 +93,13 @@ def require_fits(
     scanner: Scanner,
     limit: SpaceLimit,
 ) -> None:
-    """`BudgetReached` unless all that a save now would read fits, whatever the store has of it."""
+    """`BudgetReached` unless everything a save would read now fits, even if none is stored yet."""
     if estimate_bytes(_measure(vault, scanner)) > limit.bytes:
         raise BudgetReached("more to store than fits")
 
 
 def may_fit_now(vault: Vault, saved: SavedTree, limit: SpaceLimit) -> bool:
-    """Whether a save that left out what had no room before should look at it again."""
+    """Whether to reconsider files that had no room in this save."""
     sizes = [_bytes(skip) for skip in _without_room(saved.scan.skipped)]
     if not sizes:
         return False
@@ -108,7 +108,7 @@ def may_fit_now(vault: Vault, saved: SavedTree, limit: SpaceLimit) -> bool:
 
 
 def left_out_words(vault: Vault, saved: SavedTree, head: Checkpoint | None) -> tuple[str, ...]:
-    """Which files have no room in the budget, if those are others than the last checkpoint said."""
+    """Names the files that do not fit the budget, unless the last checkpoint named the same."""
     from holdfast.engine.restore.plan import read_report
 
     left_out = _without_room(saved.scan.skipped)
@@ -144,7 +144,7 @@ def _bytes(skip: Skipped) -> int:
 
 
 def _measure(vault: Vault, scanner: Scanner) -> list[int]:
-    """The most that each file that a save would read now may add."""
+    """For each file that a save would read now: the most bytes it may add."""
     started_ns = vault.clock.now_ns()
     known = set() if is_known(vault, scanner) else _saved_last(vault)
     with vault.open_root() as root_fd:
@@ -155,8 +155,8 @@ def _measure(vault: Vault, scanner: Scanner) -> list[int]:
 
 
 def _saved_last(vault: Vault) -> set[tuple[int, int]]:
-    """Size and time of every file of the newest checkpoint. The memory of scans is gone after a
-    collection; such files are read again, and nearly all are found to be stored."""
+    """Size and time of every file in the newest checkpoint. After a collection, the scan cache is
+    empty. Such files are read again, but nearly all turn out to be stored."""
     newest = None
     for newest in vault.catalog.roots():  # noqa: B007
         pass
@@ -180,6 +180,6 @@ def _files(load: TreeLoader, top: Digest) -> list[tuple[int, int]]:
 
 def _may_make_room(vault: Vault) -> bool:
     if vault.journal.read() is not None:
-        return False  # nothing is dropped while a restore is unfinished
+        return False  # nothing is deleted while a restore is unfinished
     tried_ns = vault.space.read_upkeep().get("no_room_ns", 0)
     return not 0 <= vault.clock.now_ns() - tried_ns < _RETRY_NS

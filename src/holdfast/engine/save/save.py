@@ -1,6 +1,6 @@
-"""Saving a workspace: scan, make the content durable, then the row that names it.
+"""Saving a workspace: scan, make the content durable, then commit its catalog row.
 
-    scan (reads what changed, adds objects) → content durable → one catalog transaction
+    scan (read changed files, add objects) → content durable → one catalog transaction
 
 Guarantee: when `save` returns, the checkpoint is restorable after any crash; when it raises,
 nothing was stored under any name (I1, I3).
@@ -62,9 +62,9 @@ def save(
     record_environment: bool = False,
     unsettled: tuple[Skipped, ...] = (),
 ) -> SaveOutcome:
-    """Called with the lock held. `unsettled` is what others are in the middle of. With `reuse`, and
-    for every automatic trigger, a checkpoint of the same tree from within the last minute serves as
-    well (SE-12)."""
+    """Called with the lock held. `unsettled` are unfinished edits and tools of others. With
+    `reuse`, and for automatic triggers, a checkpoint of the same tree that is less than a minute
+    old is reused (SE-12)."""
     session = require_open_session(vault, session_id)
     name = intent.checkpoint_name
     if name is not None and vault.catalog.checkpoint_named(session_id, name) is not None:
@@ -72,7 +72,7 @@ def save(
             f"the session already has a checkpoint named {name!r}", hint="choose another name"
         )
     reuse = reuse and name is None
-    # A caller that accepts the existing checkpoint may not need room for another.
+    # A caller that accepts an existing checkpoint may not need room for another.
     if not reuse:
         require_checkpoint_allowed(vault, session_id, kind)
     saved = save_tree(vault, scanner)
@@ -104,7 +104,7 @@ def save(
         from holdfast.engine.save.budget import left_out_words
 
         warnings = (*warnings, *left_out_words(vault, saved, at_head))
-    # What triggers still bring after the end does not begin the work again.
+    # Late events after a session's end do not reopen it.
     resumes = kind not in AUTOMATIC_KINDS and _has_ended(session)
     if resumes:
         warnings = (*warnings, resumed_remark(session_id))
@@ -132,7 +132,7 @@ def save(
 
 
 def _is_recorded(vault: Vault, kind: Kind, *, asked: bool) -> bool:
-    """Whether to capture what is recorded only. Programs that save often do not pay for it."""
+    """Whether to capture record-only components. Programs that save often do not pay for it."""
     when = vault.settings.record_environment
     return when == "always" or (when == "manual" and (asked or kind is Kind.RISKY))
 
@@ -140,7 +140,7 @@ def _is_recorded(vault: Vault, kind: Kind, *, asked: bool) -> bool:
 def add_to_history(
     transaction: CatalogTransaction, new: NewCheckpoint, head: CheckpointId | None
 ) -> Checkpoint:
-    """The row, its operation and the new HEAD, which belong together (I3)."""
+    """Add the row, its operation and the new HEAD in one transaction (I3)."""
     checkpoint = transaction.add_checkpoint(new)
     transaction.add_operation(
         NewOperation(
@@ -180,9 +180,9 @@ def _same_of_late(
     components: CapturedComponents,
     kind: Kind | None,
 ) -> Checkpoint | None:
-    """HEAD, if it is less than a minute old and says all that a new checkpoint would. Kinds are
-    kept for different times, and a message or a risk is looked for by its own checkpoint: only one
-    of the same kind serves, and for a tool also one that is kept as long."""
+    """HEAD, if it is less than a minute old and carries everything that a new checkpoint would.
+    Kinds differ in retention, and users look for a message or a risk in its own checkpoint. So only
+    the same kind qualifies, and for a tool also one with the same retention."""
     if head is None or head.tree != saved.scan.tree or head.report != saved.report:
         return None
     serves = (Kind.TOOL, Kind.RISKY, Kind.MANUAL) if kind is Kind.TOOL else (kind,)
@@ -197,9 +197,9 @@ def _same_of_late(
 
 
 def was_last_at(vault: Vault, tree: Digest) -> bool:
-    """Whether the log ends with the workspace in this state. A session may know a state from
-    before what others did since; then it came back, and that is worth a checkpoint. So is one after
-    a restore of some paths, whose record notes them as a tool call."""
+    """Whether this tree is the last state in the log. A session may know the state from before
+    other sessions' work: its return is worth a checkpoint. So is a state after a restore of some
+    paths, which the log records as a tool call."""
     kinds = (OperationKind.CHECKPOINT, *RESTORING_KINDS)
     newest = vault.catalog.operations_before(None, 1, kinds=kinds)
     identifier = newest[0].checkpoint if newest else None
@@ -210,10 +210,10 @@ def was_last_at(vault: Vault, tree: Digest) -> bool:
 
 
 def _speaks_for(same: Checkpoint, kind: Kind, intent: SnapshotIntent) -> bool:
-    """Each user's message has a checkpoint that is named from it (SE-3), even where nothing changed
-    since the last one; only the same message again needs none. A call that names files outside the
-    workspace has one that names them too: undo brings back just those. A command is quoted by the
-    one before it, so that after an edit does not serve."""
+    """Whether an existing checkpoint can replace a new one. Each user message gets a checkpoint
+    named after it (SE-3), even if nothing changed; only a repeated message gets none. A call that
+    names outside files needs a checkpoint that names them, because undo restores only those. A
+    command needs the checkpoint before it, which quotes it; one after an edit does not qualify."""
     if kind is Kind.MESSAGE:
         return same.intent.reasoning == intent.reasoning
     after_edit = same.intent.reasoning.startswith(AFTER_CALL) and not _has_command(same.intent)
@@ -252,7 +252,7 @@ def new_checkpoint(
     identifier: CheckpointId | None = None,
     components: CapturedComponents | None = None,
 ) -> NewCheckpoint:
-    """Components are captured now unless that was done already, under that identifier."""
+    """Captures components, unless they were already captured under that identifier."""
     scan = saved.scan
     if identifier is None:
         identifier = CheckpointId(vault.ids.new_id())
@@ -288,7 +288,7 @@ def count_changes(vault: Vault, before: Digest | None, scan: Scan) -> ChangeCoun
     try:
         return count_tree_changes(vault.load_tree, before, scan.tree)
     except StoreDamaged:
-        # The parent cannot be read, which is no reason not to save what is there now.
+        # The parent is unreadable, but the current state can be saved.
         return ChangeCounts(added=scan.files)
 
 
@@ -308,8 +308,8 @@ def _parent(vault: Vault, session_id: SessionId, head: CheckpointId | None) -> C
 def conversation_position(
     vault: Vault, session_id: SessionId, position: Position
 ) -> tuple[Position, tuple[str, ...]]:
-    """The position, by default at the last message. A story that cannot be read is no reason not to
-    save: then there are warnings."""
+    """The position, by default at the last message. An unreadable story does not stop the save; it
+    adds a warning."""
     if position.message_index is not None or not vault.has_story():
         return position, ()
     try:

@@ -3,8 +3,8 @@
 Guarantees: the last part of the disk is never filled. Small changes are always saved, even over
 budget, so that reaching a budget never ends protection.
 
-Measuring stats every file, which takes as long as a small save. So a save of a known workspace
-begins without it (`MeasuringWriter`); most saves are small.
+Measuring stats every file, which takes as long as a small save. Most saves are small, so a save of
+a known workspace starts without measuring (`MeasuringWriter`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectWriter, WriteTotals
 
 DISK_RESERVE_BYTES = 64 << 20
-"""Never filled: other programs, and our own log, need room to end well."""
+"""Never filled: other programs, and Holdfast's own log, need space to finish cleanly."""
 
 _WARN_AT = 0.8
 _LARGEST_RESERVE_BYTES = 1 << 20
@@ -26,7 +26,7 @@ _RESERVED_SHARE = 100
 
 
 class SpaceLimit:
-    """What a save may add (`bytes`), and what the budgets leave for it without their reserve."""
+    """The bytes that a save may add (`bytes`), and the budgets' remaining space without reserve."""
 
     def __init__(self, vault: Vault, *, budget: bool = True) -> None:
         self._budget_bytes = vault.settings.budget
@@ -48,7 +48,7 @@ class SpaceLimit:
         return disk_almost_full(self._disk_left + DISK_RESERVE_BYTES)
 
     def warnings(self, stored_bytes: int) -> tuple[str, ...]:
-        """Of the budget that is nearer to its end."""
+        """About the budget that is closer to its limit."""
         share = (self._used_bytes + stored_bytes) / self._budget_bytes
         total = (self._used_bytes + self._others_bytes + stored_bytes) / self._total_bytes
         if max(share, total) < _WARN_AT:
@@ -66,8 +66,8 @@ def _reserve(budget_bytes: int) -> int:
 
 
 def disk_almost_full(free_bytes: int) -> NoSpace:
-    """Why a checkpoint is refused with so much free space on the store's disk."""
-    from holdfast.domain.wording import size_words  # imported late: hardly any save fails
+    """The error for a checkpoint that would fill the store's disk."""
+    from holdfast.domain.wording import size_words  # imported late: few saves fail
 
     found = f"only {size_words(free_bytes)} are free"
     if free_bytes > DISK_RESERVE_BYTES:
@@ -80,8 +80,8 @@ def disk_almost_full(free_bytes: int) -> NoSpace:
 
 
 class MeasuringWriter:
-    """Hands objects on. `measure` is called once, after more than `allowance_bytes` of new content;
-    it raises `BudgetReached` when the save does not fit."""
+    """Passes objects on. After `allowance_bytes` of new content it calls `measure` once, which
+    raises `BudgetReached` if the save does not fit."""
 
     def __init__(
         self, writer: ObjectWriter, allowance_bytes: int, measure: Callable[[], None]

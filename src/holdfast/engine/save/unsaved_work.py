@@ -1,6 +1,6 @@
 """Saving unsaved changes before a command that deletes saved states.
 
-    scan → the newest state of the log has this tree: nothing to do → else a safety checkpoint
+    scan → the log's newest state has this tree: nothing to do → else a safety checkpoint
 
 Such a command does not touch the workspace, so a failed save is reported but does not stop it; the
 command may be needed to free space. A purge does not save first, because unsaved changes may
@@ -30,8 +30,8 @@ def save_unsaved_work(
     *,
     outside: SessionId | None = None,
 ) -> SavedFirst:
-    """With the lock held. `what` is about to be done; the checkpoint does not belong to the session
-    `outside`, which is about to go."""
+    """Called with the lock held. `what` names the command. The checkpoint goes to another session
+    than `outside`, which is about to be deleted."""
     try:
         return SavedFirst(_save(vault, scanner, what, outside))
     except (HoldfastError, OSError) as error:
@@ -59,7 +59,7 @@ def _save(
 
 
 def _newest_state(vault: Vault) -> Digest | None:
-    """What the workspace was when it was last saved or restored; None if that was deleted."""
+    """The tree that was last saved or restored; None if that checkpoint was deleted."""
     newest = vault.catalog.operations_before(None, 1, kinds=MOVING_KINDS)
     identifier = newest[0].checkpoint if newest else None
     made = vault.catalog.checkpoint(None, identifier)
@@ -67,7 +67,7 @@ def _newest_state(vault: Vault) -> Digest | None:
 
 
 def _session(vault: Vault, outside: SessionId | None) -> Session:
-    """The one that the workspace is at, else any other, else a new one."""
+    """The workspace's session, else any other, else a new one."""
     head: Checkpoint | None = head_checkpoint(vault, None)
     at = vault.catalog.session(head.session_id) if head is not None else None
     for one in (at, *reversed(vault.catalog.sessions())):

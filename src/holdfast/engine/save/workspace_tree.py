@@ -1,4 +1,4 @@
-"""The workspace as a tree: scanned, with or without making its content durable.
+"""The workspace as a tree: a scan, with or without durable content.
 
 A save that may not fit the budget is measured first, or as soon as it turns out to be large.
 """
@@ -29,12 +29,12 @@ from holdfast.ports.objects import ObjectWriter, WriteTotals
 from holdfast.values.classes import dataclass, replace
 
 UNMEASURED_BYTES = 64 << 20
-"""Of new content, in a workspace that is known: more than most saves ever add."""
+"""New content in a known workspace: more than most saves ever add."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedTree:
-    """A scan whose content is durable and waits for a row to name it."""
+    """A scan whose content is durable, but has no catalog row yet."""
 
     scan: Scan
     report: Digest
@@ -42,7 +42,7 @@ class SavedTree:
     warnings: tuple[str, ...]
 
     def with_tree(self, tree: Digest) -> SavedTree:
-        """The same save, named as a tree that differs from what the scan saw."""
+        """The same save with a tree that differs from the scanned one."""
         return replace(self, scan=replace(self.scan, tree=tree))
 
 
@@ -54,11 +54,11 @@ def save_tree(
     beyond_budget: bool = False,
     rules_of: RulesOf | None = None,
 ) -> SavedTree:
-    """Scan and make content durable; the caller names it and then lets the scanner remember.
+    """Scan and make content durable. The caller adds the row, then calls the scanner's `remember`.
 
-    A save that may not fit into the budget is measured first; room is made, and what still does
-    not fit is left out, the largest files first (ST-3). What a restore saves first may go beyond
-    the budget: being able to go back ranks higher.
+    A save that may not fit the budget is measured first. Space is freed, and if that is not enough,
+    the largest files are left out (ST-3). A restore's safety checkpoint may exceed the budget:
+    being able to go back is more important.
     """
     if beyond_budget:
         return save_beyond_budget(vault, scanner, wanted=wanted, rules_of=rules_of)
@@ -73,7 +73,7 @@ def save_tree(
 
             if not may_fit_now(vault, saved, limit):
                 return saved
-    from holdfast.engine.save.budget import save_within_budget  # hardly any save needs it
+    from holdfast.engine.save.budget import save_within_budget  # late: few saves need it
 
     return save_within_budget(vault, scanner, wanted=wanted)
 
@@ -86,7 +86,7 @@ def save_beyond_budget(
     largest_bytes: int | None = None,
     rules_of: RulesOf | None = None,
 ) -> SavedTree:
-    """Only the disk is a limit."""
+    """Limited only by disk space."""
     limit = SpaceLimit(vault, budget=False)
     try:
         return save_scan(
@@ -102,20 +102,20 @@ def save_beyond_budget(
 
 
 def is_known(vault: Vault, scanner: Scanner) -> bool:
-    """Whether a scan now would read only what has changed."""
+    """Whether a scan now would read only changed files."""
     with vault.open_root() as root_fd:
         return scanner.knows_workspace(vault.scan_generation(root_fd))
 
 
 def _certainly_fits(vault: Vault, limit: SpaceLimit) -> bool:
-    from holdfast.engine.scan.scan_meter import certainly_fits  # only a first save needs it
+    from holdfast.engine.scan.scan_meter import certainly_fits  # late: only a first save needs it
 
     with vault.open_root() as root_fd:
         return certainly_fits(vault.fs, root_fd, capture_policy(vault), limit.bytes)
 
 
 def _require_fits(vault: Vault, scanner: Scanner, limit: SpaceLimit) -> None:
-    from holdfast.engine.save.budget import require_fits  # hardly any save needs it
+    from holdfast.engine.save.budget import require_fits  # late: few saves need it
 
     require_fits(vault, scanner, limit)
 
@@ -134,9 +134,8 @@ def save_scan(
     largest_bytes: int | None = None,
     rules_of: RulesOf | None = None,
 ) -> SavedTree:
-    """One scan whose content is durable when it returns. `BudgetReached`, and nothing is stored,
-    when it has more than the limit allows. One that is `unmeasured` is measured as soon as it turns
-    out to be large."""
+    """One scan whose content is durable on return. `BudgetReached`, with nothing stored, if it
+    exceeds the limit. An `unmeasured` scan is measured as soon as it turns out to be large."""
     policy = capture_policy(vault, scanner.file_filter)
     writer = vault.objects.writer(limit_bytes=limit.bytes)
     taking: ObjectWriter = writer
@@ -153,7 +152,7 @@ def save_scan(
                 wanted=wanted,
                 rules_of=rules_of,
                 progress=vault.progress,
-                # What a filter decides, no other process can know.
+                # No other process can know the decisions of a filter.
                 aided_writer=None if policy.has_filter else writer,
                 largest_bytes=largest_bytes,
             )
@@ -168,7 +167,7 @@ def save_scan(
 
 
 def capture_policy(vault: Vault, file_filter: FileFilter | None = None) -> CapturePolicy:
-    """The rules, with the exceptions from them as they are now."""
+    """The capture rules with their current exceptions."""
     own_data = vault.files.path_inside_workspace()
     settings = vault.settings
     if settings.nested_repositories == "auto" and _is_project(vault):
@@ -183,7 +182,7 @@ def capture_policy(vault: Vault, file_filter: FileFilter | None = None) -> Captu
 
 
 def _is_project(vault: Vault) -> bool:
-    from holdfast.domain.paths import shows_project  # late: few workspaces need to know
+    from holdfast.domain.paths import shows_project  # late: few workspaces need it
 
     with vault.open_root() as root_fd:
         return shows_project(vault.fs.list_names(root_fd))
@@ -191,7 +190,7 @@ def _is_project(vault: Vault) -> bool:
 
 @lru_cache(maxsize=16)
 def _plain_policy(settings: Settings, workspace: Path, own_data: bytes | None) -> CapturePolicy:
-    """Putting rules together takes longer than many a scan, and settings hardly ever change."""
+    """Cached: building rules takes longer than many scans, and settings rarely change."""
     return CapturePolicy(settings, workspace, own_data=own_data)
 
 
@@ -201,7 +200,7 @@ def encode_report(skipped: list[Skipped]) -> bytes:
 
 
 def add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
-    """What was left out is content too: equal reports are stored once."""
+    """Reports of left-out paths are stored as content, so that equal ones are stored once."""
     data = encode_report(skipped)
     digest = digest_of(data)
     writer.add(digest, data)
@@ -231,7 +230,7 @@ def dry_scan(
 
 
 def left_out(vault: Vault, scanner: Scanner) -> list[Skipped]:
-    """What a save now would leave out, in path order. Called with the store's lock held."""
+    """The paths that a save would leave out now, sorted. Called with the store's lock held."""
     with vault.open_root() as root_fd:
         return scanner.left_out(
             root_fd,

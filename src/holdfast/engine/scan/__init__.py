@@ -1,1 +1,1 @@
-"""Scanning a workspace: walk, apply ignore rules, read what changed, build trees."""
+"""Scanning a workspace: walk, apply ignore rules, read changed files, build trees."""

@@ -1,13 +1,13 @@
-"""The first walk of a large workspace, helped by a second process that walks it from its end.
+"""The first walk of a large workspace, helped by a second process that walks it backwards.
 
-    read on until it is clear that there is much to read → start the second process
-    a directory that it has reported                     → walk it like a remembered one
-    the first of those                                   → stop it: everything behind is done
+    enough files to be worth it         → start the second process
+    a directory that it has reported    → walk it like a remembered one
+    the first of those                  → stop it: everything behind is done
 
 The backward walk visits the subdirectories of a directory first, last one first, then its files. It
-reports each finished directory and forgets it. It leaves to the other walk: files of the uppermost
-directory, files that are stored in pieces, databases, and names that turn into something else. A
-directory in which something is left is reported as one to be surveyed again.
+reports each finished directory and forgets it. Some files are left to the main walk: those of the
+top directory, databases, files stored in pieces, and names that change their type. A directory with
+such a file is reported as one to be surveyed again.
 
 Guarantee: the result equals that of a single walk. Every reported directory and file is checked
 again, by the rules for remembered scans.
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
 
 _WORTH_AID_FILES = 1_200
-"""By then the other one's start, a tenth of a second, is less than what it saves."""
+"""From here on, the second process saves more than the 0.1 s that its start takes."""
 
 _RECEIVE_EVERY_FILES = 16
 _NOT_BUILT = Digest(bytes(DIGEST_BYTES))
 
 
 class AidedCapture(FileCapture):
-    """Reads files as ever, and looks after the aid now and then."""
+    """Reads files as usual, and regularly receives the second process's reports."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class AidedCapture(FileCapture):
         return super().capture(dir_fd, name, size, previous)
 
     def remembered(self, path: bytes) -> DirectoryState | None:
-        """A directory as the aid found it, its tree not built yet. An aid that was started from
-        the files of another version may speak in another layout: it is not listened to then."""
+        """A directory as the second process found it, without its tree. A report in an unknown
+        layout, from a process started from another version's files, is ignored."""
         reported = self._aid.directory(path)
         if reported is None:
             return None
@@ -90,11 +90,11 @@ class AidedCapture(FileCapture):
 
 
 class WalksMet(Exception):
-    """The other walk has come to what this one has done."""
+    """The other walk has reached directories that this one has finished."""
 
 
 class BackwardSurvey(Survey):
-    """The names are seen in their order; their results are collected afterwards."""
+    """Names are judged in order, but visited afterwards, the last directory first."""
 
     walker: BackwardWalker
 
@@ -113,7 +113,7 @@ class BackwardSurvey(Survey):
             self._own.append((name, path, status))
 
     def _is_companion(self, name: bytes, status: os.stat_result) -> bool:
-        """Only a look at the file beside it tells, and such files are left to the other walk."""
+        """Only the file beside it can tell, so such files are left to the main walk."""
         if has_base_name(self, name):
             self._cannot_settle = True
         return False
@@ -130,7 +130,7 @@ class BackwardSurvey(Survey):
 
 
 class BackwardWalker(Walker):
-    """`report` gets each finished directory; `is_met` says that the other walk has come there."""
+    """`report` gets each finished directory; `is_met` says whether the main walk has arrived."""
 
     surveys = BackwardSurvey
 
@@ -151,7 +151,7 @@ class BackwardWalker(Walker):
         self.stop_if_met()
         state = super().visit(place, parent)
         if isinstance(state, DirectoryState) and place.path:
-            # Everything below has been reported, and needs no more room than its name from here on.
+            # The subtrees have been reported; keep only their names, to save memory.
             state.children = {
                 name: KnownChild(child.key.mode, _NOT_BUILT)
                 for name, child in state.children.items()
@@ -161,6 +161,6 @@ class BackwardWalker(Walker):
         return state
 
     def stop_if_met(self) -> None:
-        """`WalksMet` when there is nothing left to do: the other walk is waiting for us then."""
+        """`WalksMet` if nothing is left to do; the main walk is then waiting for this one."""
         if self._is_met():
             raise WalksMet

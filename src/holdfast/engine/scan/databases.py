@@ -2,12 +2,12 @@
 
 A SQLite database is captured with its log while others write to it:
 
-    the log's beginning → the database → the log → the log's beginning again
-    same beginning: everything that was moved into the database meanwhile is still in the log too
-    otherwise once more, with the database held by a reading transaction
+    the log's header → the database → the log → the log's header again
+    same header: everything checkpointed into the database meanwhile is still in the log, too
+    otherwise: once more, while a read transaction holds the database
 
-Guarantee: what is reported as whole is a state that the database had. Where no log is in use, that
-is the database file alone, unchanged while it was read.
+Guarantee: a database reported as whole is in a state that it had. If no log is in use, that is the
+database file alone, unchanged while it was read.
 """
 
 from __future__ import annotations
@@ -43,42 +43,42 @@ _ATTEMPTS = 4
 
 
 class Swapped(Exception):
-    """A name became something else between two looks at it; the directory is surveyed again."""
+    """A name changed its type between two looks; the directory is surveyed again."""
 
 
 class PartRead(NamedTuple):
-    """A file that was stored, if it is there: the numbers it had at the end of being read (the
-    database is no longer held when its handle is closed), and whether it was one state of it."""
+    """The result of reading one file. `state` are its numbers after the read, None if it is gone.
+    They are taken then because closing the handle releases the database."""
 
     stable: bool
     state: tuple[int, ...] | None
 
 
 def has_parts(name: bytes, present: Collection[bytes]) -> bool:
-    """Whether what a file is decides about files beside it, or they about it."""
+    """Whether the file and a file beside it may belong to one database."""
     return database_of(name) in present or any(name + each in present for each in COMPANIONS)
 
 
 def independent_files(names: Collection[bytes]) -> set[bytes]:
-    """Names of files that are not part of a database. A log may bring its database with it, and
-    then before or after others: such a database is left out as well."""
+    """Names of files that are not part of a database. Databases with a log are not independent
+    either, because the log is read together with its database."""
     with_log = {name.removesuffix(LOG) for name in names if name.endswith(LOG)}
     return {name for name in names if not name.endswith(COMPANIONS)} - with_log
 
 
 def is_part(survey: Survey, name: bytes) -> bool:
-    """Whether a file looks like part of a database: the names tell, its beginning decides."""
+    """Whether a file's name makes it look like part of a database; its header decides."""
     return database_of(name) in survey.names or name + LOG in survey.names
 
 
 def has_base_name(survey: Survey, name: bytes) -> bool:
-    """Whether there is a file that would be its database."""
+    """Whether there is a file with the database's name."""
     return database_of(name) in survey.names
 
 
 def depends(survey: Survey, name: bytes) -> bool:
-    """Whether another file decides what this one is. A log brings its database with it, even
-    one that rules would leave out."""
+    """Whether another file decides what this one is. A log is captured with its database, even
+    if rules would leave the database out."""
     base, memory = database_of(name), name.endswith(SHARED_MEMORY)
     return base in survey.names and (memory or base not in survey.files)
 
@@ -89,7 +89,7 @@ def has_owner(survey: Survey, name: bytes) -> bool:
 
 
 def group(survey: Survey, name: bytes) -> list[bytes]:
-    """A database goes with its log: one without the other is another state."""
+    """A database and its log, because one without the other is a different state."""
     base = database_of(name)
     base = base if base in survey.read_together else name
     parts = {base, base + LOG} if base in survey.read_together else {name}
@@ -97,7 +97,7 @@ def group(survey: Survey, name: bytes) -> list[bytes]:
 
 
 def is_companion(survey: Survey, name: bytes, status: os.stat_result) -> bool:
-    """Whether a file is part of a database that is captured."""
+    """Whether a file is part of a captured database."""
     base = database_of(name)
     if base not in survey.files or not stat.S_ISREG(status.st_mode):
         return False
@@ -106,8 +106,8 @@ def is_companion(survey: Survey, name: bytes, status: os.stat_result) -> bool:
 
 
 def read_part(survey: Survey, name: bytes, status: os.stat_result) -> None:
-    """Take in a file that looks like part of a database, if it is one with all that is read with
-    it."""
+    """Read a file that looks like part of a database. If it is one, read all of the database's
+    files."""
     base = database_of(name)
     if base is None or base not in survey.names:
         base = name
@@ -124,7 +124,7 @@ def read_part(survey: Survey, name: bytes, status: os.stat_result) -> None:
 
 
 def read_unstable(survey: Survey, name: bytes) -> bool:
-    """Whether a file that changed while it was read is a database, which is read as one."""
+    """Read a file that changed during its read as a database; False if it is none."""
     if not is_database(survey.fs, survey.fd, name):
         return False
     _read_database(survey, name)
@@ -132,7 +132,7 @@ def read_unstable(survey: Survey, name: bytes) -> bool:
 
 
 def _read_database(survey: Survey, base: bytes) -> None:
-    """With its log, as one state; whatever a part of it says about itself does not count."""
+    """Read it with its log as one state; the stability of each single part does not matter."""
     read = partial(_read_part, survey, base)
     if not read_as_one(survey.fs, survey.walker.databases, survey.fd, base, read):
         survey.skip(base, SkipReason.UNSTABLE)
@@ -158,8 +158,8 @@ def _read_part(survey: Survey, base: bytes, name: bytes) -> PartRead:
 
 
 def _read_journal(survey: Survey, name: bytes, base: bytes, status: os.stat_result) -> None:
-    """A journal contains what is needed to roll the database back: beside another state of it, it
-    would destroy it. One that is being written is therefore left out."""
+    """A journal can roll the database back. Beside a different state of the database, it would
+    destroy it. So a journal that is being written is left out."""
     stable = survey.capture(name, status)
     row = survey.files.get(base)
     now = survey.fs.stat(base, dir_fd=survey.fd, follow_symlinks=False)
@@ -179,8 +179,8 @@ def read_as_one(
     name: bytes,
     read: Callable[[bytes], PartRead],
 ) -> bool:
-    """Call `read` for the database and then for its log, until both are of one state. Without
-    `databases` it cannot be held for that."""
+    """Call `read` for the database and then for its log, until both belong to one state. Without
+    `databases`, the database cannot be held meanwhile."""
     for attempt in range(_ATTEMPTS):
         with contextlib.ExitStack() as held:
             is_held = False
@@ -206,7 +206,7 @@ def _read_once(
 
 
 def _beginning(fs: Filesystem, dir_fd: int, name: bytes, length: int) -> bytes:
-    """Nothing when it is not there, cannot be read or is no plain file: a pipe is not opened."""
+    """Empty if it is missing, unreadable or no regular file: a pipe is not opened."""
     try:
         if not stat.S_ISREG(fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
             return b""

@@ -1,7 +1,7 @@
 """The remembered state of one directory between scans, packed tightly.
 
-A million files have to fit, so the files of a directory are one run of names and one run of rows
-and not objects: about 90 bytes a file. The same runs are what the stat cache stores.
+A million files must fit into memory. So a directory's files are one run of names and one run of
+rows instead of objects: about 90 bytes a file. The stat cache stores the same runs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ ROW = struct.Struct("<QQqqII32s")
 """inode, size, mtime_ns, ctime_ns, mode, flags, digest"""
 
 NUMBERS = struct.Struct("<QQqqII32x")
-"""The same without the digest: what an unchanged file is recognised by."""
+"""The same without the digest: these fields identify an unchanged file."""
 
 numbers_of = attrgetter("st_ino", "st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")
-"""The same, without flags, of what the system says about a file."""
+"""The same without flags, as in a stat result."""
 
 _HEADER = struct.Struct("<4sQqqII16s16s32sQQIII")
 _MAGIC = b"HFS1"
@@ -37,10 +37,10 @@ _MAGIC = b"HFS1"
 SPARSE = 1
 MANY_NAMES = 2
 UNSETTLED = 4
-"""The file changed so shortly before it was read that it may change again unseen."""
+"""The file changed so shortly before it was read that another change could go unnoticed."""
 
 BEING_WRITTEN = 8
-"""A program had the file open for writing: it may change without times or events that tell."""
+"""A program had the file open for writing: it may change without new times or events."""
 
 _DIRECTORY_SETTLED = 1
 _HAS_IGNORE_FILES = 2
@@ -50,7 +50,7 @@ _BY_RULES = 16
 
 
 class DirectoryKey(NamedTuple):
-    """What proves that a directory still holds the names it held."""
+    """Equal keys prove that a directory still has the same names."""
 
     inode: int
     mtime_ns: int
@@ -64,7 +64,7 @@ class DirectoryKey(NamedTuple):
 
     @classmethod
     def kept(cls, inode: int, mtime_ns: int, ctime_ns: int, mode: int) -> DirectoryKey:
-        """Of numbers that are the same, one is kept: there are many directories."""
+        """A key that shares equal numbers between fields, because there are many directories."""
         return cls(inode, mtime_ns, mtime_ns if ctime_ns == mtime_ns else ctime_ns, _shared(mode))
 
 
@@ -84,14 +84,14 @@ class FileRow(NamedTuple):
 
 
 class KnownChild(NamedTuple):
-    """A subdirectory as its parent's tree has it, before its own state has been loaded."""
+    """A subdirectory as recorded in its parent's tree, before its own state is loaded."""
 
     mode: int
     digest: Digest
 
 
 class LinkRow(NamedTuple):
-    """A symbolic link: `inode` and `ctime_ns` prove that its target is still this one."""
+    """A symbolic link: `inode` and `ctime_ns` prove that its target is unchanged."""
 
     name: bytes
     inode: int
@@ -101,10 +101,10 @@ class LinkRow(NamedTuple):
 
 
 NOTHING: Mapping[bytes, Any] = MappingProxyType({})
-"""Shared by all directories that have no such thing: most have none, and there are many."""
+"""Shared by the many directories without such entries."""
 
 CHILDLESS: Any = NOTHING
-"""For `children`, which only those that have some can be given others in place of."""
+"""For `children` of directories without any; replaced, never changed."""
 
 _KEPT_BY_A_COPY = (
     "by_rules",
@@ -118,11 +118,10 @@ _KEPT_BY_A_COPY = (
 
 
 class DirectoryState:
-    """One directory. `digest` is None until its tree has been built, and `base` then names the
-    tree that this directory had before. `noted` says that something here or below was left out
-    or has several names, so that looking for such things can pass over the rest.
-    `stat_answer` is what the system said of the files when all were as their rows have them.
-    `by_rules` says that nothing but its rules decided what of the directory was captured."""
+    """One directory. `digest` is None until its tree is built; `base` is then its earlier tree.
+    `noted`: something here or below was left out or has several names, so searches for such paths
+    skip other directories. `stat_answer` is the raw stat result at a time when every file matched
+    its row. `by_rules`: rules alone decided which files were captured."""
 
     __slots__ = (
         "base",
@@ -170,7 +169,7 @@ class DirectoryState:
         self.stat_answer: bytes | None = None
 
     def copy(self) -> DirectoryState:
-        """The same directory, with its tree to be built again."""
+        """The same directory, without a built tree."""
         twin = DirectoryState(self.key, self.parent_rules, self.rules)
         for slot in _KEPT_BY_A_COPY:
             setattr(twin, slot, getattr(self, slot))
@@ -184,7 +183,7 @@ class DirectoryState:
         return not self.names and not self.symlinks and not self.children
 
     def replace_rows(self, changed: dict[bytes, FileRow]) -> None:
-        """The same names, some with new numbers."""
+        """Replace the rows of some files; the names stay the same."""
         rows = bytearray(self.rows)
         for number, name in enumerate(self.file_names()):
             if (row := changed.get(name)) is not None:
@@ -248,12 +247,12 @@ def _known(child: DirectoryState | KnownChild) -> KnownChild:
 
 @lru_cache(maxsize=1024)
 def _shared(value: Any) -> Any:
-    """The same object for all who have it: few rules and modes hold in many directories."""
+    """One object for equal values: many directories share a few rules and modes."""
     return value
 
 
 def decode_state(data: bytes) -> DirectoryState:
-    """`ValueError` when the bytes are of another layout; the caller then scans afresh."""
+    """`ValueError` if the bytes have another layout; the caller then scans afresh."""
     try:
         header = _HEADER.unpack_from(data)
     except struct.error as error:

@@ -1,13 +1,13 @@
 """Storing one file's content, whole or in chunks.
 
 Files above a threshold are cut by content (FastCDC), so that an insertion moves no later border
-and a small edit stores a small difference. Memory stays flat: one piece at a time.
+and a small edit stores a small difference. Memory use is constant: one piece at a time.
 
 A changed piece is stored as a difference to its counterpart in the earlier version:
 
-    a piece that the earlier version has too says where the two run side by side
-    → one that it does not have resembles the piece at the same place there
-    → and when the two are about as long, they end at the same place as well
+    a piece that both versions have aligns the two
+    → a new piece resembles the earlier version's piece at the same position
+    → if both are about as long, they end at the same position as well
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
 
 _ABOUT = 8
-"""An eighth more or less: what a few changed rows make of a piece, and a moved cut does not."""
+"""An eighth longer or shorter: what a few changed rows cause, and a moved cut does not."""
 
 
 class FormerPieces:
-    """Asked for each new piece in order, from the first."""
+    """The pieces of the earlier version. Called for each new piece in order, from the first."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
@@ -46,7 +46,7 @@ class FormerPieces:
         self._shift_bytes = 0
 
     def counterpart(self, new: Piece) -> Digest | None:
-        """The piece that this one resembles; None when it is there itself, or beyond the end."""
+        """The piece that this one resembles; None if it is unchanged, or beyond the end."""
         start = self._at_bytes
         self._at_bytes += new.size
         number = self._numbers.get(new.digest)
@@ -80,11 +80,11 @@ T = TypeVar("T")
 
 
 class NoRoom(Exception):
-    """The content of a file does not fit into what a save may add; nothing of it was stored."""
+    """A file does not fit into the space that a save may use; none of it was stored."""
 
 
 class CapturedContent(NamedTuple):
-    """Where the content of a file went."""
+    """Where a file's content was stored."""
 
     digest: Digest
     chunks: Digest | None
@@ -92,8 +92,8 @@ class CapturedContent(NamedTuple):
 
 
 class FileCapture:
-    """Stores content through one writer; `previous` is a hint at what the new bytes resemble. One
-    that `reconsiders` decides again about files that had no room in the last save."""
+    """Stores content through one writer; `previous` hints at similar content. If it `reconsiders`,
+    files that had no room in the last save are decided again."""
 
     reconsiders = False
 
@@ -115,7 +115,7 @@ class FileCapture:
         if size > CHUNK_ABOVE_BYTES:
             return self._read(dir_fd, name, self._store_in_pieces)
         data, status, stable, has_writer, xattrs = self._read(dir_fd, name, self._read_small)
-        if data is None:  # it outgrew the threshold between stat and read
+        if data is None:  # the file outgrew the threshold between stat and read
             return self._read(dir_fd, name, self._store_in_pieces)
         digest = digest_of(data)
         self._writer.add(digest, data, similar_to=previous)
@@ -141,7 +141,7 @@ class FileCapture:
 
 
 def in_blocks(pieces: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
-    """The same bytes in blocks of a size that is worth cutting."""
+    """The same bytes in blocks that are large enough to cut."""
     waiting: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -163,8 +163,8 @@ def store_content(
     similar_to: Digest | None = None,
     former: FormerPieces | None = None,
 ) -> CapturedContent:
-    """The same for content that comes from somewhere else than a file; `former` are the pieces
-    of its earlier version, if that was large as well."""
+    """The same for content from elsewhere than a file; `former` are the pieces of its earlier
+    version, if that was large as well."""
     coming = iter(blocks)
     begin = b""
     for block in coming:
@@ -197,7 +197,7 @@ def _store_in_pieces(
         if not buffer:
             break
         cuts = [bytes(chunk.data) for chunk in cutter.cut_buf(buffer)]
-        # The last cut is only a border when the content ends there.
+        # The last cut is only a border if the content ends there.
         pending = cuts.pop() if block else b""
         for data in cuts:
             piece = Piece(len(data), digest_of(data))

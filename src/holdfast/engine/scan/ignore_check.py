@@ -1,11 +1,11 @@
 """Checks whether a workspace's rules exclude a directory or a file, without a full scan.
 
-    from the root downwards: list → rules of this directory → is the next one on the way captured?
+    from the root downwards: list → this directory's rules → is the next directory captured?
 
 Guarantee: the answer matches a scan at this moment. A directory that is entered only for an
 included path below it counts as excluded, because nothing else in it is captured.
 
-An ignored file that a tool names is captured from then on, whichever way the tool comes.
+An ignored file that a tool names is captured from then on, by whatever means the tool accesses it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 from holdfast.values.classes import NamedTuple
 
 _ANY_NAME = b"\x01"
-"""A file that no pattern is about, unless it is about all of them."""
+"""A file name that only a pattern for all files matches."""
 _SLASH = ord(b"/")
 _NOT_ENTERED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
-"""Not there, a link or another kind of thing by now, or closed to us."""
+"""Missing, a link or of another type by now, or not accessible."""
 
 MOST_NAMED = 5_000
 
 
 def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: bytes) -> bool:
-    """OSError when the way to the directory cannot be gone; links are not followed."""
+    """OSError if the directory cannot be reached; links are not followed."""
     rule_files = RuleFiles(fs, policy)
     rules = rule_files.above_root()
     opened = [fs.open(b".", DIRECTORY_FLAGS, dir_fd=root_fd)]
@@ -66,7 +66,7 @@ def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: b
 
 
 class IgnoreRules:
-    """The rules of a workspace, asked about many files: each directory is listed once."""
+    """A workspace's rules, for many files: each directory is listed once."""
 
     def __init__(
         self,
@@ -81,12 +81,11 @@ class IgnoreRules:
         self._inside: dict[bytes, DirectoryRules | _Decided] = {}
 
     def rule(self, path: bytes) -> str | None:
-        """The rule that ignores a file, as `status --skipped` shows it; None when none does, and
-        for what is never captured. The file and the directories above it need not be there, or
-        be readable. An exception that the policy knows counts: with none, the answer is about the
-        rules alone."""
+        """The rule that ignores a file, as `status --skipped` shows it. None if there is none, or
+        if the file is never captured. The file and its parents may be missing or unreadable.
+        Exceptions in the policy count; without them, only the rules decide."""
         for place, letter in enumerate(path):
-            if letter == _SLASH:  # from the top: the deepest tree is deeper than Python recurses
+            if letter == _SLASH:  # top-down, because trees may be deeper than Python recurses
                 self._within(path[:place])
         found = self._next(path, is_directory=False)
         return found.rule if isinstance(found, _Decided) else None
@@ -113,7 +112,7 @@ class IgnoreRules:
         return self._inside[directory]
 
     def _entered(self, directory: bytes, rules: DirectoryRules) -> DirectoryRules | _Decided:
-        """The rules with those that the directory itself has; if it cannot be read, it has none."""
+        """The rules inside a directory. If it is unreadable, it adds none."""
         with ExitStack() as opened:
             try:
                 fd = self._open(opened, directory)
@@ -140,14 +139,14 @@ class IgnoreRules:
 
 
 class _Decided(NamedTuple):
-    """The rule that leaves out a directory with everything in it; None for paths outside the
-    workspace."""
+    """The rule that leaves out a directory with everything in it; None for paths that are never
+    captured."""
 
     rule: str | None
 
 
 def _not_settled(ctime_ns: int) -> bool:
-    """Nothing that is found out here is kept for later."""
+    """Nothing found here is kept for later."""
     return False
 
 
@@ -163,10 +162,10 @@ def _as_cache(
 
 
 def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[bytes, str]:
-    """Let the next checkpoint, and those that follow, hold those of these paths that are ignored.
-    Each comes with whether the tool changes it: files that built-in rules leave out are read all
-    the time. The answer has the new ones with the rule that ignores each. Called with the store's
-    lock held; `HoldfastError` when there are too many."""
+    """Capture the ignored ones of these paths from the next checkpoint on. Each path comes with
+    whether the tool changes it, because files that built-in rules ignore are read all the time.
+    Returns the new paths with the rules that ignore them. Called with the store's lock held;
+    `HoldfastError` if there are too many."""
     if vault.settings.capture_named_ignored != "on":
         return {}
     found = _ignored(vault, candidates)
@@ -192,7 +191,7 @@ def _ignored(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[bytes, str]
     for path, changes in candidates.items():
         try:
             rule = rules.rule(path)
-        except OSError:  # it cannot be reached: it is not captured
+        except OSError:  # unreachable, so it is not captured
             continue
         if rule is not None and (changes or precedence_of(rule) is not Precedence.DEFAULT):
             found[path] = rule

@@ -1,10 +1,15 @@
 """Which paths of a workspace are captured: ignore rules, includes, the size cap, a filter.
 
-A directory is entered in one of four modes: NORMAL, where rules decide; EVERYTHING, below an
-included directory; ONLY_LISTED, below an ignored one, where only included paths count, and paths
-that a restore is about to write, because those must be saved first (RB-4); ONLY_EXPLICIT, below one
-that a built-in rule ignores, where patterns without a slash are not searched for in subdirectories.
-Exceptions are single files, tracked by git or named by a tool: they are captured in every mode.
+A directory is entered in one of four modes:
+
+    NORMAL         rules decide
+    EVERYTHING     below an included directory
+    ONLY_LISTED    below an ignored one: only included paths, and paths that a restore is about to
+                   write, because those must be saved first (RB-4)
+    ONLY_EXPLICIT  below one that a built-in rule ignores: the same, but patterns without a slash
+                   are not searched for in subdirectories
+
+Exceptions are single files, tracked by git or named by a tool. They are captured in every mode.
 """
 
 from __future__ import annotations
@@ -34,10 +39,10 @@ GITIGNORE = b".gitignore"
 HOLDFASTIGNORE = b".holdfastignore"
 IGNORE_FILES = (GITIGNORE, HOLDFASTIGNORE)
 DECIDING_FILES = (*IGNORE_FILES, CACHEDIR_TAG)
-"""Files whose content decides about others."""
+"""Files whose content affects the capture of others."""
 
 FileFilter: TypeAlias = Callable[[Path], bool]
-"""Code of the caller: whether a file is captured."""
+"""The caller's code that decides whether a file is captured."""
 
 FINGERPRINT_BYTES = 16
 _BELOW_IGNORED = "in an ignored directory"
@@ -52,14 +57,14 @@ class Mode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Capture it (and enter it in `mode` if it is a directory), or skip it for `reason`.
-    One that is ignored, and entered only for what is included below, has its `detail` as well."""
+    """Capture it (and enter it in `mode` if it is a directory), or skip it for `reason`. An ignored
+    directory that is entered only for included paths below has a `detail` as well."""
 
     mode: Mode = Mode.NORMAL
     reason: SkipReason | None = None
     detail: str = ""
     ignored_by: str = ""
-    """The rule that would leave out a path which is captured as an exception."""
+    """The rule that would leave out a path that is captured as an exception."""
 
 
 _CAPTURE = Verdict()
@@ -70,7 +75,7 @@ _NOT_LISTED = Verdict(reason=SkipReason.IGNORED, detail=_BELOW_IGNORED)
 
 
 class CapturePolicy:
-    """The settings of a workspace as decisions."""
+    """Capture decisions from a workspace's settings."""
 
     def __init__(
         self,
@@ -99,7 +104,7 @@ class CapturePolicy:
         self.kept: ExemptPaths | None = None
 
     def with_exceptions(self, kept: ExemptPaths) -> CapturePolicy:
-        """The same decisions with these exceptions, for one scan."""
+        """The same policy with these exceptions, for one scan."""
         policy = copy(self)
         policy.kept = kept
         return policy
@@ -117,7 +122,7 @@ class CapturePolicy:
             return _NOT_LISTED if exception is None else _ignored(_BELOW_IGNORED, exception)
         rule = stack.decide(path, is_dir)
         if rule is None or rule.negated:
-            # Nothing ignores the directory itself; ignored files in it are included anyway.
+            # No rule ignores the directory itself; ignored files in it are included anyway.
             return _CAPTURE_ALL if is_dir and self._includes.matches(path, True) else _CAPTURE
         by_default = rule.source == "default"
         exception = self._exception(path, is_dir, by_default=by_default)
@@ -130,8 +135,8 @@ class CapturePolicy:
         names: list[bytes],
         read: Callable[[bytes], bytes | None],
     ) -> Verdict:
-        """A directory that says of itself that it is a cache is left out like an ignored one,
-        unless a rule re-includes it (`!target/`)."""
+        """A directory that marks itself as a cache is left out like an ignored one, unless a rule
+        re-includes it (`!target/`)."""
         verdict = Verdict(parent.mode)
         if parent.mode is not Mode.NORMAL or not path or not self._use_defaults:
             return verdict
@@ -170,7 +175,7 @@ class CapturePolicy:
 
 
 def _ignored(why: str, exception: Verdict | None) -> Verdict:
-    """What an ignore rule, `why`, comes to where includes may make an exception."""
+    """The verdict of an ignore rule, `why`, unless an include makes an exception."""
     if exception is None:
         return Verdict(reason=SkipReason.IGNORED, detail=why)
     if exception is _CAPTURE:
@@ -179,7 +184,7 @@ def _ignored(why: str, exception: Verdict | None) -> Verdict:
 
 
 class DirectoryRules:
-    """The rules in force in one directory, put together only when a decision needs them."""
+    """The rules of one directory, assembled only when needed."""
 
     __slots__ = ("_load", "_stack", "fingerprint", "mode")
 
@@ -205,7 +210,7 @@ class DirectoryRules:
 
 
 _parse = lru_cache(maxsize=256)(parse_rules)
-"""Ignore files are read on every scan and hardly ever change."""
+"""Cached: ignore files are read on every scan and rarely change."""
 
 
 def layers_of(path: bytes, contents: dict[bytes, bytes]) -> list[RuleLayer]:
@@ -226,5 +231,5 @@ def rules_fingerprint(salt: bytes, stack: RuleStack, mode: Mode) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _fingerprint(salt: bytes, stack: bytes, mode: Mode) -> bytes:
-    """Most directories have the rules of the one above: one object for all of them."""
+    """Cached: most directories share the rules of their parent, and one object serves all."""
     return digest_of(b"%s|%d|%s" % (salt, mode, stack))[:FINGERPRINT_BYTES]

@@ -1,18 +1,18 @@
 """Git repositories in a workspace, without running git: their kind, and ignored files they track.
 
     .git is a directory with HEAD and objects     → a repository
-    .git is a file that leads to one with HEAD    → a submodule, or a repository kept elsewhere
+    .git is a file that names one with HEAD       → a submodule, or a repository kept elsewhere
     the same, and that one has a `commondir`      → a linked worktree
 
-A worktree whose repository has forgotten it (`git worktree prune`) is a plain directory, as it is
-for git.
+A worktree that its repository has pruned (`git worktree prune`) is a plain directory, as it is for
+git.
 
 Files that git tracks, and files that a tool named, are captured although a rule ignores them:
 
-    a directory with `.git` is entered → its index tells what is tracked in it and below
+    a directory with `.git` is entered → its index lists the tracked files in it and below
     a rule ignores a path              → is it one of these, or a directory above one?
 
-An index is parsed when it changed, and only once something is ignored. Guarantee: only the path
+An index is parsed if it changed, and only once something is ignored. Guarantee: only the path
 itself is an exception. Other files in an ignored directory stay left out.
 """
 
@@ -43,9 +43,9 @@ _GITDIR = b"gitdir: "
 _GONE = (errno.ENOENT, errno.ENOTDIR)
 _MOST_PARSED = 8
 _MOST_CHANGED = 2_000
-"""Names up to which it is worth looking at just the directories that hold them."""
+"""Up to this many names, only the directories that contain them are visited."""
 _parsed: dict[tuple[bytes, int, int, int, int, int], TrackedNames] = {}
-"""By what the system says of an index, for the next scan in this process."""
+"""Parsed indexes by their stat numbers, for the next scan in this process."""
 
 
 class RepositoryKind(Enum):
@@ -57,7 +57,7 @@ class RepositoryKind(Enum):
 def repository_kind(
     fs: Filesystem, fd: int, names: Collection[bytes] | None = None
 ) -> RepositoryKind | None:
-    """Of the open directory; `names` are those in it, where they are known."""
+    """The kind of the open directory's repository; `names` are its entries, if known."""
     if names is not None and GIT_DIRECTORY not in names:
         return None
     try:
@@ -83,7 +83,7 @@ def _has(fs: Filesystem, fd: int, directory: bytes, name: bytes) -> bool:
 
 
 def _leads_to(fs: Filesystem, fd: int) -> bytes | None:
-    """What the file `.git` says; relative to the directory, unless absolute."""
+    """The path in a `.git` file; relative to the directory, unless absolute."""
     file_fd = fs.open(GIT_DIRECTORY, FILE_FLAGS, dir_fd=fd)
     try:
         text = fs.read(file_fd, _LINK_BYTES)
@@ -95,8 +95,8 @@ def _leads_to(fs: Filesystem, fd: int) -> bytes | None:
 
 
 class Repository:
-    """One repository whose files are in the workspace. `directory` is its top as a path of the
-    workspace, or empty with a `prefix` where the top is above the workspace."""
+    """A repository whose files are in the workspace. `directory` is its top as a workspace path. If
+    the top is above the workspace, `directory` is empty and there is a `prefix`."""
 
     def __init__(self, fs: Filesystem, git: bytes, directory: bytes, prefix: bytes) -> None:
         self._fs = fs
@@ -119,7 +119,7 @@ class Repository:
         return self._tracked
 
     def own(self, path: bytes) -> bytes:
-        """A path below this directory as the repository names it."""
+        """A path below this directory, as the repository names it."""
         return self.prefix + (path[len(self.directory) + 1 :] if self.directory else path)
 
     def of_workspace(self, name: bytes) -> bytes | None:
@@ -137,7 +137,7 @@ class Repository:
         return tracked
 
     def _place(self) -> bytes | None:
-        """The directory of the index; in a worktree or submodule `.git` is a file that names it."""
+        """The directory of the index; in a worktree or submodule, `.git` is a file that names it."""
         try:
             status = self._fs.stat(self.git, follow_symlinks=True)
             if stat.S_ISDIR(status.st_mode):
@@ -185,7 +185,7 @@ class Repository:
 
 
 class ExemptPaths:
-    """The exceptions of one scan. Repositories are found on the way, each before what is in it."""
+    """The exceptions of one scan. Each repository is found before the files in it."""
 
     def __init__(self, fs: Filesystem, workspace: bytes, named: Iterable[bytes] = ()) -> None:
         self._fs = fs
@@ -197,7 +197,7 @@ class ExemptPaths:
     def enter(
         self, directory: bytes, names: Iterable[bytes], settled: Callable[[int], bool]
     ) -> None:
-        """Called for each surveyed directory, with its content."""
+        """Called for each surveyed directory, with its entries."""
         found = None
         if GIT_DIRECTORY in names:
             found = Repository(self._fs, self._place(directory), directory, b"")
@@ -211,12 +211,12 @@ class ExemptPaths:
             self.repositories[directory] = found
 
     def trouble(self, directory: bytes) -> str | None:
-        """Why it is unknown what the repository in a directory tracks, once that was needed."""
+        """Why the tracked files of a directory's repository are unknown, if they were needed."""
         repository = self.repositories.get(directory)
         return None if repository is None else repository.trouble
 
     def holds(self, path: bytes, is_dir: bool) -> bool:
-        """Whether an ignored path is captured; a directory only where it is a submodule."""
+        """Whether an ignored path is captured anyway; a directory only if it is a submodule."""
         if not is_dir and path in self.named:
             return True
         for repository, own in self._of(path):
@@ -231,7 +231,7 @@ class ExemptPaths:
         return any(repository.tracked.holds_below(own) for repository, own in self._of(directory))
 
     def concerns(self, path: bytes) -> bool:
-        """Whether a path that was left out, whatever it was, is to be captured or entered."""
+        """Whether a left-out path, of any type, is now to be captured or entered."""
         if path in self.named or path in self._above_named:
             return True
         return any(
@@ -242,8 +242,8 @@ class ExemptPaths:
     def changed_since(
         self, before: ExemptPaths, settled: Callable[[int], bool]
     ) -> set[bytes] | None:
-        """Paths about which this and an earlier scan decide differently; None for too many. The
-        repositories are those that the earlier one found."""
+        """Paths that this scan and an earlier one decide differently; None if there are too many.
+        The repositories are those that the earlier scan found."""
         changed = set(self.named ^ before.named)
         for directory, known in before.repositories.items():
             now = Repository(self._fs, known.git, directory, known.prefix)
@@ -256,7 +256,7 @@ class ExemptPaths:
         return changed if len(changed) <= _MOST_CHANGED else None
 
     def _of(self, path: bytes) -> list[tuple[Repository, bytes]]:
-        """The repositories that a path is in, each with its own name for it."""
+        """The repositories that contain a path, each with its own name for it."""
         found = []
         for directory in (*ancestors(path), b""):
             repository = self.repositories.get(directory)
@@ -265,7 +265,7 @@ class ExemptPaths:
         return found
 
     def _above_workspace(self) -> Repository | None:
-        """The repository that the workspace is a directory of."""
+        """The repository that contains the workspace as a subdirectory."""
         top, prefix = self._workspace, b""
         while b"/" in top.rstrip(b"/"):
             top, _, name = top.rstrip(b"/").rpartition(b"/")

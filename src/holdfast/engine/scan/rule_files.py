@@ -20,12 +20,12 @@ from holdfast.engine.scan.stable_read import read_whole
 from holdfast.ports.filesystem import DIRECTORY_FLAGS, FILE_FLAGS, Filesystem
 
 LARGEST_BYTES = 4 << 20
-"""Far above any ignore file written by people; what is larger is not taken for one."""
+"""Far above any ignore file written by people; larger files are not read as rules."""
 
 
 KnownRules: TypeAlias = "tuple[DirectoryRules | KnownRules, int, bytes, DirectoryState]"
-"""Where the rules of an unchanged directory come from, should anything ask for them: the rules
-above it, its handle, its path and its state. A plain tuple, because one is made per directory."""
+"""The source of an unchanged directory's rules, in case they are needed: the rules above it, its
+handle, path and state. A plain tuple, because one is made per directory."""
 
 
 class RuleFiles:
@@ -47,7 +47,7 @@ class RuleFiles:
         return DirectoryRules(rules_fingerprint(self._policy.salt, stack, mode), mode, stack=stack)
 
     def known(self, known: KnownRules) -> DirectoryRules:
-        """The rules of a directory whose ignore files are as they were; read if ever needed."""
+        """The rules of a directory with unchanged ignore files; read only if needed."""
 
         above, fd, path, state = known
 
@@ -57,8 +57,8 @@ class RuleFiles:
             if state.has_ignore_files:
                 contents = self._contents(fd, list(IGNORE_FILES), git=False)
                 stack = self._stack(stack, path, contents)
-            # They may have been edited since they were read: what is decided by them now must not
-            # be remembered as decided by those that were there, and may come back.
+            # They may have been edited since the last scan. Decisions by the new rules must not be
+            # remembered as decisions by the old ones, which may come back.
             rules.fingerprint = rules_fingerprint(self._policy.salt, stack, Mode.NORMAL)
             return stack
 
@@ -87,14 +87,14 @@ class RuleFiles:
                     self._fs.open(name, DIRECTORY_FLAGS, dir_fd=opened[-1] if opened else fd)
                 )
             return self.read(opened[-1], b"exclude")
-        except OSError:  # no repository of the plain kind here
+        except OSError:  # no ordinary repository here
             return None
         finally:
             for each in opened:
                 self._fs.close(each)
 
     def read(self, fd: int, name: bytes) -> bytes | None:
-        """Git does not follow a symbolic link in place of an ignore file; neither do we."""
+        """Like git, does not follow a symbolic link in place of an ignore file."""
         try:
             named = self._fs.stat(name, dir_fd=fd, follow_symlinks=False)
             if not stat.S_ISREG(named.st_mode):

@@ -24,11 +24,11 @@ _REPORT_EVERY = 50
 _REPORT_EVERY_BYTES = 1 << 20
 _NOTHING = Digest(bytes(32))
 _RECORD_BYTES = 200
-"""What a file costs besides its content, about."""
+"""The approximate cost of a file besides its content."""
 
 
 class ScanMeter:
-    """Counts, and tells now and then."""
+    """Counts files and bytes, and reports progress at intervals."""
 
     __slots__ = (
         "_listener",
@@ -65,7 +65,7 @@ class ScanMeter:
 
 
 class NothingRead(FileCapture):
-    """Replaces the reading of files where they are only counted."""
+    """Replaces reading when files are only counted."""
 
     def __init__(self, fs: Filesystem, started_ns: int) -> None:
         super().__init__(fs, DiscardingWriter(), started_ns)
@@ -90,7 +90,7 @@ class DiscardingWriter:
 
 
 class BudgetedCapture(FileCapture):
-    """Leaves out what is larger than `largest_bytes` and not stored yet."""
+    """Leaves out unstored content larger than `largest_bytes`."""
 
     reconsiders = True
 
@@ -116,7 +116,7 @@ class BudgetedCapture(FileCapture):
 
 
 class _HeldContent(DiscardingWriter):
-    """Takes nothing but what the store has."""
+    """Accepts only objects that the store already has."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
@@ -128,8 +128,8 @@ class _HeldContent(DiscardingWriter):
 
 
 class MeasuringCapture(NothingRead):
-    """Reads nothing, and collects what each file that would be read may add at most. `known` are
-    sizes and times of files whose content the store probably holds."""
+    """Reads nothing. Collects the maximum that each file to be read may add. `known` are sizes and
+    times of files whose content is probably stored."""
 
     reconsiders = True
 
@@ -150,8 +150,8 @@ class MeasuringCapture(NothingRead):
 
 
 def certainly_fits(fs: Filesystem, root_fd: int, policy: CapturePolicy, room_bytes: int) -> bool:
-    """Whether there is room for everything in the workspace, as far as a quick look tells: it asks
-    no ignore file, and so finds more than a save would. Unreadable paths make it uncertain."""
+    """Whether everything in the workspace fits, by a quick estimate. It ignores ignore files, and
+    so finds more than a save would. Unreadable paths make it uncertain."""
     try:
         return _directory_bytes(fs, root_fd, b"", policy, room_bytes, 0) is not None
     except OSError:
@@ -161,7 +161,7 @@ def certainly_fits(fs: Filesystem, root_fd: int, policy: CapturePolicy, room_byt
 def _directory_bytes(
     fs: Filesystem, fd: int, path: bytes, policy: CapturePolicy, room_bytes: int, depth: int
 ) -> int | None:
-    """What everything in a directory may add; None when that is more than there is room for."""
+    """The maximum that a directory's content may add; None if that is too much."""
     names = fs.list_names(fd)
     stat_answer = fs.stat_all(names, dir_fd=fd)
     if stat_answer is None or depth >= DEEP:
@@ -196,7 +196,7 @@ def estimate_bytes(sizes: list[int]) -> int:
 
 
 def largest_that_fits(sizes: list[int], room_bytes: int) -> int | None:
-    """The size up to which all of these files fit into the room; None when every one does."""
+    """The largest size such that all files up to it fit; None if every file fits."""
     taken = 0
     for size in sorted(sizes):
         taken += size + _RECORD_BYTES

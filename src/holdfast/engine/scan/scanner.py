@@ -40,8 +40,8 @@ _MOST_PENDING = 400
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Where a scan under a watch began, whether it looked at the `whole` workspace, and whether
-    rules alone decided what it captured (`plain`)."""
+    """Where a watched scan began, whether it visited the `whole` workspace, and whether rules alone
+    decided which files it captured (`plain`)."""
 
     mark: int
     whole: bool
@@ -50,9 +50,9 @@ class Begun:
 
 @dataclass(slots=True)
 class Scan:
-    """The tree of a workspace at one time. `previous` is the scan that was remembered before it;
-    `fresh` are the directories that were built for it, and `encoded` their trees, for as long as a
-    store does not have them. `begun` is None where there is no watch."""
+    """A workspace's tree at one time. `previous` is the last remembered scan. `fresh` are the
+    directories built for this scan, and `encoded` are their trees until a store has them. `begun`
+    is None without a watch."""
 
     root: DirectoryState
     tree: Digest
@@ -74,8 +74,8 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class RulesOf:
-    """The tree whose ignore rules a scan applies besides the present ones, for everything or
-    for some paths."""
+    """The tree whose ignore rules a scan applies besides the current ones, for everything or for
+    some paths."""
 
     tree: Digest
     within: tuple[bytes, ...] = ()
@@ -83,11 +83,11 @@ class RulesOf:
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What one scan is to do. `wanted` are trees whose paths must be captured even if rules leave
-    them out, and what the rules of `rules_of` capture is captured, too; `keep_trees` is for scans
-    whose writer stores nothing. With `aided_writer`, a second reader may help with a workspace of
-    which nothing is known, and store its contents there. With `largest_bytes`, new content of
-    larger files is left out, and what had no room in the last scan is looked at again."""
+    """Options of one scan. `wanted` are trees whose paths are captured even if rules leave them
+    out, as is everything that the rules of `rules_of` capture. `keep_trees` is for writers that
+    store nothing. With `aided_writer`, a second process may help to read an unknown workspace, and
+    store its contents there. With `largest_bytes`, new content of larger files is left out, and
+    files that had no room in the last scan are reconsidered."""
 
     policy: CapturePolicy
     writer: ObjectWriter
@@ -101,14 +101,14 @@ class ScanRequest:
 
 
 class PendingNotes:
-    """Updates for the cache, in order, only the last one for each directory."""
+    """Cache updates in order, only the last one for each directory."""
 
     def __init__(self) -> None:
         self._notes: dict[tuple[bytes, bool], DirectoryState | None] = {}
 
     def add(self, notes: Iterable[tuple[bytes, DirectoryState | None]]) -> None:
         for path, state in notes:
-            # That it is gone takes everything below with it, and is no earlier word on the same.
+            # A removal also removes everything below, so it is kept apart from an update.
             key = (path, state is None)
             self._notes.pop(key, None)
             self._notes[key] = state
@@ -121,7 +121,7 @@ class PendingNotes:
 
 
 class Scanner:
-    """Scans one workspace again and again, each time reading only what may have changed."""
+    """Scans one workspace repeatedly, each time reading only files that may have changed."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Scanner:
 
     @property
     def root(self) -> DirectoryState | None:
-        """The last scan that was remembered in this process."""
+        """The last remembered scan of this process."""
         return self._root
 
     def scan(self, root_fd: int, request: ScanRequest, *, generation: str) -> Scan:
@@ -161,7 +161,7 @@ class Scanner:
         return self.whole(root_fd, request)
 
     def whole(self, root_fd: int, request: ScanRequest, begun: Begun | None = None) -> Scan:
-        """Look at everything."""
+        """Visit everything."""
         previous = self._root or self._remembered(b"")
         meter = None
         progress = request.progress
@@ -182,7 +182,7 @@ class Scanner:
         if not request.wanted:
             yield None
             return
-        # Imported late: only restores need them.
+        # Imported late: only restores need these.
         from holdfast.engine.restore.directory_handles import DirectoryHandles
         from holdfast.engine.scan.target_rules import RequiredTree, TargetRules
 
@@ -204,7 +204,7 @@ class Scanner:
     def _capture(self, request: ScanRequest, meter: ScanMeter | None) -> FileCapture:
         if request.largest_bytes is None:
             return FileCapture(self.fs, request.writer, request.started_ns, meter)
-        from holdfast.engine.scan.scan_meter import BudgetedCapture  # hardly ever needed
+        from holdfast.engine.scan.scan_meter import BudgetedCapture  # late: rarely needed
 
         return BudgetedCapture(
             self.fs,
@@ -216,14 +216,14 @@ class Scanner:
         )
 
     def knows_workspace(self, generation: str) -> bool:
-        """Whether a scan now would find what an earlier one remembered."""
+        """Whether a scan now could use the results of an earlier one."""
         self._use_generation(generation)
         return self._root is not None or b"" in self._stored
 
     def measure(
         self, root_fd: int, policy: CapturePolicy, capture: FileCapture, *, started_ns: int
     ) -> DirectoryState:
-        """Let `capture` see every file that a scan now would read; nothing is read or kept."""
+        """Pass every file that a scan would read now to `capture`; reads and keeps nothing."""
         walker = Walker(
             self.fs, capture, policy, self._remembered, started_ns, databases=self.databases
         )
@@ -232,7 +232,7 @@ class Scanner:
     def left_out(
         self, root_fd: int, policy: CapturePolicy, *, generation: str, started_ns: int
     ) -> list[Skipped]:
-        """What a scan now would leave out; nothing is read or kept."""
+        """The paths that a scan would leave out now; reads and keeps nothing."""
         from holdfast.engine.scan.scan_meter import NothingRead
 
         self._use_generation(generation)
@@ -254,13 +254,13 @@ class Scanner:
     def _walked_with_aid(
         self, root_fd: int, request: ScanRequest, meter: ScanMeter | None
     ) -> DirectoryState | None:
-        """None when there is no aid, or it did not keep what it promised."""
+        """None if there is no second process, or if it failed."""
         if self._second_reader is None or request.aided_writer is None:
             return None
         aid = self._second_reader.aid_for(request.aided_writer)
         if aid is None:
             return None
-        from holdfast.engine.scan.aided_walk import AidedCapture  # late: once in a store's life
+        from holdfast.engine.scan.aided_walk import AidedCapture  # late: needed once per store
 
         started_ns = request.started_ns
         capture = AidedCapture(self.fs, request.writer, started_ns, meter, aid, root_fd)
@@ -272,7 +272,7 @@ class Scanner:
             aid.close()
 
     def built(self, walked: DirectoryState, request: ScanRequest, begun: Begun | None) -> Scan:
-        """What was walked, annotated and made into trees."""
+        """Annotate the walked directories and build their trees."""
         root, skipped = annotate(walked)
         encoded_trees: dict[Digest, bytes] = {}
         fresh: dict[bytes, DirectoryState] = {}
@@ -309,7 +309,7 @@ class Scanner:
         return ScanMeter(progress, "reading files", counted.files)
 
     def remember(self, scan: Scan) -> None:
-        """Keep this scan for the next one, in this process and, through the cache, beyond it."""
+        """Keep this scan for the next one, in this process and in the cache."""
         before, self._root = self._root, scan.root
         self.kept = scan.kept
         self._stored = {}
@@ -324,8 +324,8 @@ class Scanner:
             self.flush()
 
     def flush(self) -> None:
-        """Hand to the cache what it has not got yet. While changes are watched it is not needed
-        soon, and lost updates only cost another read."""
+        """Write pending updates to the cache. A watched workspace does not need them soon, and lost
+        updates only cost another read."""
         pending, self._pending = self._pending, PendingNotes()
         if len(pending) and self._cache is not None and self._generation is not None:
             self._cache.update(
@@ -357,7 +357,7 @@ class Scanner:
 def _changed_entries(
     before: DirectoryState | None, fresh: dict[bytes, DirectoryState]
 ) -> Iterator[tuple[bytes, DirectoryState | None]]:
-    """What the cache has to store, and which directories it can forget."""
+    """Cache updates: directories to store, and directories to forget."""
     for path, state in fresh.items():
         earlier = state_at(before, path)
         for name in earlier.children.keys() - state.children.keys() if earlier else ():

@@ -1,20 +1,22 @@
 """Reading a file that others may be writing.
 
     open without following links → fstat → is there a writer? → read → fstat again
-    → nothing changed and no program was writing: done, else again, else say so
+    → nothing changed and no program was writing: done; else again; else report it as unstable
 
-A change of times alone does not tell: one long write sets the time when it begins and can still be
-copying when both looks are done. So for a file that changed a moment ago, the system is asked
-whether a program has it open for writing; if that is unknown, two reads must agree. They must also
-where a file has a writer and times that did not change lately, because of the writes through a
-mapping only the first to a page changes the times, until the system has written the page out. So it
-is made to do that before the reads; such a file is read again by the next scan, too.
+Unchanged times alone prove nothing: one long write sets the time when it begins, and may still be
+copying after both fstat calls. So for a recently changed file, the system is asked whether a
+program has it open for writing. If that is unknown, two reads must agree.
+
+Two reads must also agree for a file that has a writer but no recent change. Of the writes through a
+mapping, only the first one to a page changes the times, until the system writes the page out. So
+the pages are written out before the reads, and the next scan reads the file again.
 
 Guarantee: content reported as stable is one state of the file. Special files are never opened for
-reading. Not guaranteed: a kernel whose file times tick coarsely can hide an open, a write and a
-close that all happen within the tick of the previous change, while we read; such a file is read
-again by the next scan. And where nothing is ever written out (tmpfs) a mapped file can come back to
-the very mixture that was read, as often as it is read.
+reading. Not guaranteed:
+
+- With coarse file times, an open, a write and a close may hide in the tick of the previous change
+  while the file is read. The next scan reads such a file again.
+- Without write-out (tmpfs), a mapped file can return to the same mixture on every read.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _READ_ATTEMPTS = 3
 _A_MOMENT_NS = 1_000_000_000
 _SLOWEST_WRITE_NS_PER_BYTE = 20
 _QUICKLY_READ_BYTES = 1 << 20
-"""Up to here a third read is no burden, and makes a mixture that comes back still less likely."""
+"""Up to this size, a third read costs little and makes a repeated mixture even less likely."""
 
 T = TypeVar("T")
 
@@ -41,7 +43,7 @@ class NotARegularFile(OSError):
 
 
 class StableRead(NamedTuple, Generic[T]):
-    """What was read, the status it belongs to, and whether it is one state of the file."""
+    """The content, the status that belongs to it, and whether it is one state of the file."""
 
     content: T
     status: os.stat_result
@@ -58,9 +60,9 @@ def read_stably(
     *,
     started_ns: int,
 ) -> StableRead[T]:
-    """Read `name` with `consume(fd, size)`; after several doubtful attempts the last one counts.
+    """Read `name` with `consume(fd, size)`. After several unstable attempts, the last one counts.
 
-    `started_ns` is when the scan began: a file that changed shortly before is looked at closely.
+    `started_ns` is when the scan began: a file that changed shortly before is checked closely.
     """
     fd = fs.open(name, FILE_FLAGS, dir_fd=dir_fd)
     try:
@@ -111,7 +113,7 @@ def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:
 
 
 def read_whole(fs: Filesystem, fd: int, size: int) -> bytes:
-    """All bytes; a little more than `size` is asked for, so that growth is seen."""
+    """All bytes; asks for a little more than `size`, to notice growth."""
     data = fs.read(fd, size + 1)
     if len(data) == size:
         return data

@@ -3,9 +3,9 @@
 Only changed trees are rebuilt, bottom-up. Before that, they are annotated with facts that need the
 whole tree: skipped paths, and files with several names.
 
-Differences are computed from memory, and equal those of comparing the two trees. Counting gives up
-where a name became something of another kind, where files have several names, and where a directory
-is known by its digest alone.
+Differences are computed from memory, and equal a comparison of the two trees. Counting gives up
+where a name changed its type, where files have several names, and where only a directory's digest
+is known.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TreeSink: TypeAlias = Callable[[bytes, DirectoryState, bytes], None]
 
 
 def count_state_changes(old: DirectoryState, new: DirectoryState) -> ChangeCounts | None:
-    """None when the states alone do not tell."""
+    """None if the states alone are not enough."""
     count = _Count()
     try:
         count.compare(old, new)
@@ -45,8 +45,8 @@ def count_state_changes(old: DirectoryState, new: DirectoryState) -> ChangeCount
 
 
 def changed_paths(old: DirectoryState, new: DirectoryState) -> Iterator[bytes] | None:
-    """Files and links that differ; of a directory that came or went, its own path. None when the
-    states alone do not tell."""
+    """Files and links that differ; for an added or removed directory, its own path. None if the
+    states alone are not enough."""
     found: list[Iterator[bytes]] = []
     waiting = [(b"", old, new)]
     while waiting:
@@ -82,7 +82,7 @@ class _TreesMustTell(Exception):
 
 
 class _Count:
-    """What people count: files and links, and a directory only when nothing in it says it."""
+    """Counts files and links, and a directory only if it is empty."""
 
     def __init__(self) -> None:
         self.added = 0
@@ -127,7 +127,7 @@ class _Count:
             self.modified += 1
 
     def _count_edited(self, old: DirectoryState, new: DirectoryState) -> None:
-        """The same names: rows are stored side by side."""
+        """Compares directories with the same names row by row."""
         for before, after in zip(ROW.iter_unpack(old.rows), ROW.iter_unpack(new.rows), strict=True):
             self.modified += before[6] != after[6] or (before[4] ^ after[4]) & MODE_MASK != 0
 
@@ -139,8 +139,7 @@ class _Count:
 
 
 def _things_in(state: DirectoryState) -> int:
-    """What a directory that came or went counts as: all that it holds, or itself if that is
-    nothing."""
+    """The count for an added or removed directory: everything in it, or itself if it is empty."""
     if state.links:
         raise _TreesMustTell
     below = sum([_things_in(_loaded(child)) for child in state.children.values()])
@@ -154,7 +153,7 @@ def _loaded(child: DirectoryState | KnownChild) -> DirectoryState:
 
 
 def _require_same_kinds(old: DirectoryState, new: DirectoryState) -> None:
-    """A file that became a link, or a directory, is one change and not two."""
+    """A file that became a link or a directory is one change, not two."""
     for one, other in ((old, new), (new, old)):
         links = {link.name for link in one.symlinks}
         if links and (links & other.children.keys() or not links.isdisjoint(other.file_names())):
@@ -173,7 +172,7 @@ def _targets(state: DirectoryState) -> dict[bytes, bytes]:
 
 
 def build_trees(state: DirectoryState, path: bytes, sink: TreeSink) -> None:
-    """Give `state` and everything below it a digest; directories that have one are passed over."""
+    """Give `state` and everything below it a digest; directories that have one are skipped."""
     if state.digest is not None:
         return
     directories: list[DirectoryEntry] = []
@@ -215,7 +214,7 @@ def _links(state: DirectoryState) -> list[tuple[int, bytes]]:
 
 
 class _Identity(NamedTuple):
-    """Equal for two names of one file: an inode alone repeats on another mounted file system."""
+    """Equal for two names of one file. An inode alone may repeat on another mounted file system."""
 
     inode: int
     ctime_ns: int
@@ -223,7 +222,7 @@ class _Identity(NamedTuple):
 
 
 def annotate(root: DirectoryState) -> tuple[DirectoryState, list[Skipped]]:
-    """The tree with each group of names recorded, and everything left out, in path order."""
+    """The tree with groups of hard links recorded, and everything left out, in path order."""
     if not root.noted:
         return root, []
     skipped: list[Skipped] = []
@@ -264,8 +263,8 @@ def _noted_children(state: DirectoryState) -> list[tuple[bytes, DirectoryState]]
 def _with_links(
     state: DirectoryState, path: bytes, links: dict[bytes, dict[bytes, bytes]]
 ) -> DirectoryState:
-    """The state itself when nothing differs. Else a copy: a remembered state is never changed,
-    because the save that this scan is for may still fail."""
+    """The state itself if nothing differs, else a copy. A remembered state is never changed,
+    because the save may still fail."""
     result = state
     for name, child in _noted_children(state):
         linked = _with_links(child, join(path, name), links)

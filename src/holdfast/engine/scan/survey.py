@@ -1,4 +1,4 @@
-"""A new listing of one directory: decide about each name, and read new and changed files."""
+"""A new listing of one directory: judge each name, and read new and changed files."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ VOLATILE = (
     SkipReason.REPOSITORY,
     SkipReason.UNKNOWN_INDEX,
 )
-"""Reasons that can pass without the directory's own times changing."""
+"""Reasons that may disappear without a change of the directory's own times."""
 
 _KEEPS_CHANGING = "it keeps changing its type"
 
 
 class Place(NamedTuple):
-    """One open directory on a walk, what was known of it, and what a restore wants in it."""
+    """An open directory on a walk, its previous state, and the paths that a restore wants in it."""
 
     fd: int
     path: bytes
@@ -75,7 +75,7 @@ class Place(NamedTuple):
 
 
 class Survey:
-    """The work on one directory; `walker` gives the file system, the policy and the way down."""
+    """The survey of one directory; `walker` has the file system and policy, and enters children."""
 
     def __init__(self, walker: Walker, place: Place) -> None:
         self.walker, self.fs, self._place = walker, walker.fs, place
@@ -96,7 +96,7 @@ class Survey:
     def run(
         self, parent: DirectoryRules, rule_files: RuleFiles, *, last: bool
     ) -> DirectoryState | Skipped | None:
-        """None when names were swapped meanwhile and another look may settle it."""
+        """None if names changed their type meanwhile and another survey may succeed."""
         if self._previous is not None:
             self._known_rows = dict(self._previous.file_rows())
             for note in self._previous.skipped:
@@ -117,7 +117,7 @@ class Survey:
                 self.walker.found_repository()
         verdict = policy.judge_cache(parent, self.path, names, lambda name: read(self.fd, name))
         if verdict.reason is not None and self._wanted is not None and self._wanted.trees:
-            # A checkpoint has this directory: a marker that appeared does not make it a cache.
+            # A checkpoint has this directory, so a new marker does not make it a cache.
             verdict = Verdict(parent.mode)
             self._cannot_settle = True
         elif verdict.reason is not None and self._wanted is not None and self._wanted.is_entered:
@@ -151,7 +151,7 @@ class Survey:
         state.by_rules = usual and not self._cannot_settle
         state.settled = (
             state.by_rules
-            and not self._other_modes  # only a look at the directory tells how to enter a child
+            and not self._other_modes  # only a survey decides how to enter a child
             and self.walker.is_settled(key.ctime_ns)
             and all(n in self.files for n in IGNORE_FILES if n in names)
         )
@@ -161,8 +161,8 @@ class Survey:
         return state
 
     def _other_workspace(self, names: list[bytes]) -> SkipReason | None:
-        """Whether the directory is saved separately, and not as a part of this workspace. A
-        repository that a checkpoint has is entered anyway; a linked worktree never."""
+        """Why the directory is saved separately, if it is. A repository that is part of a
+        checkpoint is entered anyway; a linked worktree never."""
         kind = repository_kind(self.fs, self.fd, names) if self.path else None
         reason = self.walker.policy.judge_repository(kind, self.path)
         if reason is SkipReason.REPOSITORY and self._wanted is not None and self._wanted.trees:
@@ -171,7 +171,7 @@ class Survey:
         return reason
 
     def read_again(self, changed: list[tuple[bytes, os.stat_result]]) -> DirectoryState | None:
-        """The previous state with these files read again; None when one is no longer a file."""
+        """The previous state with these files read again; None if one is no longer a file."""
         assert self._previous is not None
         self.names = self._previous.names.split(b"\0")
         state = self._previous.copy()
@@ -209,11 +209,11 @@ class Survey:
         return state
 
     def _take_waiting(self) -> None:
-        """For surveys that put names off until they have seen all of them."""
+        """For surveys that defer names until they have seen all of them."""
 
     def _taken_twice(self) -> set[bytes]:
-        """Names taken as part of a file beside them, and as something else at their own turn. No
-        tree can hold both."""
+        """Names taken both as part of a neighbouring file and as something else. No tree can hold
+        both."""
         linked = {link.name for link in self._symlinks}
         others = self.files.keys() | self._children.keys() if linked else ()
         return (self.files.keys() & self._children.keys()) | linked.intersection(others)
@@ -228,9 +228,9 @@ class Survey:
             self.skip(part, SkipReason.UNREADABLE, _KEEPS_CHANGING)
 
     def _keep_undisputed(self, rules: DirectoryRules) -> None:
-        """Files that these very rules captured last time, asked for all at once: one of hundreds
-        came or went, and judging each of the others again is most of what the save would cost.
-        Keeps a file only where looking at it alone would keep it."""
+        """Keep unchanged files that the same rules captured last time, with one stat call for all.
+        If one of hundreds of files was added or removed, judging the others again is most of the
+        cost of a save. Keeps only files that a single look would keep."""
         previous, policy = self._previous, self.walker.policy
         if previous is None or not previous.by_rules or previous.rules != rules.fingerprint:
             return
@@ -265,7 +265,7 @@ class Survey:
         try:
             status = self.fs.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
-            return None  # removed since the listing: it is not part of this moment
+            return None  # removed since the listing
         except OSError as error:
             return self.skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         is_dir = stat.S_ISDIR(status.st_mode)
@@ -279,7 +279,7 @@ class Survey:
         if verdict.reason is not None:
             return self.skip(name, verdict.reason, verdict.detail)
         if verdict.ignored_by:
-            # The rules say otherwise: whether it is still an exception is asked each time.
+            # Ask on every scan whether it is still an exception to the rules.
             self._cannot_settle = True
         if is_dir:
             self._other_modes |= verdict.mode is not rules.mode
@@ -312,7 +312,7 @@ class Survey:
         elif ignored_by and child.is_bare() and not self._is_captured_directory(name):
             self.skip(name, SkipReason.IGNORED, ignored_by)
             for other in child.skipped:
-                if other.reason is not SkipReason.IGNORED:  # an exception that could not be made
+                if other.reason is not SkipReason.IGNORED:  # an exception that failed
                     self.skipped.append(other)
                     self._cannot_settle = True
         else:
@@ -320,15 +320,15 @@ class Survey:
         return None
 
     def _is_wanted(self, name: bytes) -> bool:
-        """Whether a restore is about to write here, so that rules must not leave it out. What is
-        captured for that reason says nothing about the next scan."""
+        """Whether a restore is about to write here, so that rules must not leave it out. Such a
+        capture says nothing about the next scan."""
         if self._wanted is None or name not in self._wanted.names:
             return False
         self._cannot_settle = True
         return True
 
     def _leads_to_captured(self, name: bytes, *, is_dir: bool) -> bool:
-        """Whether the rules of the checkpoint to be restored capture it, or something in it."""
+        """Whether the target checkpoint's rules capture it, or something in it."""
         if self._wanted is None or not self._wanted.leads_to_captured(name, is_dir=is_dir):
             return False
         self._cannot_settle = True
@@ -349,7 +349,7 @@ class Survey:
         if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):
             return self.skip(name, SkipReason.FILTERED)
         if name in self.read_together:
-            return None  # with the file that it is part of
+            return None  # read with the file that it is part of
         is_dependent = depends(self, name)
         if not is_dependent and self.keep_known(name, path, status):
             return None
@@ -363,7 +363,7 @@ class Survey:
         except NoRoom:
             return self._leave_out(name, status)
         if is_dependent and not has_owner(self, name):
-            self._cannot_settle = True  # another file may make it a part, and that is not looked at
+            self._cannot_settle = True  # another file may make it a part later
         return None
 
     def keep_known(self, name: bytes, path: bytes, status: os.stat_result) -> bool:
@@ -377,8 +377,8 @@ class Survey:
         return True
 
     def _stays_out(self, name: bytes) -> bool:
-        """Whether it had no room in the last save. Only one that has measured everything knows
-        whether there is room for it now."""
+        """Whether it had no room in the last save. Only a save that measured everything knows
+        whether it fits now."""
         if self.walker.capture.reconsiders or join(self.path, name) not in self._had_no_room:
             return False
         return not self._is_wanted(name)
@@ -391,7 +391,7 @@ class Survey:
             self.skip(part, SkipReason.OVER_BUDGET, size)
 
     def _is_companion(self, name: bytes, status: os.stat_result) -> bool:
-        """Whether it is part of a file that is captured: rules cannot take that apart."""
+        """Whether it is part of a captured file; rules cannot separate the two."""
         return is_companion(self, name, status)
 
     def read(self, name: bytes, status: os.stat_result) -> None:
@@ -401,7 +401,7 @@ class Survey:
             self.skip(name, SkipReason.UNSTABLE)
 
     def capture(self, name: bytes, status: os.stat_result) -> bool:
-        """Whether what was stored is one state of the file."""
+        """Store the file; returns whether its content is one state."""
         if self._stays_out(name):
             raise NoRoom
         known = self._known_rows.get(name)

@@ -1,6 +1,6 @@
 """The ignore rules after a restore, and the trees whose paths a scan must capture.
 
-    ignore files of the checkpoint → in place of the present ones
+    ignore files of the checkpoint                  → replace the present ones
     a present ignore file that the checkpoint lacks → counts only if the restore leaves it in place
     settings, defaults, `.git/info/exclude`         → as they are now, since no restore changes them
 
@@ -39,7 +39,7 @@ _BELOW_IGNORED = Verdict(reason=SkipReason.IGNORED, detail="in an ignored direct
 
 
 class TargetRules:
-    """One per restore; `within` limits it to some paths. The handles stay the caller's."""
+    """One per restore; `within` limits it to some paths. The caller closes the handles."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class TargetRules:
         self._trees: dict[bytes, Tree | None] = {}
 
     def captures(self, path: bytes, *, is_dir: bool) -> bool:
-        """Whether a save under these rules would have this very path."""
+        """Whether a save under these rules would contain this path."""
         verdict = self.judge(path, is_dir=is_dir)
         return verdict.reason is None and not verdict.detail and self._concerns(path)
 
     def leads_to_captured(self, path: bytes, *, is_dir: bool) -> bool:
-        """Whether such a save would have it, or could have something in it."""
+        """Whether a save under these rules would contain this path, or could contain one in it."""
         return self._concerns(path) and self.judge(path, is_dir=is_dir).reason is None
 
     def enters(self, path: bytes) -> bool:
@@ -119,7 +119,7 @@ class TargetRules:
     def _judge_cache(
         self, above: DirectoryRules, path: bytes, tree: Tree | None, names: list[bytes]
     ) -> Verdict:
-        """A marker counts where the checkpoint has it, and in directories that it does not have."""
+        """A marker counts if the checkpoint has it, and in directories that it does not have."""
         if tree is not None:
             then = sorted(tree.by_name)
             return self._policy.judge_cache(above, path, then, lambda name: self._saved(tree, name))
@@ -174,7 +174,7 @@ class TargetRules:
         try:
             return self._saved(tree, name)
         except StoreDamaged:
-            return self._present(path, name)  # it cannot be restored, so that one stays
+            return self._present(path, name)  # it cannot be restored, so the present one stays
 
     def _saved(self, tree: Tree, name: bytes) -> bytes | None:
         entry = tree.by_name.get(name)
@@ -199,7 +199,7 @@ class TargetRules:
 
 
 class RequiredTree:
-    """One directory of them; loaded when first asked, with the ones above it."""
+    """One directory of the required trees; loaded on first use, with its parents."""
 
     __slots__ = ("_load", "_name", "_names", "_parent", "_path", "_roots", "_trees", "rules")
 
@@ -237,13 +237,13 @@ class RequiredTree:
 
     @property
     def names(self) -> frozenset[bytes]:
-        """What is wanted in this directory."""
+        """The names that are wanted in this directory."""
         if self._names is None:
             self._names = frozenset(name for tree in self.trees for name in tree.by_name)
         return self._names
 
     def is_captured(self, name: bytes, *, is_dir: bool) -> bool:
-        """Whether the target's rules capture this very name of the directory."""
+        """Whether the target's rules capture this name in the directory."""
         return self.rules is not None and self.rules.captures(join(self._path, name), is_dir=is_dir)
 
     def leads_to_captured(self, name: bytes, *, is_dir: bool) -> bool:
@@ -258,7 +258,7 @@ class RequiredTree:
         return self.rules is not None and self.rules.enters(self._path)
 
     def has_rules(self, fingerprint: bytes) -> bool:
-        """Whether the target's rules decide here as rules with this fingerprint do."""
+        """Whether the target's rules here equal those with this fingerprint."""
         if self.rules is None:
             return True
         rules = self.rules.in_directory(self._path)

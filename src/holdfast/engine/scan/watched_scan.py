@@ -1,18 +1,18 @@
 """Scans a watched workspace: only changed places if the hint is proven, otherwise everything.
 
-    proven hint, nothing that it cannot cover → walk the places that it names
-    any doubt, or a restore that asks         → walk everything, with every directory watched first
+    proven hint that covers all changes → walk the places that it names
+    any doubt, or a restore's request   → walk everything, with every directory watched first
 
-    places to visit = where events were + what makes no events + the way from the root to both
-    on the way           → go on to the children that are to be visited, look at nothing
-    a place itself       → as in any walk, and of its children only those that are to be visited
-    nothing known below  → a walk like any other
+    places to visit = events + directories that may change without one + the way from the root
+    on the way           → continue to the children to visit, look at nothing
+    a place itself       → as in any walk, but only into the children to visit
+    nothing known below  → an ordinary walk
 
 Guarantee: if the hint is complete, the result equals that of a full walk. Files that can change
-without an event in their directory are looked at each time: those with several names, those that a
-program was writing to, those that could not be read, and directories with a repository, whose list
-of excluded paths is outside the watched directories. In paranoid mode, both walks run and are
-compared, and the full walk counts.
+without an event in their directory are checked each time: files with several names, files that a
+program was writing to, unreadable files, and directories with a repository, whose list of excluded
+paths is outside the watched directories. In paranoid mode, both walks run and are compared, and the
+full walk counts.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class HintIsNotEnough(Exception):
 
 
 class Visit:
-    """One directory of those to visit: `look` at it, or at the `whole` of it, or only pass."""
+    """One directory to visit: `look` at it, visit the `whole` of it, or only pass through it."""
 
     __slots__ = ("children", "look", "whole")
 
@@ -59,7 +59,7 @@ class Visit:
 
 
 def plan_visits(root: DirectoryState, places: ChangedPlaces, restless: Iterable[bytes]) -> Visit:
-    """A place that the last scan did not enter is left to the nearest directory that it did."""
+    """A place that the last scan did not enter is left to the nearest entered directory above."""
     top = Visit()
     for path in (*places.directories, *restless):
         _visit_at(top, root, path).look = True
@@ -74,10 +74,10 @@ def _visit_at(top: Visit, root: DirectoryState, path: bytes) -> Visit:
         child = state.children.get(name)
         if not isinstance(child, DirectoryState):
             visit.look = True
-            # Should that directory enter it now, then as something of which nothing is known.
+            # If that directory enters it now, it does so as an unknown one.
             return visit.children.setdefault(name, Visit())
         if not child.by_rules:
-            visit.look = True  # which tells in what mode it is to be entered
+            visit.look = True  # its survey decides the mode for the child
         visit = visit.children.setdefault(name, Visit())
         state = child
     return visit
@@ -112,7 +112,7 @@ class HintedWalker(Walker):
         return state
 
     def found_repository(self) -> None:
-        """What it tracks may be anywhere below."""
+        """Its tracked files may be anywhere below."""
         self._at.whole = True
 
     def visit(self, place: Place, parent: DirectoryRules) -> DirectoryState | Skipped:
@@ -180,8 +180,8 @@ class HintedWalker(Walker):
         return None if state is None else self._pass(rules, state, depth)
 
     def _pass(self, rules: KnownRules, state: DirectoryState, depth: int) -> DirectoryState | None:
-        """The directory with those of its children renewed that are to be visited; None when it
-        has to be looked at itself. `state` is the known one, or what has become of it so far."""
+        """The directory after visiting the planned children; None if it must be surveyed itself.
+        `state` is the known one, with the changes so far."""
         _, fd, path, previous = rules
         for name, visit in self._at.children.items():
             known = previous.children.get(name)
@@ -211,7 +211,7 @@ class HintedWalker(Walker):
         return state
 
     def require_same_links(self) -> None:
-        """`HintIsNotEnough` when a file has another number of names: the others of them can be
+        """`HintIsNotEnough` if the number of a file's names changed: the other names can be
         anywhere."""
         for before, after in self.looked:
             if _linked(before) != _linked(after):
@@ -233,7 +233,7 @@ def _linked(state: DirectoryState | None) -> list[tuple[object, ...]]:
 
 
 def restless_paths(state: DirectoryState, path: bytes = b"") -> Iterator[bytes]:
-    """The directories, from this one downwards, in which files can change without an event."""
+    """The directories, from this one down, in which files can change without an event."""
     if is_restless(state):
         yield path
     for name, child in state.children.items():
@@ -308,8 +308,8 @@ def _by_hint(
 
 
 def _changed_exceptions(scanner: Scanner, request: ScanRequest) -> set[bytes]:
-    """The directories of files that git began or ceased to track, or that a tool named: nothing
-    that is watched tells."""
+    """The directories of files that git started or stopped tracking, or that a tool named. No watch
+    event reports these."""
     before, now = scanner.kept, request.policy.kept
     if before is None or now is None:
         if before is not now:
@@ -322,7 +322,7 @@ def _changed_exceptions(scanner: Scanner, request: ScanRequest) -> set[bytes]:
 
 
 def remember_watched(scanner: Scanner, watch: WorkspaceWatch, scan: Scan, begun: Begun) -> None:
-    """Called when a scan is kept: what it looked at is settled, what is restless is noted."""
+    """Called when a scan is kept: settle the visited places, and note those without events."""
     if begun.whole:
         scanner.restless = set(restless_paths(scan.root))
     else:
@@ -336,7 +336,7 @@ def remember_watched(scanner: Scanner, watch: WorkspaceWatch, scan: Scan, begun:
 
 
 def _first_difference(one: DirectoryState, other: DirectoryState, path: str = "") -> str:
-    """The uppermost directory that both have and that itself differs, for the log."""
+    """The topmost directory in both that itself differs, for the log."""
     for name, child in one.children.items():
         twin = other.children.get(name)
         if (

@@ -1,1 +1,1 @@
-"""Sessions: begin, end, list, admit new work, approve and reset."""
+"""Sessions: start, end, list, check that new work is allowed, approve and reset."""

@@ -1,6 +1,6 @@
 """Agents whose sessions have not ended, and the processes that hooks recorded for them.
 
-A session whose agent's process is gone has ended, whether or not the agent could say so.
+If an agent's process is gone, its session has ended, whether or not the agent reported it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
 
 AGENT_PROCESS = "process of the agent"
-"""What hooks note about a session: who would have to end for it to have ended."""
+"""The metadata key under which hooks record the agent's process."""
 
 _STATUS = {True: "ended", False: "running", None: "not asked"}
 
@@ -49,8 +49,8 @@ def active_agents(vault: Vault) -> list[ActiveAgent]:
 
 @dataclass(frozen=True, slots=True)
 class StoppedAgent:
-    """What came of asking an agent to end: `ended`, `running` if it has not ended in time, or
-    `not asked` if hooks recorded no process, or it is the one that runs this command."""
+    """The result of asking an agent to end: `ended`; `running` if it did not end in time; or
+    `not asked` if hooks recorded no process, or if it runs this command."""
 
     agent: ActiveAgent
     status: str
@@ -69,7 +69,7 @@ def stop_agents(vault: Vault, *, wait_s: float) -> list[StoppedAgent]:
 
 
 def effective_status(vault: Vault, session: Session) -> SessionStatus:
-    """`ended` also for one whose agent is gone."""
+    """The status, `ended` also if the agent's process is gone."""
     if session.status is not SessionStatus.ACTIVE:
         return session.status
     process = _process(vault, session)

@@ -1,10 +1,10 @@
 """Approving and discarding rounds of work.
 
-    approve: save what is there → the checkpoint is approved, the round merged, the next one begins
-    reset:   restore what was approved last (or how it all began) → the round is abandoned;
-             where nothing differs from that, nothing happens
+    approve: save the workspace → approve that checkpoint, merge the round, begin the next one
+    reset:   restore the last approved (or the first) state → the round is abandoned;
+             if nothing differs, do nothing
 
-Guarantee: an approval names a durable checkpoint that holds exactly what the workspace held, in one
+Guarantee: an approval names a durable checkpoint of exactly the workspace's content, in one
 transaction with the new round. A reset is a restore with all of its safety. `undo`, or a `restore`
 of the abandoned round, brings the discarded work back.
 """
@@ -43,7 +43,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import dataclass, replace
 
-if TYPE_CHECKING:  # only a reset needs them
+if TYPE_CHECKING:  # only a reset needs these
     from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import RestorePlan
     from holdfast.engine.restore.records import RestoreRequest
@@ -105,7 +105,7 @@ class ResetOutcome:
 
 
 def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
-    """From what is recorded alone, which is quick; with a scan of the workspace, exactly."""
+    """Quick, from records alone; exact with a scan of the workspace."""
     session = _required(vault, session_id)
     past = rounds_in(vault, session_id)
     base = _base(vault, session)
@@ -119,7 +119,7 @@ def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> A
         base.id if base else None,
         session.approved,
         merged[-1].ended_at_ns if merged else None,
-        # The workspace may be at a checkpoint of another session, which has all that is there.
+        # The workspace may be at a checkpoint of another session, which has everything.
         None
         if scan is None
         else _differs(vault, head, scan) and _differs(vault, head_checkpoint(vault, None), scan),
@@ -127,7 +127,7 @@ def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> A
 
 
 def _differs(vault: Vault, checkpoint: Checkpoint | None, scan: Scan) -> bool:
-    """Whether a restore of the checkpoint would change something; what cannot be read may."""
+    """Whether restoring the checkpoint would change something; true if it cannot be read."""
     if checkpoint is None:
         return True
     if checkpoint.tree == scan.tree:
@@ -146,7 +146,7 @@ def rounds_in(vault: Vault, session_id: SessionId) -> list[Round]:
 
 
 def counted_rounds(vault: Vault, session_id: SessionId) -> list[Round]:
-    """The same, each with how many checkpoints it has."""
+    """The same, each with its number of checkpoints."""
     return [
         replace(one, checkpoints=vault.catalog.count_in_round(session_id, one.number))
         for one in rounds_in(vault, session_id)
@@ -207,8 +207,8 @@ def approve(
 
 
 def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> int:
-    """The checkpoints of the round that lead to what is approved, one that is about to be made
-    included. Work that a restore has undone is not approved, and not counted."""
+    """The number of checkpoints in the round that lead to the approved state, including one that is
+    about to be made. Work that a restore has undone is not approved, so it is not counted."""
     end = present.id if present is not None else session.head
     if end is None:
         return 1
@@ -258,7 +258,7 @@ def active_round(vault: Vault, session_id: SessionId) -> str:
 
 
 def has_nothing_to_reset(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> bool:
-    """Whether a reset would find the workspace, and HEAD, as they were approved."""
+    """Whether the workspace and HEAD are at the approved state already."""
     session = vault.catalog.session(request.session_id)
     head = vault.catalog.checkpoint(session.id, session.head) if session is not None else None
     changes = plan.steps or any(step.actions or step.blocked for step in plan.components)
@@ -266,7 +266,8 @@ def has_nothing_to_reset(vault: Vault, request: RestoreRequest, plan: RestorePla
 
 
 def require_same_base(vault: Vault, request: RestoreRequest) -> None:
-    """`Refused` when something was approved since the reset was planned: it was not meant."""
+    """`Refused` if an approval came after the reset was planned: the user did not mean to reset
+    that."""
     if reset_request(vault, request.session_id).target.id != request.target.id:
         raise Refused(
             "the work was approved in the meantime; nothing was reset",
@@ -275,7 +276,7 @@ def require_same_base(vault: Vault, request: RestoreRequest) -> None:
 
 
 def reset_outcome(vault: Vault, session_id: SessionId, restored: RestoreOutcome) -> ResetOutcome:
-    """What a reset that was carried out means for the rounds."""
+    """What a completed reset means for the rounds."""
     if not restored.recorded:
         return ResetOutcome(restored, None, active_round(vault, session_id))
     record = vault.catalog.checkpoint(session_id, restored.record)
@@ -284,7 +285,7 @@ def reset_outcome(vault: Vault, session_id: SessionId, restored: RestoreOutcome)
 
 
 def _base(vault: Vault, session: Session) -> Checkpoint | None:
-    """What was approved last; if that was deleted, what was approved before; or the first."""
+    """The last approval whose checkpoint still exists, or else the first checkpoint."""
     if (approved := vault.catalog.checkpoint(session.id, session.approved)) is not None:
         return approved
     for approval in reversed(vault.catalog.operations(session.id, kinds=(OperationKind.APPROVE,))):
@@ -296,8 +297,8 @@ def _base(vault: Vault, session: Session) -> Checkpoint | None:
 def _checkpoint_of_state(
     vault: Vault, session: Session, saved: SavedTree, components: CapturedComponents
 ) -> Checkpoint | None:
-    """The checkpoint that already is what the workspace holds, files and all else; a record only
-    if nothing else is."""
+    """The checkpoint that already matches the workspace, files and components; a restore record
+    only if there is no other."""
     at_head = vault.catalog.checkpoint(session.id, session.head)
     for found in (head_checkpoint(vault, session.id), at_head):
         if found is None or found.tree != saved.scan.tree:

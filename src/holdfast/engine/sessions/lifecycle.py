@@ -1,4 +1,4 @@
-"""The lifecycle of a session: starting, ending and naming it, and whether it accepts more work.
+"""The lifecycle of a session: start, end, rename, and whether it accepts more work.
 
 A session belongs to one agent at a time. It can be resumed when that agent has ended it or its
 process is gone. Adding to an ended session by hand (a checkpoint, a message) makes it active again;
@@ -31,7 +31,7 @@ _LONGEST = 200
 
 
 def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
-    """The session, None if there is none yet; `Refused` for one that was archived."""
+    """The session, None if there is none yet; `Refused` if it is archived."""
     session = vault.catalog.session(session_id)
     if session is not None and session.status is SessionStatus.ARCHIVED:
         raise Refused(
@@ -58,7 +58,7 @@ def resume(vault: Vault, session_id: SessionId) -> None:
 
 
 def require_checkpoint_allowed(vault: Vault, session_id: SessionId, kind: Kind) -> None:
-    """`LimitReached` when a manual checkpoint is one more than the owner of the setting allows."""
+    """`LimitReached` if a manual checkpoint would exceed the setting's limit."""
     most = vault.settings.max_manual_checkpoints
     if kind is not Kind.MANUAL or not most:
         return
@@ -81,7 +81,7 @@ def start(
     agent: str | None = None,
     inside: Collection[int] = (),
 ) -> Session:
-    """The session, active, with a checkpoint of how it began. `inside` as in `Engine.save`."""
+    """The session, active, with a checkpoint of its start. `inside` as in `Engine.save`."""
     vault = engine.vault
     title, agent = require_label("title", title), require_label("agent", agent)
     engine = engine.after_waiting(inside)
@@ -100,12 +100,12 @@ def start(
             engine.save(session_id, make_intent("The start of the session"), kind=Kind.INITIAL)
         _take(vault, session_id)
     begun = vault.catalog.session(session_id)
-    assert begun is not None  # added just now, under the lock
+    assert begun is not None  # just added, under the lock
     return begun
 
 
 def end(engine: Engine, session_id: SessionId) -> Session:
-    """The session, ended: its checkpoints stay as they are, and it can be begun again."""
+    """The session, ended. Its checkpoints are kept, and it can be resumed."""
     vault = engine.vault
     with engine.recovered():
         session = require_open_session(vault, session_id)
@@ -122,7 +122,7 @@ def end(engine: Engine, session_id: SessionId) -> Session:
 
 
 def rename(engine: Engine, session_id: SessionId, title: str) -> None:
-    """Give a session another title; an archived one too."""
+    """Change a session's title, even if it is archived."""
     vault, checked = engine.vault, require_label("title", title)
     with engine.recovered():
         if vault.catalog.session(session_id) is None:
@@ -160,7 +160,7 @@ def _take(vault: Vault, session_id: SessionId) -> None:
 
 
 def require_label(what: str, text: str | None) -> str | None:
-    """A title, an agent or an author: one line of some length, or nothing."""
+    """Check a title, an agent or an author: one line of limited length, or None."""
     if text is None:
         return None
     if not isinstance(text, str) or not text.strip() or not text.isprintable():

@@ -18,9 +18,9 @@ from holdfast.values.classes import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One line of the list. `unapproved` counts checkpoints without approval; `is_current`:
-    commands that add to a session use it; `has_head`: the workspace is at one of its states.
-    `active_session` is the round with work to approve, None when everything is approved."""
+    """One line of the list. `unapproved` counts checkpoints without approval. `is_current`:
+    commands that add to a session use it. `has_head`: the workspace is at one of its states.
+    `active_session` is the round with work to approve, None if everything is approved."""
 
     session: Session
     status: SessionStatus
@@ -34,7 +34,7 @@ class SessionSummary:
 
 
 def sessions_overview(vault: Vault) -> list[SessionSummary]:
-    """Those with checkpoints, by their last activity, newest first."""
+    """Sessions with checkpoints, by last activity, newest first."""
     current = current_session(vault)
     head = head_checkpoint(vault, None)
     at_head = head.session_id if head else None
@@ -43,14 +43,14 @@ def sessions_overview(vault: Vault) -> list[SessionSummary]:
 
 
 def listed_sessions(vault: Vault) -> list[Session]:
-    """Those with checkpoints, oldest first. The row of a deleted session stays in the catalog,
+    """Sessions with checkpoints, oldest first. A deleted session's row stays in the catalog,
     because the log names it, but it is never listed."""
     return [one for one in vault.catalog.sessions() if vault.catalog.counts(one.id).checkpoints]
 
 
 def remaining_sessions(vault: Vault) -> list[Session]:
-    """Those that were not deleted, oldest first. One without a HEAD that the log names had
-    checkpoints once; one that the log does not name has not made its first yet."""
+    """Sessions that were not deleted, oldest first. A session without HEAD was deleted if the log
+    names it; otherwise it has not made its first checkpoint yet."""
     catalog = vault.catalog
     return [
         one
@@ -80,7 +80,7 @@ def _summary(
 
 
 def _last_activity_ns(vault: Vault, session: Session) -> int:
-    """As retention sees it, from one row: a list is shown often, and may be long."""
+    """As retention sees it, but from one row: lists are shown often and may be long."""
     latest = vault.catalog.latest_operation(session.id, other_than=NOT_ACTIVITY)
     done_ns = 0 if latest is None else latest.at_ns
     return max(session.created_at_ns, done_ns, last_message_ns(vault, session.id))
