@@ -1,13 +1,13 @@
 """Writing a bundle.
 
-    write front to back, every object once, after all it names → digest
-    → .NAME.part beside the file → fsync → renamed → directory synced
+    write front to back, each object once and after the objects it names → digest
+    → .NAME.part beside the file → fsync → rename → sync the directory
 
 Guarantees: the bundle holds everything that its checkpoints need and nothing else, verified by the
-same inventory that an import uses. Under its name, the file is complete, durable and private, or
-does not exist. Content is read and written one object at a time. A killed writer leaves
-`.NAME.part`, which the next export to that name removes. Not guaranteed: secrecy. Anyone who has
-the file can read its content.
+same inventory that an import uses. The file is complete, durable and private, or does not exist.
+Content is read and written one object at a time. A killed writer leaves `.NAME.part`, which the
+next export to that name removes. Not guaranteed: secrecy. Anyone who has the file can read its
+content.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def export_to_file(
     replace: bool = False,
     progress: Progress | None = None,
 ) -> ExportOutcome:
-    """Write a bundle; the file is there whole, or not at all."""
+    """Write a bundle to a file, completely or not at all."""
     with new_file(vault.fs, path, replace=replace) as fd:
         return export_to(vault, selection, fd, progress=progress)
 
@@ -78,7 +78,7 @@ def export_to_file(
 def export_to(
     vault: Vault, selection: Selection, fd: int, *, progress: Progress | None = None
 ) -> ExportOutcome:
-    """Write to a descriptor that need not be a file."""
+    """Write to a descriptor, which need not be a file."""
     progress = progress or NoProgress()
     with explain_deletion(vault, selection.checkpoints, "exported", "export again"):
         objects = objects_of(vault, selection)
@@ -128,7 +128,7 @@ def _write(
 
 
 def _write_story(vault: Vault, selection: Selection, writer: FrameWriter) -> tuple[int, int]:
-    """How many messages and annotations that were."""
+    """Returns the numbers of messages and annotations."""
     if not vault.has_story():
         return 0, 0
     chosen = {row.id for row in selection.checkpoints}
@@ -148,7 +148,7 @@ def _write_story(vault: Vault, selection: Selection, writer: FrameWriter) -> tup
 
 
 def _all_messages(vault: Vault, session_id: SessionId) -> Iterator[Message]:
-    """Some at a time: a conversation can be larger than memory."""
+    """Read in parts, because a conversation can be larger than memory."""
     first = 0
     while some := vault.story.messages(session_id, first=first, limit=_SOME_MESSAGES):
         yield from some
@@ -171,7 +171,7 @@ def _rows(selection: Selection) -> Iterator[bytes]:
 def _write_objects(
     vault: Vault, objects: BundleObjects, writer: FrameWriter, progress: Progress
 ) -> Inventory:
-    """Content is proven by the store as it is read, and by the inventory to fit together."""
+    """The store verifies each object as it is read; the inventory verifies that all fit together."""
     inventory = Inventory()
     encoder = ObjectEncoder(vault.objects.read)
     total = len(objects.order)
@@ -195,7 +195,7 @@ def _write_objects(
 
 @contextmanager
 def new_file(fs: Filesystem, path: Path, *, replace: bool) -> Iterator[int]:
-    """A descriptor to write to; the file is there when the block ends without an error."""
+    """A descriptor to write to. The file appears when the block ends without an error."""
     name = os.fsencode(path.name)
     if not name or name == b".." or path.is_dir():
         raise UsageError(f"{path} is a directory", hint="use a file name")
@@ -208,7 +208,7 @@ def new_file(fs: Filesystem, path: Path, *, replace: bool) -> Iterator[int]:
     try:
         yield from _written(fs, directory, name, path, replace=replace)
     finally:
-        with contextlib.suppress(OSError):  # it was only read and synced
+        with contextlib.suppress(OSError):  # the directory was only synced
             fs.close(directory)
 
 

@@ -1,14 +1,14 @@
 """The outer format of a bundle: a header, a sequence of frames, and a digest of everything.
 
     "HFBUNDLE" | u16 version | u16 zero | frame | frame | … | frame DONE
-    frame = 4 B tag | u32 length | so many bytes
+    frame = 4 B tag | u32 length | that many bytes
 
 The order is fixed: one BNDL, then SESS, CKPT, OBJT and story frames, one DONE, end of file. A tag
 that begins with a lower-case letter is optional: readers skip it if they do not know it, and refuse
 all other unknown tags. DONE holds the BLAKE3-256 digest of every byte before it.
 
-Guarantees of the reader: nothing is allocated for a length that is not allowed and not there; a
-flipped, missing or additional byte is refused. Not guaranteed: that content fits together.
+Guarantees of the reader: it allocates no memory for a length that is not allowed or not present,
+and refuses a flipped, missing or additional byte. Not guaranteed: that content fits together.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAGIC = b"HFBUNDLE"
 VERSION = 1
 ORIGIN, SESSION, CHECKPOINT, OBJECT, DONE = b"BNDL", b"SESS", b"CKPT", b"OBJT", b"DONE"
 STORY = b"told"
-"""What was said around the checkpoints; readers from before it pass over it."""
+"""The conversation around the checkpoints; older readers skip it."""
 
 LARGEST_OBJECT_BYTES = 64 << 20
-"""A directory of about 900,000 names, or the pieces of a file of 100 GB."""
+"""Enough for a directory of about 900,000 names, or the piece list of a 100 GB file."""
 
 LARGEST_ROW_BYTES = 8 << 20
 LARGEST_MANIFEST_BYTES = 128 << 20
-"""All frames before the objects together: they are kept in memory while a bundle is read."""
+"""All frames before the objects together; they stay in memory while a bundle is read."""
 
 _ORDER = (ORIGIN, SESSION, CHECKPOINT, OBJECT, STORY, DONE)
 _OBJECT_OVERHEAD_BYTES = 1 << 10
@@ -47,13 +47,13 @@ _LARGEST = {
 }
 _HEADER = struct.Struct("<8sHH")
 _GIT_BUNDLES = (b"# v2 git bun", b"# v3 git bun")
-"""The first bytes, as many as a header has, of what git writes and calls a bundle too."""
+"""The first bytes of a git bundle, as many as a header has."""
 _FRAME = struct.Struct("<4sI")
 _BUFFER_BYTES = 1 << 20
 
 
 class Frame(NamedTuple):
-    """A frame that was read: its body, and the position of the body in the file."""
+    """A frame's body, and the position of the body in the file."""
 
     tag: bytes
     body: bytes
@@ -95,7 +95,7 @@ class FrameWriter:
 
 
 class FrameReader:
-    """Reads a bundle from an open regular file, as often as wanted."""
+    """Reads a bundle from an open regular file, any number of times."""
 
     def __init__(self, fs: Filesystem, fd: int) -> None:
         self._fs = fs
@@ -105,7 +105,7 @@ class FrameReader:
         self._window_at = 0
 
     def frames(self) -> Iterator[Frame]:
-        """Every known frame in order; ends after a DONE whose digest matches."""
+        """Every known frame in order; ends after a DONE frame whose digest matches."""
         digest = blake3()
         position, phase, manifest_bytes = self._header(digest), 0, 0
         while True:
@@ -136,7 +136,7 @@ class FrameReader:
             position += length
 
     def read(self, offset: int, length: int) -> bytes:
-        """So many bytes, which the caller has found to be a size that is allowed."""
+        """That many bytes; the caller has checked that the size is allowed."""
         start = offset - self._window_at
         if start >= 0 and start + length <= len(self._window):
             return self._window[start : start + length]
@@ -208,7 +208,7 @@ def refused(reason: str) -> BundleRefused:
 
 
 def _next_phase(phase: int, tag: bytes) -> int:
-    """BNDL is the first and comes once; after it the order never goes back."""
+    """BNDL comes first and once. After it, the phases only move forward."""
     found = _ORDER.index(tag)
     if (phase == 0) != (tag == ORIGIN) or found < phase:
         raise refused("its parts are in the wrong order")

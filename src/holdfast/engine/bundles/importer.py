@@ -1,7 +1,7 @@
 """Importing a bundle into a store.
 
-    verify the whole file → lock → compare with what is there → objects durable, not yet referenced
-    → one transaction: sessions, checkpoints, operations → what was said around them
+    verify the whole file → lock → compare with the store → objects durable, not yet referenced
+    → one transaction: sessions, checkpoints, operations → messages and annotations
 
 Guarantees: a refused bundle causes no visible change. A crash leaves at worst objects that the next
 collection deletes (I1, I3, I5). Existing data is never changed: existing checkpoints are skipped.
@@ -34,8 +34,8 @@ from holdfast.ports.progress import NoProgress, Progress
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """`as_session` takes the bundle's one session in under another name; `foreign` accepts one
-    that comes from another workspace."""
+    """`as_session` imports the bundle's only session under another name. `foreign` accepts a bundle
+    from another workspace."""
 
     path: Path
     as_session: SessionId | None = None
@@ -45,8 +45,8 @@ class ImportRequest:
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """What was added (or would be), and what the store had already. `told` counts the messages and
-    annotations that were added."""
+    """What was (or would be) added, and what the store already had. `told` counts the added
+    messages and annotations."""
 
     origin: Origin
     sessions: tuple[SessionId, ...]
@@ -62,7 +62,7 @@ class ImportOutcome:
 def import_bundle(
     vault: Vault, request: ImportRequest, *, progress: Progress | None = None
 ) -> ImportOutcome:
-    """Called without the lock: verifying can take long, and others may go on meanwhile."""
+    """Called without the lock, because verifying can take long and must not block others."""
     progress = progress or NoProgress()
     with verified_bundle(
         vault.fs,
@@ -97,8 +97,8 @@ def import_bundle(
 def verify_for_new_store(
     fs: Filesystem, request: ImportRequest, *, budget_bytes: int, progress: Progress
 ) -> ImportOutcome:
-    """What an import into a workspace without a store would add; made so that a file which is
-    refused does not leave an empty store behind."""
+    """What an import into a workspace without a store would add. Called first, so that a refused
+    file does not leave an empty store behind."""
     with verified_bundle(
         fs,
         request.path,
@@ -126,7 +126,7 @@ def _require_home(home: WorkspaceId | None, request: ImportRequest, origin: Orig
 
 
 def _forget_damaged(vault: Vault, bundle: VerifiedBundle) -> None:
-    """Objects that the store has but cannot read are taken from the bundle."""
+    """Forget stored objects that cannot be read, so that the bundle replaces them."""
     named = set(bundle.digests())
     held = named - vault.objects.missing(named)
     readable = {d for d, _ in vault.objects.read_many(held, skip_unreadable=True)}
@@ -135,7 +135,7 @@ def _forget_damaged(vault: Vault, bundle: VerifiedBundle) -> None:
 
 
 def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> int:
-    """Make every object durable; none of it is referenced yet."""
+    """Make every object durable; none is referenced yet."""
 
     def items() -> Iterator[Item]:
         for number, item in enumerate(bundle.objects()):
@@ -187,7 +187,7 @@ def _record(vault: Vault, plan: ImportPlan) -> None:
 
 
 def _ending(session_id: SessionId, ended: Round, now_ns: int) -> NewOperation:
-    """What says here that a round ended before its session came here."""
+    """The log entry for a round that ended before its session was imported."""
     at_ns = now_ns if ended.ended_at_ns is None else ended.ended_at_ns
     if ended.status is RoundStatus.MERGED:
         return NewOperation(

@@ -30,27 +30,27 @@ from holdfast.engine.bundles.frames import LARGEST_OBJECT_BYTES, FrameReader, re
 from holdfast.values.compression import Codec, compress, compress_against, decompress
 
 MOST_TIMES_THE_BUDGET = 64
-"""A bundle may unpack to this many times the store's budget: far more than stays after
-compression, far less than a file made to keep a machine busy for days."""
+"""A bundle may unpack to this many times the store's budget. That is far more than compression
+saves, and far less than a file made to keep a machine busy for days."""
 
 LARGEST_DELTA_BYTES = 2 << 20
-"""Of an object that is stored against another one, and of that other one. It fits into the cache:
-a small object against a huge one would unpack that each time it is read."""
+"""The maximum size of a delta's object and of its base, so that both fit into the cache. Otherwise,
+each read of a small object could unpack a huge one."""
 
 _SHORT_CHAIN = 6
 _CACHE_BYTES = 16 << 20
 
 
 class ObjectEncoder:
-    """Turns objects into frame bodies, against what came before where that is smaller."""
+    """Turns objects into frame bodies, as deltas against earlier objects if that is smaller."""
 
     def __init__(self, read: Callable[[Digest], bytes]) -> None:
         self._read = read
-        # Of objects stored against another: how deep, and what their chain began with.
+        # For each delta object: the depth of its chain, and the chain's first object.
         self._chains: dict[Digest, tuple[int, Digest]] = {}
 
     def encode(self, role: Role, digest: Digest, data: bytes, similar_to: Digest | None) -> bytes:
-        """`similar_to` is an object of the same role that is in the bundle already."""
+        """`similar_to` is an object of the same role that is already in the bundle."""
         return bytes((role,)) + encode_record(self._record(digest, data, similar_to))
 
     def _record(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
@@ -70,7 +70,7 @@ class ObjectEncoder:
 
 
 class ObjectDecoder:
-    """Objects from frame bodies; `place_of` gives the position of an earlier one in the file."""
+    """Objects from frame bodies; `place_of` gives the position of an earlier frame in the file."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ObjectDecoder:
         self._recent_bytes = 0
 
     def decode(self, body: bytes) -> tuple[Role, Record, bytes]:
-        """The role, the record and the proven content of one frame."""
+        """The role, the record and the verified content of one frame."""
         try:
             role, record = Role(body[0]), decode_record(body[1:])
         except (IndexError, ValueError) as error:

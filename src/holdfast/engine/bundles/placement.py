@@ -1,12 +1,12 @@
 """Where a bundle's sessions and checkpoints go in this store, decided before anything is written.
 
 A checkpoint keeps its id. An existing one with the same content and reason is skipped. A different
-one with the same id is refused by name, and so is another session with the same name. Under a new
-name (`as_session`) taken ids are replaced by ones that follow from the old id and the new name, so
-that doing it twice still changes nothing.
+one with the same id is refused by name, and so is another session with the same name. With a new
+session name (`as_session`), ids that are in use are replaced. The new ids depend only on the old id
+and the new name, so that importing twice still changes nothing.
 
-The conversation comes with its checkpoints. An existing conversation is only continued: if the last
-message that both have differs, it is another conversation, and none of its messages are imported.
+Conversations come with their checkpoints. An existing conversation is only continued. If the last
+message that both have differs, they are different conversations, and no message is imported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.engine.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """Rows under the ids and sessions that they get here."""
+    """Rows with the ids and sessions that they get in this store."""
 
     new_sessions: tuple[Session, ...]
     sessions: tuple[SessionId, ...]
@@ -40,7 +40,7 @@ class ImportPlan:
 
 
 def homes_of(bundle: VerifiedBundle, as_session: SessionId | None) -> dict[SessionId, SessionId]:
-    """Each session of the bundle, and the one that it becomes here."""
+    """The bundle's sessions, each with the one that it becomes here."""
     if as_session is not None and len(bundle.sessions) != 1:
         raise Refused(
             f"the file contains {len(bundle.sessions)} sessions, which cannot be imported as one",
@@ -103,8 +103,8 @@ def _new_ids(
     *,
     renamed: bool,
 ) -> dict[CheckpointId, CheckpointId]:
-    """Ids stay as they are, unless another session of this store has one of them: a session that is
-    imported a second time gets ids derived from its new name, the same each time."""
+    """Ids are kept, unless another session of this store uses one. A session that is imported a
+    second time gets ids derived from its new name, the same each time."""
     sessions = {row.id: row.session_id for row in bundle.checkpoints()}
     taken = any(i in known and known[i].session_id != homes[s] for i, s in sessions.items())
     if not (taken and renamed):
@@ -141,7 +141,8 @@ def _placed_session(
 
 
 def _is_same(here: Checkpoint, row: NewCheckpoint) -> bool:
-    """The same state for the same reason. A parent may differ: one that was deleted is replaced."""
+    """The same state for the same reason. The parent may differ, because deleted ones are
+    replaced."""
     return (here.session_id, here.tree, here.kind, here.intent, here.created_at_ns) == (
         row.session_id,
         row.tree,
@@ -162,11 +163,11 @@ def _require_free_names(vault: Vault, rows: list[NewCheckpoint]) -> None:
 
 
 _ELSEWHERE = 0
-"""Replaces an operation of the store that a message comes from."""
+"""Replaces the operation id of a message, which refers to its original store."""
 
 
 def import_story(vault: Vault, bundle: VerifiedBundle, plan: ImportPlan) -> int:
-    """Called with the store's lock held, when the checkpoints are there; how many rows it was."""
+    """Called with the store's lock held, after the checkpoints; returns the number of rows."""
     added = 0
     last: dict[SessionId, Message | None] = {}
     others: set[SessionId] = set()
@@ -214,7 +215,7 @@ def _is_same_message(known: Message, message: Message) -> bool:
 
 
 def _mark(vault: Vault, session_id: SessionId, indexes: list[int]) -> None:
-    """Messages that were rolled back where they come from are so here, too."""
+    """Mark messages as rolled back if they were in their original store."""
     marks = joined([Stretch(index, index, _ELSEWHERE) for index in indexes])
     rollback = Rollback(_ELSEWHERE, 0, indexes[-1], (), marks)
     vault.story.add_rollback(session_id, rollback)

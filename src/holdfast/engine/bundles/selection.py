@@ -1,7 +1,7 @@
 """Selects a bundle's content: checkpoints that do not need the rest of the store, and objects.
 
-A parent that is not chosen is replaced by the nearest ancestor that is, as if it were deleted. The
-walk through the trees lists every object once, after all objects that it names.
+A parent that is not selected is replaced by its nearest selected ancestor, as if it were deleted.
+The walk through the trees lists every object once, after all objects that it names.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from holdfast.engine.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Rows in the order in which they were made; `latest` is the newest state of the work. With
-    `whole` sessions goes what was said in them; of some checkpoints, only what was written about
-    them."""
+    """Rows in the order of creation; `latest` is the newest state of the work. `whole` sessions are
+    exported with their conversation; single checkpoints only with their annotations."""
 
     sessions: tuple[Session, ...]
     checkpoints: tuple[NewCheckpoint, ...]
@@ -39,7 +38,7 @@ class Selection:
 
 
 def select_sessions(vault: Vault, sessions: Sequence[SessionId]) -> Selection:
-    """Whole sessions, records of restores included; the last one says what is latest."""
+    """Whole sessions with restore records; the last session defines `latest`."""
     chosen: list[Checkpoint] = []
     for session_id in sessions:
         chosen += vault.catalog.history(session_id, records=True)
@@ -105,7 +104,7 @@ def _nearest(
 
 @dataclass(slots=True)
 class BundleObjects:
-    """Every object in the order of writing, each with an earlier one that it may resemble."""
+    """Every object in write order, each with an earlier one that it may resemble."""
 
     order: list[tuple[Role, Digest, Digest | None]] = field(default_factory=list)
     seen: set[tuple[Role, Digest]] = field(default_factory=set)
@@ -142,7 +141,7 @@ def objects_of(vault: Vault, selection: Selection) -> BundleObjects:
 def _add_components(
     vault: Vault, objects: BundleObjects, manifest: Digest, before: Digest | None
 ) -> Digest:
-    """The list of a checkpoint's components, after all that they gave."""
+    """Adds a checkpoint's component manifest, after the objects of its components."""
     encoded = vault.objects.read(manifest)
     for content in contents_of(decode_manifest(encoded)):
         name = from_text(content.name)
@@ -153,7 +152,7 @@ def _add_components(
 
 
 def _add_tree(vault: Vault, objects: BundleObjects, root: Digest, before: Digest | None) -> None:
-    """Depth first, each directory after everything in it; what is known is not entered again."""
+    """Depth first, each directory after everything in it; known ones are not entered again."""
     pending: list[tuple[Digest, Digest | None, int | None]] = [(root, before, None)]
     while pending:
         digest, similar, size = pending.pop()

@@ -1,11 +1,11 @@
 """Verification of an untrusted bundle: everything is verified before it is used.
 
-    frames and digest → rows (ids, names, parents that come before) → objects (each one's bytes,
-    each tree's names and totals) → large files put together once and compared
+    frames and digest → rows (ids, names, parents come first) → objects (each one's bytes, each
+    tree's names and totals) → large files assembled once and compared
 
-Guarantee: a bundle that passes can be imported and every checkpoint of it restored; nothing is
-written here. Declared sizes are limits, never allocation requests. Memory depends on the number of
-objects, and unpacking stops at `most_bytes`, even if the same content is unpacked repeatedly.
+Guarantee: every checkpoint of a bundle that passes can be imported and restored. Nothing is written
+here. Declared sizes are limits, never allocation requests. Memory depends on the number of objects.
+Unpacking stops at `most_bytes`, even if the same content is unpacked repeatedly.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class VerifiedBundle:
-    """A bundle in which everything was found right; its file is open."""
+    """A verified bundle with its open file."""
 
     _reader: FrameReader
     _most_bytes: int
@@ -64,23 +64,23 @@ class VerifiedBundle:
         return self._reader.size_bytes
 
     def checkpoints(self) -> Iterator[NewCheckpoint]:
-        """Oldest first; decoded again each time, because all of them at once can be large."""
+        """Oldest first; decoded again each time, because all together can be large."""
         return map(decode_checkpoint, self._rows)
 
     def story(self) -> Iterator[BundledStory]:
-        """What was said around the checkpoints, part by part."""
+        """Messages and annotations, part by part."""
         if self.story_bytes:
             for frame in self._reader.frames():
                 if frame.tag == STORY:
                     yield decode_story(frame.body)
 
     def digests(self) -> Iterator[Digest]:
-        """Of every object, in no order."""
+        """The digest of every object, in no order."""
         return self._inventory.digests()
 
     def objects(self) -> Iterator[Item]:
-        """Every object again, with an earlier one that it resembles. A file that changed since it
-        was verified is refused."""
+        """Every object again, with an earlier one that it resembles. Refused if the file changed
+        since it was verified."""
         place_of = self._inventory.place_of
         decoder = ObjectDecoder(self._reader, place_of, most_bytes=self._most_bytes)
         found = 0
@@ -105,7 +105,7 @@ def verified_bundle(
     most_bytes: int,
     progress: Progress,
 ) -> Iterator[VerifiedBundle]:
-    """Open and verify. `accept` may refuse by what the bundle says about itself, early."""
+    """Open and verify. `accept` may refuse early, by what the bundle declares."""
     try:
         fd = fs.open(os.fsencode(path), _FLAGS)
     except FileNotFoundError:
@@ -125,7 +125,7 @@ def verified_bundle(
     except OSError as error:
         raise BundleRefused(f"cannot read {path}: {error.strerror}") from error
     finally:
-        with contextlib.suppress(OSError):  # it was only read
+        with contextlib.suppress(OSError):  # only read
             fs.close(fd)
 
 
@@ -165,7 +165,7 @@ def _verify(
         for tree, report, components in manifest.trees:
             inventory.require_checkpoint(tree, report, components)
         inventory.require_all_used()
-    # One piece named a million times is a large file in a small bundle.
+    # A small bundle can name one piece a million times, which makes a large file.
     require_bounded(sum(inventory.whole_files.values()), most_bytes)
     for whole, pieces in inventory.whole_files:
         _verify_whole(decoder, whole, pieces)
@@ -182,7 +182,7 @@ def _verify(
 
 
 class _Manifest:
-    """Sessions and rows as they come, and whether they make up a history."""
+    """Sessions and rows as they are read, and checks that they form a history."""
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
@@ -221,7 +221,7 @@ class _Manifest:
             raise refused("it contains more than it declares")
 
     def require_fitting(self, story: BundledStory) -> None:
-        """Messages follow on each other, and annotations are about checkpoints that came."""
+        """Messages must be consecutive, and annotations must refer to bundled checkpoints."""
         for message in story.messages:
             expected = self._said.get(message.session_id, 0)
             if message.session_id not in self.sessions or message.index != expected:
@@ -249,7 +249,7 @@ class _Manifest:
 
 
 def _verify_whole(decoder: ObjectDecoder, whole: Digest, pieces: Digest) -> None:
-    """The pieces of a large file, each proven by now, put together."""
+    """Assemble a large file from its verified pieces."""
     digest = blake3()
     for piece in decode_chunk_list(decoder.read(Role.PIECES, pieces)):
         digest.update(decoder.read(Role.BLOB, piece.digest))
@@ -273,5 +273,5 @@ def _as_refusal() -> Iterator[None]:
     try:
         yield
     except (ValueError, StoreDamaged) as error:
-        # Decoders speak of what they usually decode; this is no store yet.
+        # Decoders usually decode store content, so their messages name the store.
         raise refused(str(error).replace(" in the store", "")) from None

@@ -1,7 +1,7 @@
 """The two contents of a changed path, read from the store or from the current workspace.
 
-Guarantee: a path of the workspace is reached through directory handles without following any link
-(I6); a link's content is its target.
+Guarantee: a workspace path is opened through directory handles without following links (I6). A
+link's content is its target.
 Not guaranteed: that a workspace file is still as scanned, because it is read on demand.
 """
 
@@ -84,8 +84,8 @@ def compare_change(
     new_in_workspace: bool,
     context: int = 3,
 ) -> ContentDiff | None:
-    """How the content of a path changed; None where neither side has any (directories). Ignored
-    content is withheld: there are its sizes and nothing else."""
+    """How the content of a path changed; None if neither side has any (directories). Ignored
+    content is withheld: only its sizes are given."""
     old, new = contents_of(vault, change, new_in_workspace=new_in_workspace)
     if old is None and new is None:
         return None
@@ -98,7 +98,7 @@ def compare_change(
 def contents_of(
     vault: Vault, change: Change, *, new_in_workspace: bool
 ) -> tuple[Content | None, Content | None]:
-    """What a path held and what it holds; None where it had nothing to hold it in."""
+    """The old and new content of a path; None for a side without content."""
     new = _in_workspace(vault, change) if new_in_workspace else _stored(vault, change, change.new)
     return _stored(vault, change, change.old), new
 

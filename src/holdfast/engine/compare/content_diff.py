@@ -1,16 +1,15 @@
-"""Two contents of one path compared: binary or text, and the hunks between them.
+"""Compares two contents of one path: binary or text, and the hunks between them.
 
 1. NUL in the first 8000 bytes of either side: binary. A notebook that parses: by cell.
-2. Small contents are read and go to the line differ. Of others the equal start and end are found by
-   streaming, so that a small edit in a huge file leaves a small middle.
-3. A small middle goes to the line differ, a large one to git, which is faster there; for a small
-   one, starting it (3 ms and more) costs more than the comparison.
+2. Small contents are read and go to the line differ. For others, the equal start and end are found
+   by streaming, so that a small edit in a huge file leaves a small middle.
+3. A small middle goes to the line differ, because starting git takes longer (3 ms and more). A
+   large one goes to git, which is faster there.
 
 Guarantee: the hunks lead from old to new exactly, whichever differ computed them, even if git is
-missing, fails or takes too long. Memory is bounded whatever the sizes: contents are read in chunks,
-hunks come one at a time and long ones in parts; what cannot be kept small is `too_large`. Not
-guaranteed: anything about content that changes between two reads. If it ends early,
-`ContentChanged` is raised.
+missing, fails or takes too long. Memory is bounded: contents are read in chunks, hunks come one at
+a time, and long ones in parts. Content for which this is impossible is `too_large`. Not guaranteed:
+anything about content that changes between two reads. If it ends early, `ContentChanged` is raised.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from holdfast.engine.compare.notebooks import NOTEBOOK_BYTES, CellChange, compar
 from holdfast.values.classes import dataclass, field
 
 LONGEST_CONTEXT = 10_000
-# Text without a line end for this long is not shown by the line.
+# Text with a longer line is not shown by lines.
 LONGEST_LINE_BYTES = 4 * 1024 * 1024
 _SNIFFED_BYTES = 8_000
 _SMALL_BYTES = 64 * 1024
-# What the line differ takes when there is no git, both sides together: some 50 MB of memory.
+# The limit of the line differ without git, both sides together: some 50 MB of memory.
 _OWN_BYTES, _OWN_LINES = 8 * 1024 * 1024, 200_000
-# What git takes, both sides together: it holds them in memory of its own.
+# The limit for git, both sides together: it holds them in its own memory.
 _GIT_BYTES, _GIT_LINES = 512 * 1024 * 1024, 10_000_000
 _PIECE_BYTES = 256 * 1024
-# Equal lines left around a change beyond the context, for the differ to place it well.
+# Equal lines around a change beyond the context, which help the differ to place it well.
 _SPARE_BYTES, _SPARE_LINES = 64 * 1024, 32
 
 HunkSource = Callable[[], Iterator[Hunk]]
 
 
 class Content(Protocol):
-    """Bytes that can be read again and again, in chunks of the source's choosing."""
+    """Bytes that can be read repeatedly, in chunks of any size."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -54,7 +53,7 @@ class Content(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BytesContent:
-    """Content that is in memory already."""
+    """Content in memory."""
 
     data: bytes
 
@@ -75,9 +74,9 @@ def _no_hunks() -> Iterator[Hunk]:
 class ContentDiff:
     """How one path's content changed; a side that does not exist has no size.
 
-    A notebook has changed cells, and its hunks are those of the file as text. A `too_large` content
-    has no hunks but `first_difference`, the offset of the first byte that differs. An ignored one
-    is `withheld`: it has sizes alone.
+    A notebook has changed cells, and its hunks are those of the file as text. `too_large` content
+    has no hunks, only `first_difference`, the offset of the first byte that differs. Ignored
+    content is `withheld`: it has only sizes.
     """
 
     kind: Literal["text", "binary", "notebook", "too_large", "withheld"]
@@ -89,7 +88,7 @@ class ContentDiff:
     source: HunkSource = field(default=_no_hunks, repr=False, compare=False)
 
     def hunks(self) -> Iterator[Hunk]:
-        """The hunks, made while they are read."""
+        """The hunks, computed while they are read."""
         return self.source()
 
 
@@ -101,9 +100,9 @@ def compare_content(
     context: int = 3,
     git: Callable[[], GitProgram | None] = find_git,
 ) -> ContentDiff:
-    """Compare what a path held with what it holds; `None` where it did not exist.
+    """Compare the old and new content of a path; `None` for a side that does not exist.
 
-    `git` is asked only when the contents are large enough to need it.
+    `git` is looked up only if the contents are large enough to need it.
     """
     if (old is None and new is None) or not 0 <= context <= LONGEST_CONTEXT:
         raise UsageError(f"needs a content, and a context of 0 to {LONGEST_CONTEXT} lines")
@@ -136,7 +135,7 @@ def _is_binary(content: Content) -> bool:
 def _hunk_source(
     old: Content, new: Content, context: int, find: Callable[[], GitProgram | None]
 ) -> tuple[HunkSource | None, int]:
-    """Which differ to use for two texts, if any, and where they first differ."""
+    """The differ to use for two texts, if any, and the offset of the first difference."""
     if max(old.size_bytes, new.size_bytes) <= _SMALL_BYTES:
         return lambda: line_hunks(_whole(old), _whole(new), context=context), 0
     middle = _find_middle(old, new, context)
@@ -166,9 +165,9 @@ def _choose(middle: _Middle, find: Callable[[], GitProgram | None]) -> HunkSourc
 
 @dataclass(frozen=True, slots=True)
 class _Middle:
-    """Where two texts differ, with the equal lines kept around, and three ways to make hunks of it.
+    """Where two texts differ, with some equal lines around it, and three ways to get its hunks.
 
-    Offsets are those of old. After the change, those of new are `growth` more.
+    Offsets are those of old. After the change, offsets in new are `growth` larger.
     """
 
     old: Content
@@ -220,7 +219,7 @@ class _Middle:
             yield from otherwise()
 
     def replacement(self) -> Iterator[Hunk]:
-        """All changed lines removed, then added: exact, in bounded memory, though not short."""
+        """All old lines removed, then all new ones added: exact, in bounded memory, but long."""
         above = split_lines(_read(self.old, self.begin, self.changed))
         below = split_lines(_read(self.old, self.changed_end, self.old_end))
         kept = above[max(0, len(above) - self.context) :]
@@ -235,7 +234,7 @@ class _Middle:
 
 
 def _find_middle(old: Content, new: Content, context: int) -> _Middle | None:
-    """Where two contents differ, or `None` if they are equal."""
+    """The part in which two contents differ, or `None` if they are equal."""
     size_bytes, lines, starts, tail = _equal_start(old, new, context + _SPARE_LINES)
     if size_bytes == old.size_bytes == new.size_bytes:
         return None
@@ -245,7 +244,7 @@ def _find_middle(old: Content, new: Content, context: int) -> _Middle | None:
     ends = _equal_end(old, new, changed, context + _SPARE_LINES)
     changed_end = ends[0] if ends else old.size_bytes
     below = _kept([end - changed_end for end in ends], context)
-    # The heading is looked for only nearby; the first line there may be the rest of one.
+    # The heading is searched only nearby; the first line there may be incomplete.
     near = split_lines(tail[: max(0, begin - size_bytes + len(tail))])
     return _Middle(
         old,
@@ -262,7 +261,7 @@ def _find_middle(old: Content, new: Content, context: int) -> _Middle | None:
 
 
 def _kept(distances: Sequence[int], context: int) -> int:
-    """How many of the lines at these distances from the change stay with it."""
+    """How many of the lines at these distances from the change are kept around it."""
     count = min(context, len(distances) - 1)
     while count + 1 < len(distances) and distances[count + 1] <= _SPARE_BYTES:
         count += 1
@@ -270,9 +269,9 @@ def _kept(distances: Sequence[int], context: int) -> int:
 
 
 def _equal_start(old: Content, new: Content, keep: int) -> tuple[int, int, Sequence[int], bytes]:
-    """What two contents begin with: bytes, lines, where its last lines start, and its last bytes.
+    """The common start of two contents: bytes, lines, the starts of its last lines, last bytes.
 
-    The last of the starts is that of the line in which they differ.
+    The last of the line starts is that of the line in which the contents differ.
     """
     size_bytes = lines = 0
     line_starts = deque([0], keep + 1)
@@ -293,9 +292,9 @@ def _equal_start(old: Content, new: Content, keep: int) -> tuple[int, int, Seque
 
 
 def _equal_end(old: Content, new: Content, changed: int, keep: int) -> list[int]:
-    """Where lines start in what both contents end with: the first offsets of old.
+    """Line starts in the common end of two contents, as offsets in old; the first ones only.
 
-    Read from the line end before the earliest line that can be equal on both sides.
+    Reads from the line end before the earliest line that can be equal on both sides.
     """
     growth = new.size_bytes - old.size_bytes
     position = max(changed, changed - growth) - 1
@@ -313,7 +312,7 @@ def _equal_end(old: Content, new: Content, changed: int, keep: int) -> list[int]
 
 
 def _equal_prefix(left: bytes, right: bytes) -> int:
-    """How many bytes two pieces of one length begin with in common."""
+    """The length of the common start of two pieces of equal length."""
     if left == right:
         return len(left)
     low, high = 0, len(left)
@@ -327,7 +326,7 @@ def _equal_prefix(left: bytes, right: bytes) -> int:
 
 
 def _equal_pieces(old: Iterator[bytes], new: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Both streams in pieces of one length, until one of them ends."""
+    """Both streams in pieces of equal length, until one of them ends."""
     left = right = b""
     while (left := left or next(old, b"")) and (right := right or next(new, b"")):
         size = min(len(left), len(right))
@@ -337,7 +336,7 @@ def _equal_pieces(old: Iterator[bytes], new: Iterator[bytes]) -> Iterator[tuple[
 
 def _from(content: Content, begin: int) -> Iterator[bytes]:
     if begin < 0:
-        # A content starts with a line, as if a line end preceded it.
+        # Content starts with a line, as if a line end preceded it.
         yield b"\n"
     yield from _part(content, max(0, begin), content.size_bytes)
 
@@ -365,7 +364,7 @@ def _whole(content: Content) -> bytes:
 
 
 def _count_lines(pieces: Iterator[bytes]) -> int | None:
-    """How many lines these are, or `None` if one is too long."""
+    """The number of lines, or `None` if one is too long."""
     lines = unfinished_bytes = 0
     for piece in pieces:
         first = piece.find(b"\n")

@@ -1,4 +1,4 @@
-"""Hunks by git: its histogram diff of two contents that are in no repository.
+"""Hunks from git: its histogram diff of two contents outside any repository.
 
 Both contents go into files of a private directory (0700, files 0600), `git diff --no-index` writes
 into an anonymous temporary file, and the hunks are read from there, one at a time.
@@ -30,12 +30,12 @@ _KINDS: dict[bytes, Literal[" ", "+", "-"]] = {b" ": " ", b"+": "+", b"-": "-"}
 
 
 class GitDiffFailed(Exception):
-    """Git could not be used for this comparison; another differ has to do it."""
+    """Git cannot do this comparison; another differ has to."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitProgram:
-    """The git to run, where its input may lie for a moment, and how long it may take."""
+    """The git program, the directory for its input files, and its time limit."""
 
     executable: str
     scratch_dir: str | None = None
@@ -43,9 +43,9 @@ class GitProgram:
 
 
 def find_git() -> GitProgram | None:
-    """The git of the search path; a relative entry there is passed over.
+    """The git program in PATH, without relative entries.
 
-    Such an entry means whatever directory is current, and a workspace may have its own `git`.
+    A relative entry depends on the current directory, and a workspace may contain its own `git`.
     """
     entries = [entry for entry in os.get_exec_path() if os.path.isabs(entry)]
     executable = shutil.which("git", path=os.pathsep.join(entries)) if entries else None
@@ -61,7 +61,7 @@ def git_hunks(
     lines_before: int = 0,
     heading: bytes = b"",
 ) -> Iterator[Hunk]:
-    """Git's hunks of two contents that differ; `GitDiffFailed` comes before the first or never.
+    """Git's hunks of two different contents; `GitDiffFailed` comes before the first or never.
 
     The contents follow `lines_before` equal lines, under `heading`.
     """
@@ -75,10 +75,10 @@ def git_hunks(
 
 
 def parse_hunks(diff: IO[bytes], *, lines_before: int = 0, heading: bytes = b"") -> Iterator[Hunk]:
-    """The hunks of a unified diff of one file, moved down by `lines_before`.
+    """The hunks of a unified diff of one file, shifted down by `lines_before`.
 
-    Lines are identified by the counts in the header alone, never by how they look. A hunk for which
-    git found no heading gets the one given.
+    Lines are identified by the counts in the header, never by their text. Hunks without a heading
+    from git get the given one.
     """
     line = diff.readline()
     while line and not line.startswith(b"@@ "):
@@ -99,7 +99,7 @@ def parse_hunks(diff: IO[bytes], *, lines_before: int = 0, heading: bytes = b"")
 
 
 class _HunkLines:
-    """The lines of one hunk, exactly as many as its header counts; then the line after them."""
+    """The lines of one hunk, as many as its header counts; then the line after them."""
 
     def __init__(self, diff: IO[bytes], old_count: int, new_count: int) -> None:
         self._diff = diff
@@ -117,7 +117,7 @@ class _HunkLines:
             self._new_count -= kind != "-"
             if self._old_count < 0 or self._new_count < 0:
                 raise GitDiffFailed("a hunk has more lines than its header counts")
-            # The mark of a missing line end follows its line.
+            # The marker of a missing line end follows its line.
             following = self._diff.readline()
             no_newline = following.startswith(b"\\")
             yield DiffLine(kind, line[1:-1], no_newline)
@@ -135,7 +135,7 @@ def _output_file(git: GitProgram) -> IO[bytes]:
 def _run(
     git: GitProgram, old: Iterable[bytes], new: Iterable[bytes], context: int, output: IO[bytes]
 ) -> None:
-    """Run git on the two contents and require that it says they differ."""
+    """Run git on the two contents and require that it reports a difference."""
     try:
         with tempfile.TemporaryDirectory(prefix="holdfast-", dir=git.scratch_dir) as name:
             directory = Path(name)
@@ -172,7 +172,7 @@ def _arguments(executable: str, context: int) -> list[str]:
 
 
 def _environment(directory: Path) -> dict[str, str]:
-    """All that git gets to see: nothing of the caller's own environment."""
+    """All that git can see: nothing from the caller's environment."""
     return {
         "PATH": os.defpath,
         "HOME": str(directory),

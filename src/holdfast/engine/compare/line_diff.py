@@ -1,13 +1,13 @@
-"""Holdfast's own line differ: which lines two texts share, in order, without external programs.
+"""Holdfast's own line differ: finds the common lines of two texts, without external programs.
 
-1. Equal ends are cut off; lines that occur once on both sides, in the same order, are anchors.
-2. Between anchors the same again; where no line is unique, Myers' greedy search, in windows: one
-   that would cost too much ends at the furthest point it reached, and the next starts there.
+1. Equal ends are cut off. Lines that occur once on both sides, in the same order, are anchors.
+2. Between anchors, the same again. Where no line is unique, Myers' greedy search runs in windows: a
+   window that would cost too much ends at the furthest point it reached, and the next starts there.
 3. A run of only added or only removed lines slides to where a reader expects it: before the least
    indented line, after a blank one.
 
-Guarantee: the hunks lead from old to new exactly, and for every input (equal, periodic, shuffled,
-all different lines) time and memory stay linear in the number of lines, but for one logarithm.
+Guarantee: the hunks lead from old to new exactly. For every input (equal, periodic, shuffled, all
+different lines), time and memory stay linear in the number of lines, except for one logarithm.
 Not guaranteed: the shortest edit. Bounded time and readable hunks matter more.
 """
 
@@ -20,24 +20,24 @@ from itertools import chain
 from holdfast.domain.diff.hunks import Change, Hunk, diff_line, hunks_between, hunks_of, split_lines
 from holdfast.values.classes import dataclass
 
-# What all searches together may cost before they are left the smallest window; about a second.
+# The cost of all searches together before they get the smallest window; about a second.
 _SEARCH_STEPS = 2_000_000
 _SMALLEST_WINDOW = 16
 _LARGEST_WINDOW = 512
-# Anchors between anchors between anchors: real texts end after three or four rounds.
+# Nesting of anchors: real texts end after three or four rounds.
 _ROUNDS = 12
 _FURTHEST_SLIDE = 100
-# How much of a line tells its indentation.
+# The part of a line that shows its indentation.
 _MARGIN_BYTES = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Every change between two sequences, in order, the equal lines, and what the search cost."""
+    """The changes between two sequences in order, the equal lines, and the cost of the search."""
 
     changes: tuple[Change, ...]
     partners: Sequence[int]
-    """For each old line the new one that it is, or -1."""
+    """For each old line the index of the equal new one, or -1."""
     steps: int
 
     @property
@@ -67,7 +67,7 @@ def line_hunks(
 ) -> Iterator[Hunk]:
     """Hunks between two texts that follow `lines_before` equal lines, under `heading`.
 
-    No change slides into the first and last `margin` lines, which are then there as its context.
+    No change slides into the first and last `margin` lines, so that they remain as its context.
     """
     old_lines, new_lines = split_lines(old), split_lines(new)
     changes = _slide(align(old_lines, new_lines).changes, old_lines, new_lines, margin)
@@ -96,7 +96,7 @@ def replacement_hunks(
 
 
 class _Search:
-    """One alignment under way: the lines as numbers, and the partner found for each old line."""
+    """An alignment in progress: lines as numbers, and the partner found for each old line."""
 
     def __init__(self, old: list[int], new: list[int]) -> None:
         self._old = old
@@ -152,7 +152,7 @@ class _Search:
         in_old = _unique(self._old, low, high)
         pairs = [(i, in_new[line]) for line, i in in_old.items() if line in in_new]
         self.steps += high - low + right - left + len(pairs) * len(pairs).bit_length()
-        ends: list[int] = []  # for each length, the smallest new line that ends a sequence of it
+        ends: list[int] = []  # for each length, the smallest new line that ends such a sequence
         holders: list[int] = []  # the pair that this new line belongs to
         previous: list[int] = []  # for each pair, the one before it in its sequence
         for index, (_, j) in enumerate(pairs):
@@ -168,7 +168,7 @@ class _Search:
         return chosen[::-1]
 
     def _search_greedily(self, low: int, high: int, left: int, right: int) -> None:
-        """Pair what a short edit pairs, looking only at lines that both sides have at all."""
+        """Pair the lines that a short edit keeps, among lines that occur on both sides."""
         shared = set(self._old[low:high]).intersection(self._new[left:right])
         rows = [i for i in range(low, high) if self._old[i] in shared]
         columns = [j for j in range(left, right) if self._new[j] in shared]
@@ -187,11 +187,11 @@ class _Search:
 
 
 class _Window:
-    """Myers' greedy search from one point, for as many changes as it is allowed.
+    """Myers' greedy search from one point, up to a number of changes.
 
-    `reach[k]` is how far into old the best path on diagonal k (old minus new) has come; the rounds
-    are kept to find the way back. The furthest point of d changes is at least d lines ahead, so
-    windows of d changes cost a small multiple of d for each line they leave behind.
+    `reach[k]` is the furthest point in old of the best path on diagonal k (old minus new). The
+    rounds are kept to trace the path back. The furthest point of d changes is at least d lines
+    ahead, so windows of d changes cost a small multiple of d for each line they pass.
     """
 
     def __init__(self, old: list[int], new: list[int], row: int, column: int) -> None:
@@ -237,7 +237,7 @@ class _Window:
 
 
 def _adds(reach: dict[int, int], changes: int, k: int) -> bool:
-    """Whether the best path comes to diagonal k by an added line and not by a removed one."""
+    """Whether the best path reaches diagonal k by an added line rather than a removed one."""
     return k == -changes or (k != changes and reach[k - 1] < reach[k + 1])
 
 
@@ -252,7 +252,7 @@ def _unique(lines: list[int], begin: int, end: int) -> dict[int, int]:
 def _slide(
     changes: Sequence[Change], old: Sequence[bytes], new: Sequence[bytes], margin: int
 ) -> list[Change]:
-    """The same changes, each moved along equal lines to where it reads best."""
+    """The same changes, each moved along equal lines to the position that reads best."""
     result: list[Change] = []
     for index, change in enumerate(changes):
         top = result[-1].old_end if result else margin
@@ -265,7 +265,7 @@ def _slide(
             shift = _best_shift(old, change.old_start, change.old_end, above, below)
         moved = Change(*(position + shift for position in change))
         if result and result[-1].old_end == moved.old_start:
-            # There are no longer equal lines between the two: one change.
+            # No equal lines are left between the two, so they become one change.
             moved = Change(result[-1].old_start, moved.old_end, result[-1].new_start, moved.new_end)
             result.pop()
         result.append(moved)

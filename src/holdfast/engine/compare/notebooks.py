@@ -1,12 +1,12 @@
-"""Notebooks by cell: which cells were added, removed, rewritten, or only ran again.
+"""Notebooks by cell: which cells were added, removed, rewritten, or only run again.
 
 Cells are paired in rounds, each between the pairs of the one before: equal id and source, equal id,
-equal type and source, and then the most similar of what is left. Each pair has its own change.
+equal type and source, then the most similar of the rest. Each pair has its own change.
 
 Guarantee: every difference in a cell's type, source, outputs, metadata or id is in the result. A
-document that is not a notebook of format 4, or too large for this, gives `None`. Not guaranteed:
-that a difference of the files is one of cells. `metadata_changed` reports changes of the notebook's
-own metadata; layout, key order and repeated keys of the JSON are ignored.
+document that is too large, or not a notebook of format 4, gives `None`. Not guaranteed: that every
+difference between the files is one between cells. `metadata_changed` reports changes of the
+notebook's own metadata. JSON layout, key order and repeated keys are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from holdfast.domain.diff.hunks import Change, Hunk
 from holdfast.engine.compare.line_diff import align, line_hunks
 from holdfast.values.classes import dataclass
 
-# A document is parsed whole: some 50 MB of memory at these limits, whatever it is made of.
+# Documents are parsed whole: some 50 MB of memory at these limits, for any content.
 NOTEBOOK_BYTES = 6 * 1024 * 1024
 _VALUES = 500_000
 _SOURCE_BYTES = 1024 * 1024
@@ -30,7 +30,7 @@ _FORMAT = 4
 # Pairing by similarity compares the lines of each old cell with those of each new one.
 _SIMILARITY_STEPS = 500_000
 _SIMILAR = 0.5
-# Two cells in the same place are rather one that changed, even without a line in common.
+# Two cells at the same position are probably one that changed, even without a common line.
 _SAME_PLACE = 0.1
 
 CellChangeKind = Literal[
@@ -40,7 +40,7 @@ CellChangeKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """One changed cell. Hunks are of its source, so a change without them left the source alone."""
+    """One changed cell. Hunks are of its source; without hunks, the source is unchanged."""
 
     index_old: int | None
     index_new: int | None
@@ -51,7 +51,7 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell as far as comparing it needs: the source itself, and digests of the rest."""
+    """The source of a cell, and digests of the rest, for comparison."""
 
     cell_type: str
     cell_id: str | None
@@ -61,14 +61,14 @@ class _Cell:
 
 
 _Notebook = tuple[tuple[_Cell, ...], bytes]
-"""The cells, and a digest of the rest."""
+"""The cells, and a digest of everything else."""
 
 
 def compare_notebooks(
     old: bytes | None, new: bytes | None, *, context: int
 ) -> tuple[tuple[CellChange, ...], bool] | None:
-    """The changed cells of two documents, of which one may be absent, and whether the metadata of
-    the notebook changed; `None` where they have to be compared as text.
+    """The changed cells of two documents, one of which may be missing, and whether the notebook's
+    metadata changed; `None` if they must be compared as text.
 
     Cells come in the order of the new notebook, removed ones at their old position.
     """
@@ -96,8 +96,8 @@ def _changes(old: Sequence[_Cell], new: Sequence[_Cell], context: int) -> Iterat
 
 
 def _read_notebook(raw: bytes) -> _Notebook | None:
-    """The notebook in these bytes, or `None` where they have to be compared as text."""
-    # Each value but the outermost follows one of these, so this is at least their number.
+    """The notebook in these bytes, or `None` if they must be compared as text."""
+    # Each value except the outermost follows one of these, so this is at least their number.
     if sum(raw.count(mark) for mark in (b",", b":", b"[", b"{")) > _VALUES:
         return None
     try:
@@ -131,7 +131,7 @@ def _cell(cell: object) -> _Cell:
     return _Cell(
         cell_type,
         cell_id if isinstance(cell_id, str) else None,
-        # JSON can spell halves of surrogate pairs, which no strict encoder takes.
+        # JSON can contain halves of surrogate pairs, which a strict encoder refuses.
         "".join(source).encode("utf-8", "surrogatepass"),
         _digest(outputs),
         _digest(cell),
@@ -151,7 +151,7 @@ def _kind(old: _Cell, new: _Cell) -> CellChangeKind | None:
 
 
 def _pairs(old: Sequence[_Cell], new: Sequence[_Cell]) -> list[tuple[int, int]]:
-    """Old and new index of each cell that both notebooks have, rising on both sides."""
+    """Old and new index of each cell in both notebooks, rising on both sides."""
     rounds: tuple[Callable[[_Cell], Hashable], ...] = (
         lambda cell: (cell.cell_id, cell.cell_type, cell.source),
         lambda cell: cell.cell_id if cell.cell_id is not None else object(),
@@ -165,7 +165,7 @@ def _pairs(old: Sequence[_Cell], new: Sequence[_Cell]) -> list[tuple[int, int]]:
             equal = align(rows, columns).pairs
             pairs += [(gap.old_start + i, gap.new_start + j) for i, j in equal]
         pairs.sort()
-    # If any id survived, the writing program keeps ids, and another id is another cell.
+    # If any id is in both, the writing program keeps ids, and another id is another cell.
     ids_last = not {cell.cell_id for cell in old}.isdisjoint(
         cell.cell_id for cell in new if cell.cell_id is not None
     )
@@ -185,13 +185,13 @@ def _gaps(pairs: list[tuple[int, int]], old_count: int, new_count: int) -> Itera
 def _similar(
     old: Sequence[_Cell], new: Sequence[_Cell], gap: Change, threshold: float
 ) -> list[tuple[int, int]]:
-    """Pairs of one type with the greatest similarity in total, as an alignment of two sequences."""
+    """Pairs of one type with the greatest total similarity, as an alignment of two sequences."""
     rows = [(old[i].cell_type, _line_counts(old[i])) for i in range(gap.old_start, gap.old_end)]
     columns = [(new[j].cell_type, _line_counts(new[j])) for j in range(gap.new_start, gap.new_end)]
     steps = sum(len(lines) for _, lines in rows) * len(columns)
     if steps + sum(len(lines) for _, lines in columns) * len(rows) > _SIMILARITY_STEPS:
         return []
-    # best[i][j] is what the cells from row i and column j on can reach together.
+    # best[i][j] is the best total of the cells from row i and column j on.
     best = [[0.0] * (len(columns) + 1) for _ in range(len(rows) + 1)]
     gain = [[0.0] * len(columns) for _ in rows]
     for i in range(len(rows) - 1, -1, -1):

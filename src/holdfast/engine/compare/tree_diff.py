@@ -51,7 +51,7 @@ def require_known_paths(
     *,
     hint: str,
 ) -> None:
-    """`scan` is the workspace, where that is one of the sides; `hint` tells how paths are given."""
+    """`scan` is the workspace, if that is one of the sides; `hint` says how to write paths."""
     trees = [side.tree for side in (old, new, scan) if side is not None]
     load = loader_for(vault, scan) if scan else vault.load_tree
     for path in paths:
@@ -67,9 +67,9 @@ def require_known_paths(
 
 
 def left_out_changes(changes: Sequence[Change], then: Report, now: Report) -> dict[bytes, str]:
-    """Paths that only one side captured, with the reason of the other: it left them out by a rule,
-    for their size, or could not read them. They look added or removed and are not. A report is
-    asked for only where it can matter."""
+    """Paths that only one side captured, with the other side's reason: a rule, their size, or a
+    failed read. They look added or removed but are not. A report is loaded only if it can
+    matter."""
     found: dict[bytes, str] = {}
     for kind, report in ((ChangeType.REMOVED, now), (ChangeType.ADDED, then)):
         paths = [change.path for change in changes if change.type is kind]
@@ -86,14 +86,14 @@ def left_out_changes(changes: Sequence[Change], then: Report, now: Report) -> di
 
 
 class IgnoredContent:
-    """The rules as they are now, without what was included or named."""
+    """The current rules, without includes and named paths."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self._rules: IgnoreRules | None = None
 
     def rule(self, path: bytes) -> str | None:
-        """The rule that ignores a path, whether or not it is captured."""
+        """The rule that ignores a path, whether or not the path is captured."""
         if self._rules is None:
             self._rules = self._made()
         return _rule(self._rules, path)
@@ -103,7 +103,7 @@ class IgnoredContent:
         return any(self.rule(end) is not None for end in ends)
 
     def require_shown(self, path: bytes, at: Checkpoint | None = None) -> None:
-        """`Refused` for ignored content, of the workspace or of a checkpoint."""
+        """`Refused` for ignored content in the workspace or in a checkpoint."""
         rule = self.rule(path)
         if rule is None:
             return
@@ -146,4 +146,4 @@ def _rule(rules: IgnoreRules, path: bytes) -> str | None:
     try:
         return rules.rule(path)
     except OSError:
-        return None  # the rules cannot be read: the reader of the file reports it
+        return None  # the rules are unreadable: reading the file reports it

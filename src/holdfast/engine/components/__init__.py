@@ -1,1 +1,1 @@
-"""Running components: in a save, in a restore, and when checkpoints are deleted."""
+"""Calls components: in a save, in a restore, and when checkpoints are deleted."""

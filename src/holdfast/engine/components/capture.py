@@ -1,4 +1,4 @@
-"""Capture of components for a checkpoint, after its files are durable.
+"""Captures components for a checkpoint, after its files are durable.
 
     per component, in order: unchanged since the last checkpoint → its entry is reused
     → else capture, within time and size → contents and manifest durable
@@ -63,7 +63,7 @@ def capture(
     recorded: bool = False,
     scan: Scan | None = None,
 ) -> CapturedComponents:
-    """Called with the store's lock held; `before` is the checkpoint at HEAD before."""
+    """Called with the store's lock held; `before` is the previous HEAD."""
     # Capture the target of a restore even if nothing exists there now.
     due = intended or {}
     found = vault.components.all() if due else vault.components.applying(vault.workspace)
@@ -97,7 +97,7 @@ def capture(
 
 
 def present_state(vault: Vault, component: Component, intended: Intended | None) -> ComponentState:
-    """The state as it is now, for a preview: nothing is stored and nothing kept alive."""
+    """The current state, for a preview: nothing is stored or kept alive."""
     with component_progress(vault, component.name, "looking") as progress:
         request = CaptureRequest(
             workspace=vault.workspace,
@@ -119,8 +119,8 @@ def present_state(vault: Vault, component: Component, intended: Intended | None)
 
 
 def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]:
-    """Directories below the workspace whose `.git` the scan has met, for callers that ask for them:
-    just those whose files are captured."""
+    """Directories below the workspace in which the scan found `.git`, for components that ask for
+    them; only those whose files are captured."""
     if vault.settings.git_nested != "on":
         return ()
     found = {parent(skip.path) for skip in skipped if skip.reason is SkipReason.GIT_DATA}
@@ -128,8 +128,8 @@ def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]
 
 
 def _applicable(vault: Vault, components: Sequence[Component]) -> set[str]:
-    """The names of those that have something to capture. One that cannot even say is among them,
-    and fails in its capture, with the reason. All are asked in one call: most have nothing."""
+    """The names of components that have something to capture. Most have nothing, so all are asked
+    in one call. A component that cannot answer is included: its capture fails with the reason."""
     answers: dict[str, bool] = {}
     unasked = list(components)
     while unasked:
@@ -139,7 +139,7 @@ def _applicable(vault: Vault, components: Sequence[Component]) -> set[str]:
                 partial(_ask, vault, unasked, found), timeout_s=vault.settings.component_timeout
             )
         except Refusal:
-            found = dict(found)  # the call may go on
+            found = dict(found)  # a copy, because the abandoned call may still add to it
             stuck = next(c.name for c in unasked if c.name not in found)
             found[stuck] = True
         answers |= found
@@ -158,7 +158,7 @@ def _known(vault: Vault, before: Checkpoint | None) -> dict[str, ComponentState]
     try:
         return {state.name: state for state in read_states(vault.objects, before)}
     except StoreDamaged:
-        return {}  # the parent cannot be read, which is no reason not to save what is there now
+        return {}  # the parent is unreadable, but the current state can be saved
 
 
 class _Run:
@@ -191,7 +191,7 @@ class _Run:
     def _capture(self, component: Component, progress: ComponentProgress) -> ComponentState:
         vault, name = self._vault, component.name
         previous, breaks = self._known.get(name), is_guarded(component)
-        # The state that a restore saves first is needed to undo it.
+        # A restore's safety checkpoint is needed to undo it.
         if breaks and not self._beyond_budget and not self._intended:
             resting = paused_state(previous, vault.clock.now_ns())
             if resting is not None:
@@ -237,7 +237,7 @@ class _Run:
         return state if captured is None else replace(state, contents=sink.contents)
 
     def _room(self) -> int:
-        """The free part of the budget; the safety checkpoint of a restore may go beyond it."""
+        """The free part of the budget; a restore's safety checkpoint may exceed it."""
         return SpaceLimit(self._vault, budget=not self._beyond_budget).bytes
 
     def finish(
@@ -265,7 +265,7 @@ class _Run:
 def _checked(
     name: str, captured: Captured | None, previous: ComponentState | None
 ) -> ComponentState:
-    """What a component gave, if it is what it may give; `Refusal` otherwise."""
+    """A component's answer, if it is valid; otherwise `Refusal`."""
     if captured is None:
         if previous is None:
             raise Refusal("it reported no change, but has no earlier state")

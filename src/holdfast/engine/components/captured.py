@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.values.classes import NamedTuple
 
-if TYPE_CHECKING:  # a save of files alone must not pay for it
+if TYPE_CHECKING:  # not imported by a save of files alone
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import CheckpointId, Digest
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a save of files alone must not pay for it
 
 
 class CapturedComponents(NamedTuple):
-    """The manifest, if there is anything to say, and what went wrong with whom."""
+    """The manifest, if there is one, and each component's problem."""
 
     manifest: Digest | None = None
     states: tuple[ComponentState, ...] = ()
@@ -42,10 +42,10 @@ def capture_components(
     recorded: bool = False,
     scan: Scan | None = None,
 ) -> CapturedComponents:
-    """Called with the store's lock held; `before` is the checkpoint at HEAD before,
-    `intended` what a restore is about to do, and `scan` the one of the files that are saved with
-    it. With `only`, the others are said to be as they were before. Automatic checkpoints are not
-    `thorough`; those that nothing restores are captured only if `recorded`."""
+    """Called with the store's lock held. `before` is the previous HEAD, `intended` what a restore
+    is about to do, and `scan` the scan of the files that are saved with it. With `only`, other
+    components count as unchanged. Automatic checkpoints are not `thorough`. Components that are
+    never restored are captured only if `recorded`."""
     if not vault.components.any_for(vault.workspace, recorded=recorded):
         return NOTHING
     from holdfast.engine.components.capture import capture
@@ -64,8 +64,8 @@ def capture_components(
 
 
 def same_components(vault: Vault, earlier: Checkpoint, captured: CapturedComponents) -> bool:
-    """Whether a checkpoint has just what was captured; what is recorded only counts if this capture
-    has it as well."""
+    """Whether a checkpoint has exactly these components. Record-only components count only if this
+    capture has them."""
     if earlier.components == captured.manifest:
         return True
     if earlier.components is None:

@@ -38,12 +38,12 @@ _BLOCK_BYTES = 4 << 20
 _LONGEST_NAME = 1000
 _MOST_CHANGED = 2_000
 _NO_CONTENT = (SkipReason.IGNORED, SkipReason.GIT_DATA, SkipReason.OWN_DATA)
-"""Left out, and nothing that a component would look for: files that git tracks are not ignored."""
+"""Skipped files that do not matter to components. Files that git tracks are never ignored."""
 
 
 class StoreSink:
-    """Takes contents through one writer, up to a limit. Once closed it refuses everything: a call
-    that was given up may still be running."""
+    """Stores contents through one writer, up to a limit. Once closed, it refuses everything,
+    because an abandoned call may still be running."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class StoreSink:
         progress: TransferProgress,
         previous: ComponentState | None = None,
     ) -> None:
-        """Contents of the same name in `previous` are likely to resemble the new ones."""
+        """Contents with the same name in `previous` probably resemble the new ones."""
         self._progress = progress
         self._objects = objects
         self._previous = previous
@@ -101,7 +101,7 @@ class StoreSink:
         try:
             return FormerPieces(decode_chunk_list(self._objects.read(before.chunks)))
         except StoreDamaged:
-            return None  # stored whole, then
+            return None  # it was stored whole
 
     def _measured(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:
@@ -123,14 +123,14 @@ class StoreSink:
             return self._writer.add(digest, data, similar_to=similar_to)
 
     def close(self) -> ObjectWriter | None:
-        """Take nothing more; the batch, if there is one, is the caller's."""
+        """Accept nothing more; the caller ends the returned batch."""
         with self._lock:
             self._closed = True
             return self._writer
 
 
 class _SinkWriter:
-    """A sink as the writer of one content: its batch is ended by others."""
+    """A sink as the writer of one content; the sink's owner ends the batch."""
 
     def __init__(self, sink: StoreSink) -> None:
         self._sink = sink
@@ -146,7 +146,7 @@ class _SinkWriter:
 
 
 class NoSink:
-    """For a capture whose result is discarded: contents are read and forgotten."""
+    """For a capture whose result is discarded: contents are read and not stored."""
 
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         return None
@@ -156,7 +156,7 @@ class NoSink:
 
 
 class StoreSource:
-    """The contents of one state, read back and proven."""
+    """The contents of one state, verified as they are read."""
 
     def __init__(
         self, objects: ObjectStore, state: ComponentState, progress: TransferProgress
@@ -177,7 +177,7 @@ class StoreSource:
         return self._measured(read_content(self._objects, entry))
 
     def end(self) -> None:
-        """Give nothing more: a call that was given up may still be running."""
+        """Refuse further reads, because an abandoned call may still be running."""
         self._ended = True
 
     def _measured(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -201,8 +201,8 @@ def _checked(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def changed_since(vault: Vault, before: Checkpoint | None, scan: Scan) -> list[bytes] | None:
-    """Paths that differ from the files that the checkpoint's components were captured with, and
-    those that neither has; None where that is not known, and where there are very many."""
+    """Paths that differ from the files captured with the checkpoint's components, and paths that
+    neither has. None if that is unknown, or if there are very many."""
     tree = None if before is None else _captured_with(vault, before)
     if tree is None:
         return None
@@ -236,9 +236,9 @@ def _changed_in_trees(vault: Vault, tree: Digest, scan: Scan) -> Iterator[bytes]
 
 
 def _captured_with(vault: Vault, checkpoint: Checkpoint) -> Digest | None:
-    """The files that the components belong to. The record of a restore has its own files, and says
-    of components that were not restored what was saved just before it. None where what was saved
-    was saved a second time, with what had changed meanwhile, or something else came between."""
+    """The tree of files captured with the components. A restore record has its own files, and its
+    unrestored components come from the safety checkpoint before it. None if the safety checkpoint
+    was saved again with later changes, or if another operation came between."""
     if not checkpoint.kind.is_record:
         return checkpoint.tree
     if checkpoint.kind is not Kind.RESTORE or checkpoint.components is None:
@@ -260,7 +260,7 @@ def seen_directories(root: DirectoryState) -> Iterator[SeenDirectory]:
         if state.names:
             yield SeenDirectory(path, (state.names, state.rows), partial(_seen_files, state))
         for name, child in state.children.items():
-            if isinstance(child, DirectoryState):  # else nothing of it was looked at
+            if isinstance(child, DirectoryState):  # otherwise, the scan did not visit it
                 waiting.append((join(path, name), child))
 
 

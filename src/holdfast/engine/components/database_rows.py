@@ -1,4 +1,4 @@
-"""Row counts of a SQLite database's tables, counted in memory from the bytes of its file.
+"""Row counts of a SQLite database's tables, computed in memory from the bytes of its file.
 
 Guarantee: nothing is written, no code in the database is run, and the work is bounded. Not
 guaranteed: a result. There is none for a damaged database, or if the newest rows may be in a
@@ -23,7 +23,7 @@ _MOST_TABLES = 200
 _LOOK_EVERY = 10_000
 _MOST_LOOKS = 3_000
 _WRITERS = slice(18, 20)
-"""Bytes of the header: 2 where writers keep a log, 1 where they keep a journal."""
+"""Header bytes: 2 if writers use a log, 1 if they use a journal."""
 _TABLES = (
     "select name from sqlite_schema where type = 'table' and substr(name, 1, 7) != 'sqlite_'"
     " and sql not like 'create virtual%' order by name limit ?"
@@ -32,8 +32,8 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """Rows by table in a database that a restore rewrites; None where they cannot be counted, and
-    where there is no such database."""
+    """Row counts by table in a database that a restore rewrites; None if they cannot be counted, or
+    if the database does not exist."""
 
     path: bytes
     now: Mapping[str, int] | None
@@ -41,7 +41,7 @@ class ChangedRows:
 
 
 def row_counts(database: bytes) -> Mapping[str, int] | None:
-    """By table; None where they cannot be counted."""
+    """Row counts by table; None if they cannot be counted."""
     if not database.startswith(HEADER) or len(database) > LARGEST_BYTES:
         return None
     image = bytearray(database)
@@ -67,7 +67,7 @@ def _rows(opened: sqlite3.Connection, table: str) -> int:
 def changed_rows(
     plan: RestorePlan, contents: Callable[[Step], tuple[bytes | None, bytes | None]]
 ) -> Iterator[ChangedRows]:
-    """Of the databases among the files of a plan; `contents` gives a step's, then and now."""
+    """For the databases among a plan's files; `contents` gives a step's old and new content."""
     paths = {step.path for step in plan.steps}
     databases = (step for step in plan.steps if _is_database(step, paths))
     for step, _ in zip(databases, range(_MOST_DATABASES), strict=False):
@@ -80,7 +80,8 @@ def changed_rows(
 
 
 def _is_database(step: Step, paths: set[bytes]) -> bool:
-    """By name and size. One with a log that the restore rewrites too has rows in that log."""
+    """By name and size. Excludes databases whose log the restore also rewrites, because the log
+    contains rows."""
     entries = [one for one in (step.before, step.after) if one is not None]
     return (
         step.path.endswith(SUFFIXES)

@@ -2,8 +2,8 @@
 
 SQLite files are found by name, nearest to the top first, and confirmed by their first bytes. Only
 some directories are searched, so that the summary of a large workspace costs a few milliseconds.
-A process that shows many checkpoints remembers directories by their digest, which names the content
-and so stays true: checkpoints share most of them.
+Directories are remembered by their digest for the life of the process, because checkpoints share
+most of them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _MOST_REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SavedDatabase:
-    """`size_bytes` is known for a file, `tables` and `rows` for a server's database, and for a
-    file whose rows were counted."""
+    """`size_bytes` is set for files; `tables` and `rows` for server databases, and for files whose
+    rows were counted."""
 
     type: str
     name: str
@@ -48,7 +48,7 @@ class SavedDatabase:
 
 
 def saved_databases(vault: Vault, checkpoint: Checkpoint) -> list[SavedDatabase]:
-    """Without those that cannot be read: the checkpoint itself is not checked here."""
+    """Without unreadable ones: the checkpoint itself is not checked here."""
     try:
         files = list(_sqlite_files(vault, checkpoint))
         server = state_of(vault.objects, checkpoint, "postgres")
@@ -58,7 +58,7 @@ def saved_databases(vault: Vault, checkpoint: Checkpoint) -> list[SavedDatabase]
 
 
 def counted_databases(vault: Vault, checkpoint: Checkpoint) -> list[SavedDatabase]:
-    """The same with the rows of SQLite files. Each file is read: this is for one checkpoint."""
+    """The same with row counts of SQLite files. Reads each file, so use it for one checkpoint."""
     found = saved_databases(vault, checkpoint)
     return [_counted(vault, checkpoint, one) if one.type == "sqlite" else one for one in found]
 
@@ -82,7 +82,7 @@ def _counted(vault: Vault, checkpoint: Checkpoint, one: SavedDatabase) -> SavedD
 
 @dataclass(frozen=True, slots=True)
 class _Directory:
-    """What matters of a directory, in order: those below it, and files named like databases."""
+    """The relevant entries of a directory, in order: subdirectories, and possible databases."""
 
     directories: tuple[DirectoryEntry, ...]
     files: tuple[FileEntry, ...]

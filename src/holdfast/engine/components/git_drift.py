@@ -1,6 +1,6 @@
-"""The difference between git now and at a checkpoint whose files are restored without it (GT-7).
+"""How git differs from a checkpoint whose files are restored without it (GT-7).
 
-For a preview, the future content of files is read from the store, up to a limit; anything beyond it
+For a preview, the future content of files is read from the store, up to a limit. Content beyond it
 counts as changed. After the restore, the files themselves are compared.
 """
 
@@ -42,8 +42,8 @@ def git_drift(
     chosen: Sequence[tuple[str, str]] = (),
     steps: Sequence[Step] = (),
 ) -> GitDrift | None:
-    """None when HEAD is where it was, or comes back with the files; `steps` are still to be done.
-    Trouble with git is reported elsewhere."""
+    """None if HEAD is unchanged, or is restored with the files. `steps` are the steps still to do.
+    Problems with git are reported elsewhere."""
     if target.components is None:
         return None
     modes = {name: mode.partition(":")[0] for name, mode in chosen}
@@ -71,9 +71,9 @@ def git_drift(
 def present_git(
     vault: Vault, *, scan: Scan | None = None, restored: RestoreOutcome | None = None
 ) -> PresentGit | None:
-    """Where git is now; None without a repository, and where it does not tell in time. What a scan
-    of the same moment has seen need not be looked at again. Nor need files that were not restored,
-    directly after a restore: what was saved before it says how they are."""
+    """Git's current state; None without a repository, or if git does not answer in time. Results of
+    a scan at the same moment are reused. Directly after a restore, so is the safety checkpoint's
+    state of files that were not restored."""
     found = vault.components.applying(vault.workspace)
     component = next((one for one in found if isinstance(one, VersionedComponent)), None)
     if component is None:
@@ -109,7 +109,7 @@ def _known_state(vault: Vault, known: Checkpoint | None, name: str) -> Component
     try:
         state = state_of(vault.objects, known, name)
     except StoreDamaged:
-        return None  # the present state can be described anyway
+        return None  # the current state can be described anyway
     return None if state is None or state.failure is not None else state
 
 

@@ -25,11 +25,11 @@ _LONGEST_REASON = 500
 
 
 class Refusal(Exception):
-    """A call that did not succeed, and why."""
+    """A call failed, with the reason."""
 
 
 def guarded(call: Callable[[], T], *, timeout_s: float) -> T:
-    """What the call returns; `Refusal` for everything else that it may do."""
+    """The call's result; `Refusal` for every other outcome."""
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -66,7 +66,7 @@ def one_line(text: object) -> str:
 
 
 def lines(texts: Iterable[object] | None) -> tuple[str, ...]:
-    """What it says in several; nothing when it says nothing at all. A remark stays one."""
+    """One text or several, each on one line; none for None. A remark stays a remark."""
     if isinstance(texts, str):
         texts = (texts,)
     return tuple(
@@ -109,7 +109,7 @@ def _is_count(value: object) -> bool:
 
 @contextmanager
 def component_progress(vault: Vault, name: str, phase: str) -> Iterator[ComponentProgress]:
-    """For the block, in which the component is called and begins with this phase."""
+    """A progress listener for one call, which begins with this phase."""
     progress = ComponentProgress(name, vault.progress)
     progress.advance(phase, 0, None)
     try:

@@ -6,7 +6,7 @@ states.
 
 A circuit breaker protects saves from a component that does not respond, such as a database server:
 
-    tried ── failures in a row ──► left alone, ten times as long as the last try took
+    tried ── failures in a row ──► paused, ten times as long as the last try took
     ── then one try ── success ──► tried as before
 
 Its state is in the manifest, in the failed component's notes, so every process sees it without an
@@ -37,7 +37,7 @@ _LONGEST_NS = 60_000_000_000
 
 
 def read_states(objects: ObjectReader, checkpoint: Checkpoint) -> tuple[ComponentState, ...]:
-    """What was captured besides files; `StoreDamaged` when that cannot be read."""
+    """The captured components; `StoreDamaged` if they cannot be read."""
     if checkpoint.components is None:
         return ()
     return decode_manifest(objects.read(checkpoint.components))
@@ -51,7 +51,7 @@ def state_of(
 
 
 def named_objects(read: Callable[[Digest], bytes], manifest: Digest) -> Iterator[Digest]:
-    """Every object that a manifest needs, itself included."""
+    """Every object that a manifest needs, including itself."""
     yield manifest
     for content in contents_of(decode_manifest(read(manifest))):
         if content.chunks is None:
@@ -63,7 +63,7 @@ def named_objects(read: Callable[[Digest], bytes], manifest: Digest) -> Iterator
 
 
 def describe_components(vault: Vault, checkpoint: Checkpoint) -> list[tuple[str, str]]:
-    """Name and line, several of a name; also of components that are no longer installed."""
+    """Pairs of name and line, several per name; even for components no longer installed."""
     states = read_states(vault.objects, checkpoint)
     components = {one.name: one for one in vault.components.named({s.name for s in states})}
     lines: list[tuple[str, str]] = []
@@ -71,7 +71,7 @@ def describe_components(vault: Vault, checkpoint: Checkpoint) -> list[tuple[str,
         if state.failure is not None:
             lines.append((state.name, f"not captured: {state.failure}"))
             continue
-        if checkpoint.kind.is_record:  # its notes may be of the moment before the restore
+        if checkpoint.kind.is_record:  # its notes may be from before the restore
             state = replace(state, notes={})
         component = components.get(state.name)
         if component is None:
@@ -93,7 +93,7 @@ def _describe(vault: Vault, component: Component, state: ComponentState) -> Sequ
 
 
 def release_components(vault: Vault) -> tuple[str, ...]:
-    """Called with the store's lock held, after checkpoints were dropped; reasons why some of it
+    """Called with the store's lock held, after checkpoints were deleted. Returns reasons why data
     could not be released."""
     problems = []
     for component in vault.components.all():
@@ -114,7 +114,7 @@ def _release(vault: Vault, component: Component) -> None:
 
 
 def _needed(vault: Vault, name: str) -> Iterator[ComponentState]:
-    """Looked up only when a component wants to know: it costs every checkpoint there is."""
+    """Computed only if a component asks, because it reads every checkpoint."""
     seen: set[Digest] = set()
     for checkpoint in vault.catalog.roots():
         if checkpoint.components is None or checkpoint.components in seen:
@@ -127,8 +127,8 @@ def _needed(vault: Vault, name: str) -> Iterator[ComponentState]:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """A component that the last checkpoint has not, and why; after so many `failures` in a row it
-    is left alone until a time, None when it is tried with every save."""
+    """A component that is missing from the last checkpoint, and why. After several `failures` in a
+    row it is paused until a time; None if every save tries it."""
 
     name: str
     reason: str
@@ -137,18 +137,17 @@ class Degraded:
 
 
 def is_guarded(component: Component) -> bool:
-    """Whether it depends on something outside of this machine's files; a plug-in that does not say
-    may."""
+    """Whether it depends on more than local files; assumed for plug-ins that do not say."""
     return bool(getattr(component, "outside", True))
 
 
 def is_recorded_only(component: Component) -> bool:
-    """Whether nothing restores it: see `RecordedComponent`."""
+    """Whether it is never restored: see `RecordedComponent`."""
     return bool(getattr(component, "recorded_only", False))
 
 
 def paused_state(known: ComponentState | None, now_ns: int) -> ComponentState | None:
-    """What a save takes instead of trying, if the component is to be left alone now."""
+    """The state to record instead of trying, if the component is paused now."""
     if known is None or known.failure is None:
         return None
     notes = known.notes
@@ -161,7 +160,7 @@ def paused_state(known: ComponentState | None, now_ns: int) -> ComponentState | 
 def failed(
     name: str, reason: str, known: ComponentState | None, *, now_ns: int, took_ns: int
 ) -> ComponentState:
-    """The state of a component that has just failed, one failure more than before."""
+    """The state of a component that has just failed, with its failures counted."""
     before = 0 if known is None or known.failure is None else _number(known.notes, "failures")
     rest_ns = min(max(took_ns * _SHARE, _SHORTEST_NS), _LONGEST_NS)
     notes = {
@@ -174,7 +173,7 @@ def failed(
 
 
 def degraded(vault: Vault, checkpoint: Checkpoint | None) -> list[Degraded]:
-    """Components that a checkpoint is without, with the state of their breakers."""
+    """Components missing from a checkpoint, with the state of their breakers."""
     found = []
     for state in () if checkpoint is None else read_states(vault.objects, checkpoint):
         if state.failure is None:
@@ -188,7 +187,7 @@ def degraded(vault: Vault, checkpoint: Checkpoint | None) -> list[Degraded]:
 
 
 def _is_resting(notes: Mapping[str, Any], now_ns: int) -> bool:
-    """A clock that was set back must not make it last."""
+    """A clock that was set back must not prolong the pause."""
     since = now_ns - _number(notes, "tried_at_ns")
     return 0 <= since < min(_number(notes, "rest_ns"), _LONGEST_NS)
 

@@ -1,5 +1,5 @@
-"""Components that are recorded and never restored: their differences, and what a restore reports
-about them."""
+"""Components that are recorded and never restored: their differences, and the remarks of a
+restore about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.values.classes import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RecordedChanges:
-    """How one recorded component differs between two states, a line each."""
+    """The differences of one recorded component between two states, one per line."""
 
     name: str
     lines: tuple[str, ...]
@@ -30,8 +30,8 @@ class RecordedChanges:
 def recorded_changes(
     vault: Vault, old: Checkpoint | None, new: Checkpoint | None, *, for_restore: bool = False
 ) -> list[RecordedChanges]:
-    """Between two checkpoints, None for what is there now; of components that both sides have.
-    Nothing where a checkpoint cannot be read: files are compared anyway."""
+    """Between two checkpoints (None: now), for components that both sides have. Empty if a
+    checkpoint cannot be read, because files are compared anyway."""
     if old is None or old.components is None or (new is not None and new.components is None):
         return []
     try:
@@ -52,7 +52,7 @@ def recorded_changes(
 
 
 def recorded_remarks(vault: Vault, target: Checkpoint) -> tuple[str, ...]:
-    """What a restore to a checkpoint leaves otherwise than it was then."""
+    """Remarks on recorded components that differ from the restored checkpoint."""
     return tuple(
         Remark(f"{one.name}: recorded, not restored; since then: {'; '.join(one.lines)}")
         for one in recorded_changes(vault, target, None, for_restore=True)
@@ -62,8 +62,8 @@ def recorded_remarks(vault: Vault, target: Checkpoint) -> tuple[str, ...]:
 def without_recorded(
     vault: Vault, checkpoint: Checkpoint, captured: Sequence[ComponentState]
 ) -> Digest | None:
-    """The manifest that a checkpoint would have without recorded components that were not captured
-    now; None where nothing is left, its own where it cannot be read."""
+    """The checkpoint's manifest without recorded components that were not captured now. None if
+    that is empty; unchanged if it cannot be read."""
     try:
         states = read_states(vault.objects, checkpoint)
     except StoreDamaged:
@@ -80,7 +80,7 @@ def _recorded(vault: Vault, checkpoint: Checkpoint) -> dict[str, ComponentState]
 
 
 def recorded_names(vault: Vault, names: Container[str]) -> set[str]:
-    """Those of the names whose components are recorded only."""
+    """The names whose components are recorded only."""
     return {one.name for one in vault.components.named(names) if is_recorded_only(one)}
 
 

@@ -1,9 +1,9 @@
 """Restores components with a checkpoint, and rolls them back if one of them fails.
 
     files are restored and verified → per component, in order: restore, verify
-    → one fails: everything that was begun returns to what the safety checkpoint has
+    → one fails: everything begun returns to the safety checkpoint's state
 
-With best effort a failure is reported and the others continue. Each call has a time limit.
+With best effort, a failure is reported and the others continue. Each call has a time limit.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _NOTHING = "that checkpoint does not contain it; holdfast show REF lists its com
 
 
 class ComponentsFailed(Exception):
-    """A component could not be restored; everything it belongs to has to go back."""
+    """A component could not be restored, so the whole restore is rolled back."""
 
 
 def intended_of(
     vault: Vault, target: Checkpoint, chosen: Sequence[tuple[str, str]]
 ) -> dict[str, Intended]:
-    """What a capture has to know so that the restore can be undone."""
+    """What a capture must know so that the restore can be undone."""
     states = {state.name: state for state in read_states(vault.objects, target)} if chosen else {}
     silent = NoProgress()
     return {
@@ -63,8 +63,8 @@ def plan_components(
     chosen: Sequence[tuple[str, str]],
     present: Sequence[ComponentState] | None = None,
 ) -> tuple[ComponentStep, ...]:
-    """What would be done with each, and why it cannot be; nothing is changed. `present` is what
-    was just captured, if it was."""
+    """What would be done with each component, or why it cannot be done. Changes nothing. `present`
+    is the current state, if it was just captured."""
     if not chosen:
         return ()
     intended = intended_of(vault, target, chosen)
@@ -125,7 +125,7 @@ def _request_for(
     present: ComponentState | None,
     mode: str,
 ) -> Iterator[RestoreOf]:
-    """A request that is good for the block: one that was given up gets nothing more."""
+    """A request that is valid within the block; afterwards, an abandoned call gets no content."""
     name = f"{target.name} ({short(target.id)})" if target.name else short(target.id)
     with component_progress(vault, state.name, phase) as progress:
         contents = StoreSource(vault.objects, state, progress)
@@ -160,7 +160,7 @@ class ComponentRestore:
         best_effort: bool,
         present: Checkpoint | None = None,
     ) -> None:
-        """`present` is what was captured just now, where that is not the safety checkpoint."""
+        """`present` is the state captured just now, if that is not the safety checkpoint."""
         self._vault = vault
         self._target = target
         self._safety = safety
@@ -172,7 +172,7 @@ class ComponentRestore:
         self.outcomes: list[ComponentOutcome] = []
 
     def run(self) -> None:
-        """`ComponentsFailed` when one fails and best effort was not asked for."""
+        """`ComponentsFailed` if one fails, unless best effort was requested."""
         for component, mode in self._chosen:
             name = component.name
             state = state_of(self._vault.objects, self._target, name)
@@ -205,7 +205,7 @@ class ComponentRestore:
         self.outcomes.append(ComponentOutcome(name, mode, FAILED, f"{why} (it is {where})"))
 
     def revert(self) -> None:
-        """Everything that was begun as the safety checkpoint has it, newest first."""
+        """Return everything begun to the safety checkpoint's state, newest first."""
         problems = []
         while self._begun:
             component, mode = self._begun.pop()
@@ -219,13 +219,13 @@ class ComponentRestore:
             )
 
     def _put_back(self, component: Component, mode: str) -> str | None:
-        """Why it could not be put back; None when it was."""
+        """None if it was put back, or the reason why not."""
         state = state_of(self._vault.objects, self._safety, component.name)
         if state is None or state.failure is not None:
             return "the previous state was not captured"
         # Each part is in its previous state or was just restored.
         begun = state_of(self._vault.objects, self._target, component.name)
-        back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that were not chosen stay
+        back = mode if mode.startswith(f"{SOME}:") else EXACT  # leave unselected parts alone
         with _request_for(self._vault, "rolling back", self._safety, state, begun, back) as request:
             try:
                 guarded(lambda: component.restore(request), timeout_s=_time_to_restore(request))
@@ -235,16 +235,16 @@ class ComponentRestore:
 
 
 def _time_to_restore(request: RestoreOf) -> float:
-    """The limit is for something that hangs. Writing very many files durably takes its time."""
+    """The limit stops calls that hang. Writing many files durably gets more time."""
     return request.timeout_s + _SECONDS_A_CONTENT * len(request.target.contents)
 
 
 def unrestored_warnings(
     vault: Vault, target: Checkpoint, chosen: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """What a restore would usually bring back and that checkpoint could not save; and what it has,
-    and the restore is not asked to bring back although it is not as it was, of components whose
-    parts are chosen one by one (BX-7)."""
+    """Warnings about components that the checkpoint could not save. Also about parts that differ
+    and are not restored because they were not selected, for components whose parts are selected one
+    by one (BX-7)."""
     if target.components is None:
         return ()
     states = {s.name: s for s in read_states(vault.objects, target) if s.name not in dict(chosen)}
@@ -279,7 +279,7 @@ def without_blocked(steps: Sequence[ComponentStep]) -> tuple[tuple[str, str], ..
 def mark_idle(
     outcomes: Sequence[ComponentOutcome], steps: Sequence[ComponentStep]
 ) -> tuple[ComponentOutcome, ...]:
-    """With a mark on those that had nothing to do, and with what was left as it is."""
+    """Mark components that had nothing to do, and list the parts that were left as they are."""
     planned = {step.name: step for step in steps}
     return tuple(
         replace(one, idle=not step.actions, left=_left(step))
@@ -290,12 +290,12 @@ def mark_idle(
 
 
 def _left(step: ComponentStep) -> tuple[str, ...]:
-    """Choices that are no part of what is done."""
+    """Choices that were not selected."""
     return tuple(line for _, line in step.choices if line not in step.actions)
 
 
 def blocked_outcomes(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:
-    """What best effort says about those that cannot even be begun."""
+    """The outcomes of best effort for components that cannot even be started."""
     return tuple(
         ComponentOutcome(step.name, step.mode, FAILED, step.blocked[0])
         for step in steps
@@ -304,25 +304,25 @@ def blocked_outcomes(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, 
 
 
 def with_component_steps(plan: RestorePlan, steps: tuple[ComponentStep, ...]) -> RestorePlan:
-    """The plan with what happens to components, and what is worth a warning about that."""
+    """The plan with its component steps and their warnings."""
     warnings = tuple(
         reworded(text, f"{step.name}: {{}}".format)
         for step in steps
         for text in step.warnings
-        if text not in plan.warnings  # said about the files already
+        if text not in plan.warnings  # already reported for the files
     )
     return replace(plan, components=steps, warnings=(*plan.warnings, *warnings))
 
 
 def file_warnings(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
-    """What components say about files that are about to change; a preview goes on without. Every
-    component is asked: agents may be at work although nothing of theirs is saved."""
+    """Components' warnings about files that are about to change; failures are ignored in a preview.
+    Every component is asked, because agents may be at work even if nothing of theirs is saved."""
     said: list[str] = []
     timeout_s = vault.settings.component_timeout
     for component in vault.components.all() if paths else ():
         try:
             said += guarded(partial(_file_warnings, vault, component, paths), timeout_s=timeout_s)
-        except Refusal as error:  # whatever a plug-in does, a preview is only a preview
+        except Refusal as error:  # a plug-in must not stop a preview
             said.append(f"{component.name}: {error}")
     return tuple(said)
 

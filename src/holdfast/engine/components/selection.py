@@ -25,7 +25,7 @@ LEAVE = "files"
 
 @dataclass(frozen=True, slots=True)
 class ComponentChoice:
-    """`modes` says how components come back; `include` and `exclude` which do, beside the usual."""
+    """`modes` sets how components are restored; `include` and `exclude` change the default set."""
 
     modes: Mapping[str, str] = field(default_factory=dict)
     include: Sequence[str] = ()
@@ -52,10 +52,10 @@ def choose_components(
     *,
     paths: Sequence[bytes] = (),
 ) -> tuple[tuple[str, str], ...]:
-    """Name and mode of each; `UsageError` for names and modes that do not exist."""
+    """Name and mode of each; `UsageError` for unknown names and modes."""
     modes, include, exclude = _parts(choice)
     if target.components is None and not (modes or include or exclude):
-        return ()  # nothing has to be loaded to know that
+        return ()  # without loading any component
     states = () if paths or target.components is None else read_states(vault.objects, target)
     asked = bool(modes or include or exclude)
     names = {state.name for state in states}
@@ -116,7 +116,7 @@ def changed_components(
 
 
 def changed_parts(vault: Vault, name: str, before: Checkpoint, after: Checkpoint) -> Sequence[str]:
-    """The keys of parts of a component that differ between two checkpoints that have it."""
+    """The keys of a component's parts that differ between two checkpoints that have it."""
     old = state_of(vault.objects, before, name)
     return differing_parts(vault, name, old, state_of(vault.objects, after, name))
 
@@ -124,7 +124,7 @@ def changed_parts(vault: Vault, name: str, before: Checkpoint, after: Checkpoint
 def differing_parts(
     vault: Vault, name: str, old: ComponentState | None, new: ComponentState | None
 ) -> Sequence[str]:
-    """The keys of parts that differ between two states; none where one is not known."""
+    """The keys of parts that differ between two states; none if one is unknown."""
     if old is None or new is None or old.failure is not None or new.failure is not None:
         return ()
     component = next(iter(vault.components.named((name,))), None)
@@ -136,12 +136,12 @@ def differing_parts(
 def _changed_parts(
     vault: Vault, component: Component | None, state: ComponentState, now: ComponentState | None
 ) -> str | None:
-    """The mode that brings back what is not as it was, and no more; None when nothing is."""
+    """The mode that restores only the differing parts; None if none differ."""
     if now is None or now.failure is not None or not isinstance(component, DividedComponent):
         return EXACT
     keys = _differing(vault, component, state, now)
     if keys is None:
-        return EXACT  # and its plan says what is wrong
+        return EXACT  # its plan reports the problem
     return f"{SOME}:{','.join(keys)}" if keys else None
 
 

@@ -137,7 +137,7 @@ class Repository:
         return tracked
 
     def _place(self) -> bytes | None:
-        """The directory of the index; in a worktree or submodule, `.git` is a file that names it."""
+        """The index's directory; in a worktree or submodule, `.git` is a file that names it."""
         try:
             status = self._fs.stat(self.git, follow_symlinks=True)
             if stat.S_ISDIR(status.st_mode):

@@ -1,13 +1,13 @@
-"""Walking a workspace by directory handles, reading only what may have changed.
+"""Walks a workspace by directory handles, reading only files that may have changed.
 
-    known directory, same times  → stat the names it had, read those whose numbers differ
-    anything else                → list it, decide about each name, read what is new or differs
+    known directory, same times  → stat its known names, read those whose numbers differ
+    anything else                → list it, judge each name, read new and changed files
     children first, by handles opened without following links
 
-Guarantees: no path is used as a string across a check (I6); special files are never opened; a file
-modified so shortly before it was read that a later change could hide in the same clock tick is read
-again next time (RL-5). Not guaranteed: one instant for the whole tree, because files are read one
-after another.
+Guarantees: no path is used as a string across a check (I6). Special files are never opened. If a
+file changed so shortly before its read that a later change could hide in the same clock tick, the
+next scan reads it again (RL-5). Not guaranteed: one instant for the whole tree, because files are
+read one after another.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _COARSE_TICK_NS = 2_500_000_000
 _WHOLE_SECOND_NS = 1_000_000_000
 _SURVEY_ATTEMPTS = 3
 _MOST_KEPT = 250_000
-"""Files of a workspace up to which what the system said of them is kept, for 150 bytes a file."""
+"""Up to this many files, a workspace's raw stat results are kept, at 150 bytes a file."""
 _SWAPPED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
 
 
 class Walker:
-    """One scan. `remembered` gives what was known of a directory before; `watch` is called for each
+    """One scan. `remembered` gives a directory's earlier state; `watch` is called for each
     directory before it is read."""
 
     surveys: type[Survey] = Survey
@@ -83,7 +83,7 @@ class Walker:
     def walk(
         self, root_fd: int, previous: DirectoryState | None, wanted: RequiredTree | None
     ) -> DirectoryState:
-        # Under watch such a look is rare, and what waits for it is wanted small.
+        # Under a watch, full walks are rare, and the waiting daemon should use little memory.
         known = previous is not None and previous.files <= _MOST_KEPT
         self._keeps_answers = known and self._watch is None
         rules = self._rule_files.above_root()
@@ -93,7 +93,7 @@ class Walker:
         return state
 
     def begin_directory(self, path: bytes, fd: int) -> None:
-        """The next scan learns of every change in the directory from here on."""
+        """From here on, the watch reports every change in the directory to the next scan."""
         if self._watch is not None:
             self._watch(path, fd)
 
@@ -103,7 +103,7 @@ class Walker:
     def enter(
         self, place: Place, name: bytes, previous: DirectoryState | None, rules: DirectoryRules
     ) -> DirectoryState | Skipped:
-        """Visit a subdirectory of the open directory; OSError when it cannot be opened."""
+        """Visit a subdirectory of the open directory; OSError if it cannot be opened."""
         fd, path, _, wanted, depth = place
         below = join(path, name)
         if depth == DEEP:
@@ -139,10 +139,10 @@ class Walker:
         raise AssertionError("the last survey always answers")
 
     def found_repository(self) -> None:
-        """Called when a directory turns out to have a repository that it did not have."""
+        """Called if a directory has a repository that it did not have before."""
 
     def _wants_skipped(self, previous: DirectoryState, wanted: RequiredTree | None) -> bool:
-        """Whether something left out last time is needed now."""
+        """Whether paths left out last time are needed now."""
         if not previous.skipped:
             return False
         kept = self.policy.kept
@@ -161,7 +161,7 @@ class Walker:
         )
 
     def _same_names(self, fd: int, previous: DirectoryState) -> bool:
-        """Whether a directory's own times prove that it holds the names it held."""
+        """Whether a directory's own times prove that its names are unchanged."""
         if not previous.settled or previous.has_git:
             return False
         st = self.fs.fstat(fd)
@@ -170,9 +170,9 @@ class Walker:
     def _revisit(
         self, rules: KnownRules, wanted: RequiredTree | None, depth: int
     ) -> DirectoryState | None:
-        """The names are as they were: look at the files. None when it is not that simple.
+        """The names are unchanged, so check only the files. None if that is not enough.
 
-        This and `_changed_files` are what an unchanged checkpoint costs.
+        This and `_changed_files` are the cost of an unchanged checkpoint.
         """
         _, fd, path, previous = rules
         again = self._files_again(fd, path, previous)
@@ -225,8 +225,8 @@ class Walker:
         return state or previous
 
     def _files_again(self, fd: int, path: bytes, previous: DirectoryState) -> DirectoryState | None:
-        """The directory with its changed files read again, itself if there are none; None when more
-        than that changed."""
+        """The directory with changed files read again, or itself if there are none; None if other
+        things changed."""
         changed = self._changed_files(fd, previous) if previous.names else ()
         if changed is None or (previous.symlinks and not self._links_unchanged(fd, previous)):
             return None
@@ -235,7 +235,7 @@ class Walker:
         return Survey(self, Place(fd, path, previous)).read_again(changed)
 
     def _visit_child(self, place: Place, rules: KnownRules) -> DirectoryState | Skipped:
-        """A child about which more is to be found out than that it is unchanged."""
+        """Visit a child that is not known to be unchanged."""
         depth = place.depth
         if depth == DEEP:
             allow_deep_recursion()
@@ -246,7 +246,7 @@ class Walker:
     def _changed_files(
         self, fd: int, previous: DirectoryState
     ) -> list[tuple[bytes, os.stat_result]] | None:
-        """Files whose numbers differ; None when a name is gone or no longer a plain file."""
+        """Files whose numbers differ; None if a name is gone or no longer a regular file."""
         names, lstat = previous.names.split(b"\0"), self.fs.stat
         stat_answer = self.fs.stat_all(names, dir_fd=fd)
         try:
@@ -271,8 +271,8 @@ class Walker:
     def _differing(
         self, names: list[bytes], stat_answer: bytes, previous: DirectoryState
     ) -> list[bytes]:
-        """The names of files that differ. When there are none, an answer like this one proves it
-        at once the next time."""
+        """The names of files that differ. If there are none, the raw stat result is kept, and an
+        equal one proves it next time."""
         rows = NUMBERS.iter_unpack(previous.rows)
         looks = zip(names, self.fs.stat_numbers(stat_answer), rows, strict=True)
         differing = [name for name, now, row in looks if _differs(now, row)]
@@ -297,27 +297,27 @@ def nothing_known(path: bytes) -> DirectoryState | None:
 
 
 def is_settled(ctime_ns: int, now_ns: int) -> bool:
-    """Whether a later change must show in the times. File systems that keep whole seconds give
-    times without a fraction."""
+    """Whether a later change must show in the times. File systems with whole seconds give times
+    without a fraction."""
     tick_ns = _FINE_TICK_NS if ctime_ns % _WHOLE_SECOND_NS else _COARSE_TICK_NS
     return ctime_ns < now_ns - tick_ns
 
 
 def allow_deep_recursion() -> None:
     """Very deep trees need more frames than Python allows by default. Frames of Python functions
-    are on the heap, so the higher limit costs nothing; it is never lowered again, because another
-    thread may be deep down as well."""
+    are on the heap, so a higher limit costs nothing. It is never lowered, because another thread
+    may be in a deep recursion as well."""
     if sys.getrecursionlimit() < _DEEP_RECURSION:
         sys.setrecursionlimit(_DEEP_RECURSION)
 
 
 def _differs(now: tuple[int, ...], row: tuple[int, ...]) -> bool:
-    """Whether a file is not what it was, or may have changed unseen."""
+    """Whether a file changed, or may have changed unnoticed."""
     return now != row[:5] or bool(row[5] & UNSETTLED)
 
 
 def _is_as_known(child: DirectoryState, known: DirectoryState | KnownChild) -> bool:
-    """Whether a child that has just been loaded is the one that its parent's tree names."""
+    """Whether a newly loaded child is the one in its parent's tree."""
     return (
         isinstance(known, KnownChild)
         and child.digest == known.digest
