@@ -171,7 +171,7 @@ def _rows(selection: Selection) -> Iterator[bytes]:
 def _write_objects(
     vault: Vault, objects: BundleObjects, writer: FrameWriter, progress: Progress
 ) -> Inventory:
-    """The store verifies each object as it is read; the inventory verifies that all fit together."""
+    """The store verifies each object as it is read; the inventory verifies that they fit."""
     inventory = Inventory()
     encoder = ObjectEncoder(vault.objects.read)
     total = len(objects.order)

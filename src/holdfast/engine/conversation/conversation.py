@@ -1,7 +1,7 @@
 """The conversation of a session: recorded, read from transcripts, and kept in step with restores.
 
-    a save notes the index of the last message → a restore goes back to that place: later messages
-    are kept, and marked rolled back → an undo takes the marks away
+    a save notes the index of the last message → a restore returns to that position: later messages
+    are kept, and marked rolled back → an undo removes the marks
 
 Marks are derived from the operation log: every reader of the conversation first reads the log to
 its end. This repairs a crash between a restore and its marks. Nothing here waits for the store's
@@ -28,7 +28,7 @@ from holdfast.ports.story import NewMessage, StoryReader
 from holdfast.values.classes import replace
 
 SHARE_OF_BUDGET = 4
-"""The story may take one part in so many of the store's budget: it must not crowd saves out."""
+"""Conversations may use one part in this many of the budget, so that saves have room."""
 
 _LONGEST_CALLS = 1_000_000
 _NO_TIME_NS = 1 << 63
@@ -45,8 +45,8 @@ def add_message(
     tool_calls: Iterable[ToolCall] = (),
     at: datetime | None = None,
 ) -> Message:
-    """Durable when it returns; its index is the next one of the session, which goes on with it if
-    it had ended."""
+    """Durable on return. The message gets the session's next index, and resumes an ended
+    session."""
     session = require_open_session(vault, session_id)
     new = NewMessage(
         _role(role), checked_content(content), _nanoseconds(vault, at), _calls(tool_calls)
@@ -60,7 +60,7 @@ def add_message(
 def messages(
     vault: Vault, session_id: SessionId, *, first: int = 0, limit: int | None = None
 ) -> Sequence[Message]:
-    """By index, with the marks of every restore so far."""
+    """By index, with the marks of all restores so far."""
     for bound in (first, 0 if limit is None else limit):
         if (
             isinstance(bound, bool)
@@ -75,7 +75,7 @@ def messages(
 
 
 def require_room(vault: Vault, more_bytes: int = 0) -> None:
-    """`BudgetReached` when conversations take too much of it, or would with so many bytes more."""
+    """`BudgetReached` if conversations use too much of the budget, or would with `more_bytes`."""
     most = vault.settings.budget // SHARE_OF_BUDGET
     taken = vault.story.size_bytes() if vault.has_story() else 0
     if taken + more_bytes > most:
@@ -86,15 +86,15 @@ def require_room(vault: Vault, more_bytes: int = 0) -> None:
 
 
 def follow_restore(vault: Vault, session_id: SessionId) -> None:
-    """Called right after a restore, so that later readers rarely have to. If this fails, the next
-    reader of the conversation does it."""
+    """Called right after a restore, so that later readers rarely have to do it. If this fails, the
+    next reader of the conversation does it."""
     if vault.has_story():
         with contextlib.suppress(HoldfastError):
             follow(vault, session_id)
 
 
 def follow(vault: Vault, session_id: SessionId) -> None:
-    """Let the marks say what the restores in the log did; of several who do, each does a part."""
+    """Update the marks from the restores in the log; several processes may share the work."""
     story = vault.story
     if story.message_count(session_id) == 0:
         return
@@ -108,7 +108,7 @@ def follow(vault: Vault, session_id: SessionId) -> None:
         for operation in left:
             done = _followed(vault, earlier, operation)
             if not story.add_rollback(session_id, done):
-                earlier = list(story.rollbacks(session_id))  # another process was quicker
+                earlier = list(story.rollbacks(session_id))  # another process was faster
                 break
             earlier.append(done)
 
@@ -116,8 +116,8 @@ def follow(vault: Vault, session_id: SessionId) -> None:
 def _of_this_log(
     vault: Vault, session_id: SessionId, earlier: Sequence[Rollback]
 ) -> list[Rollback]:
-    """After a repair of a catalog that was lost, checkpoints count from one again: what restores of
-    the lost log left behind came before every checkpoint there is."""
+    """Ignores marks of a lost log. After the repair of a lost catalog, checkpoints count from one
+    again, so marks from the old log come before every present checkpoint."""
     known = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
     numbers = {operation.sequence for operation in known}
     return [r if r.operation in numbers else replace(r, record=0) for r in earlier]
@@ -126,7 +126,7 @@ def _of_this_log(
 def _followed(vault: Vault, earlier: list[Rollback], operation: Operation) -> Rollback:
     session_id, target = operation.session_id, None
     record = vault.catalog.checkpoint(session_id, operation.checkpoint)
-    # A restore of some paths does not move the work.
+    # A restore of some paths does not change the position.
     if record is not None and record.parent == record.restores_from:
         target = vault.catalog.checkpoint(session_id, record.restores_from)
     return roll_back(
@@ -140,7 +140,7 @@ def _followed(vault: Vault, earlier: list[Rollback], operation: Operation) -> Ro
 
 
 def _index(checkpoint: Checkpoint | None) -> int:
-    """-1 for a checkpoint from before the conversation."""
+    """-1 for a checkpoint that is older than the conversation."""
     if checkpoint is None or checkpoint.message_index is None:
         return -1
     return checkpoint.message_index
@@ -155,7 +155,7 @@ def _role(role: str) -> Role:
 
 
 def checked_content(content: str) -> str:
-    """As it can be stored; `UsageError` for anything else."""
+    """The content in storable form; `UsageError` if it is invalid."""
     if not isinstance(content, str):
         raise UsageError("the content of a message must be a string")
     content = storable(content)
@@ -188,7 +188,7 @@ def _nanoseconds(vault: Vault, at: Any) -> int:
         raise UsageError("the time of a message must be a datetime")
     try:
         at_ns = int(at.timestamp() * 1_000_000) * 1000
-    except (ValueError, OverflowError, OSError):  # as the platform's clock has it
+    except (ValueError, OverflowError, OSError):  # depends on the platform's clock
         at_ns = _NO_TIME_NS
     if abs(at_ns) >= _NO_TIME_NS:
         raise UsageError(
@@ -201,8 +201,8 @@ T = TypeVar("T")
 
 
 class BestEffortStory:
-    """What the story says, nothing when there is none. `trouble` tells that it could not be read;
-    it is then not asked again."""
+    """Reads the story; empty if there is none. `trouble` says why it could not be read; it is not
+    tried again then."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
@@ -218,7 +218,7 @@ class BestEffortStory:
             return ()
 
     def generation(self) -> str:
-        """Another text when the story was recreated; empty without one."""
+        """Changes if the story was recreated; empty without one."""
         return "".join(self(lambda story: (story.generation(),)))
 
     def message(self, session_id: SessionId, index: int) -> Message | None:
@@ -226,8 +226,8 @@ class BestEffortStory:
         return found[0] if found and found[0].index == index else None
 
     def spoken(self, session_id: SessionId, index: int) -> Message | None:
-        """The message at an index. Where that is a tool's result or has no words, the user's
-        message before it."""
+        """The message at an index. If that is a tool's result or has no text, the user's message
+        before it."""
         found = self.message(session_id, index)
         if found is None or (found.role is not Role.TOOL and found.content):
             return found
@@ -245,5 +245,5 @@ class BestEffortStory:
         return self(lambda story: story.messages(session_id, first=first, limit=end - first))
 
     def notes(self, checkpoint: Checkpoint) -> Sequence[Annotation]:
-        """The annotations of a checkpoint as they are now."""
+        """The current annotations of a checkpoint."""
         return self(lambda story: story.annotations(checkpoint.session_id, checkpoint.id))

@@ -1,9 +1,9 @@
 """User messages, each with the checkpoint that was made before it.
 
-    save, named from the message → the message is recorded, or read from a transcript later
+    save, named after the message → record the message, or read it from a transcript later
 
-The link is not stored. A message belongs to the newest checkpoint that has its name, does not know
-a later message, and was made within minutes of it. This works for every agent and every import. A
+The link is not stored. A message belongs to the newest checkpoint that has its name, knows no later
+message, and was made within minutes of it. This works for every agent and every import. A
 message without a save has no checkpoint.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.engine.engine import Engine
 
 _APART_NS = 600 * 1_000_000_000
-"""Between a message and its checkpoint: a first save of a large workspace takes minutes."""
+"""Between a message and its checkpoint: the first save of a large workspace takes minutes."""
 
 _CHUNK = 250
 _NAMED = f"{BEFORE_MESSAGE}: "
@@ -50,8 +50,8 @@ def with_checkpoints(
     messages: Sequence[Message],
     rows: Iterable[Outline] | None = None,
 ) -> list[Message]:
-    """The same messages; those of the user with their checkpoint, where there is one. `rows` are
-    checkpoints of that time, newest first, if they were read already."""
+    """The same messages, with the checkpoints of the user's messages, if any. `rows` are
+    checkpoints of that time, newest first, if already read."""
     asked = [one for one in messages if one.role is Role.USER]
     if not asked:
         return list(messages)
@@ -70,8 +70,8 @@ def with_checkpoints(
 
 
 class _Search:
-    """Finds the checkpoint before a message. Pages are long, and composing a name is not quick: it
-    is composed only where a checkpoint is near and the beginning of the text does not tell."""
+    """Finds the checkpoint before a message. Pages are long and composing a name is slow. So a name
+    is composed only if a checkpoint is near and the start of the text is not conclusive."""
 
     def __init__(self, made: Sequence[Outline]) -> None:
         self._by_index: dict[int, list[Outline]] = {}
@@ -91,7 +91,7 @@ class _Search:
             return None
         named = self._by_name.get(message_description(message.content), ())
         near = [row for row in named if _is_near(row, message)]
-        # Some agents write the message into their transcript before the hook for it is called.
+        # Some agents write a message into their transcript before calling its hook.
         for last in (message.index - 1, message.index):
             for row in near:
                 if _last_known(row) <= last:
@@ -112,7 +112,7 @@ def _is_near(row: Outline, message: Message) -> bool:
 
 
 def _outlines(vault: Vault, session_id: SessionId, newest: int, oldest: int) -> Iterator[Outline]:
-    """Newest first, of that time."""
+    """The checkpoints of that time, newest first."""
     last = vault.catalog.checkpoint_at(session_id, newest)
     before = 0 if last is None else last.sequence + 1
     while chunk := vault.catalog.outline(session_id, limit=_CHUNK, before=before):

@@ -1,16 +1,16 @@
 """The notice that an agent gets once after a restore, by its own session or another.
 
-    restores in the log without a notice for the session → words → noted as delivered → returned
-    `claim_notices`: the same, noted as delivered only when the caller confirms it
+    restores in the log without a notice for the session → text → recorded as delivered → returned
+    `claim_notices`: the same, recorded as delivered only when the caller confirms it
 
 A session is notified of every restore since it began, because all sessions share the workspace. For
 its own restores, the notice has everything: files, messages that no longer apply, effects outside
 the workspace. For another session's, it names the files that both share, but no reason or message
 of that session (CP-8).
 
-Guarantee: of several processes that ask for a session, one gets a notice. `take_notices` returns no
-notice twice; a process that dies after recording delivery loses its notice. A claimed notice is
-delivered at least once: a claim ends with its process, or after a minute.
+Guarantee: if several processes ask for a session, only one gets a notice. `take_notices` returns no
+notice twice. A process that dies after recording the delivery loses its notice. A claimed notice is
+delivered at least once, because a claim ends with its process, or after a minute.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ _FATES = (
 def take_notices(
     vault: Vault, session_id: SessionId, *, answered: Collection[CheckpointId] = ()
 ) -> list[str]:
-    """Every pending notice of the session, oldest first; empty when there is nothing. Of a restore
-    whose record is among `answered`, only what its own answer does not tell."""
+    """All pending notices of the session, oldest first. For a restore whose record is in
+    `answered`, only what its own answer does not contain."""
     while True:
         last = vault.story.fact(session_id, LAST_NOTICE)
         done = _pending(vault, session_id, last)
@@ -98,7 +98,7 @@ def claim_notices(
     vault: Vault, session_id: SessionId, *, answered: Collection[CheckpointId] = ()
 ) -> NoticeClaim | None:
     """The pending notices of the session, unless another process is delivering them; `answered` as
-    above."""
+    in `take_notices`."""
     while True:
         done = _pending(vault, session_id, vault.story.fact(session_id, LAST_NOTICE))
         if not done:
@@ -126,7 +126,7 @@ def _is_claimed(vault: Vault, held: str | None, newest: int, now_ns: int) -> boo
 
 
 def settle_claim(vault: Vault, claim: NoticeClaim, *, delivered: bool) -> None:
-    """It was delivered; or it was not, and another process must deliver it."""
+    """Record the delivery, or release the claim so that another process can deliver."""
     if not delivered:
         vault.story.set_fact(claim.session_id, NOTICE_CLAIM, "", expected=claim.mark)
         return
@@ -171,7 +171,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     done = _TO_THE_BEGINNING if _is_before_approval(vault, operation) else _DONE[operation.kind]
     undone = operation.note if operation.kind is OperationKind.UNDO else None
     if undone:
-        # The note was written for the person, whose edits these are.
+        # The note addresses the person who made these edits.
         undone = undone.replace("your edits", "their own edits", 1)
         done = f"A person undid {undone}: the workspace is as it was before"
     parts = [done + _to(target or record) + "."]
@@ -186,14 +186,14 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
 
 
 def _rest_of_answer(vault: Vault, operation: Operation, marks: Marks) -> str:
-    """The notice in the answer to the caller of the restore, which already names the files."""
+    """The notice for the caller of the restore, whose answer already names the files."""
     record = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
     target = record and vault.catalog.checkpoint(operation.session_id, record.restores_from)
     return _notice(_besides(vault, operation, target, marks))
 
 
 def _foreign_notice(vault: Vault, operation: Operation) -> str:
-    """About a restore that another session of the workspace made."""
+    """About a restore by another session of the workspace."""
     session = vault.catalog.session(operation.session_id)
     agent = f" (agent {_printable(session.agent)})" if session and session.agent else ""
     record = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
@@ -208,7 +208,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
     if _is_before_approval(vault, operation):
         done = _TO_ITS_BEGINNING
     if operation.kind is OperationKind.UNDO and operation.note:
-        # The session that did it knows the rest.
+        # The session itself gets the details.
         done = "had its last change undone by a person"
     return _notice(
         [
@@ -224,7 +224,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
 
 
 def _is_before_approval(vault: Vault, operation: Operation) -> bool:
-    """Whether it is a reset that had nothing approved to go back to."""
+    """Whether it is a reset without any approval to go back to."""
     if operation.kind is not OperationKind.RESET:
         return False
     approvals = vault.catalog.operations(operation.session_id, kinds=(OperationKind.APPROVE,))
@@ -232,7 +232,7 @@ def _is_before_approval(vault: Vault, operation: Operation) -> bool:
 
 
 def _notice(parts: list[str]) -> str:
-    # What people wrote can be any text; agents take nothing but what is UTF-8.
+    # People can write any text, but agents accept only UTF-8.
     return " ".join(part for part in parts if part).encode("utf-8", "backslashreplace").decode()
 
 
@@ -246,7 +246,7 @@ def _to(target: Checkpoint | None) -> str:
 
 
 def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
-    """What the restore changed on disk: from the state that was saved first to the one it made."""
+    """The files that the restore changed, from the safety checkpoint to its record."""
     before = vault.catalog.checkpoint(operation.session_id, operation.safety)
     if before is None or after is None:
         return "The list of changed files is no longer available."
@@ -267,7 +267,7 @@ def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
 
 
 def _missing(vault: Vault, after: Checkpoint | None) -> str:
-    """Paths that the restored checkpoint left out and that are gone."""
+    """Missing paths that the restored checkpoint had left out."""
     target = after and vault.catalog.checkpoint(after.session_id, after.restores_from)
     if after is None or target is None:
         return ""
@@ -284,7 +284,7 @@ def _missing(vault: Vault, after: Checkpoint | None) -> str:
 
 
 def _git(vault: Vault, target: Checkpoint | None) -> str:
-    """Where git is, if the files that came back belong to another commit."""
+    """Git's position, if the restored files belong to another commit."""
     drift = None if target is None else git_drift(vault, target)
     if drift is None or not drift.moved or not drift.matters:
         return ""
@@ -295,8 +295,7 @@ def _git(vault: Vault, target: Checkpoint | None) -> str:
 def _changed(
     vault: Vault, before: Checkpoint, after: Checkpoint, selected: Selection | None = None
 ) -> str:
-    """Between two trees lies also what was not saved yet: of a restore of some paths only these
-    were touched."""
+    """The trees also differ in unsaved changes. A restore of some paths touched only those."""
     try:
         differing = visible_changes(tree_changes(vault.load_tree, before.tree, after.tree))
         touched = (
@@ -327,7 +326,7 @@ def _names(paths: tuple[bytes, ...]) -> str:
 
 
 def _printable(text: str) -> str:
-    """Names can hold any byte; none of them begins a line of its own."""
+    """Names can contain any byte; none may start a new line."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
@@ -362,8 +361,8 @@ def _messages(vault: Vault, operation: Operation, marks: Marks) -> str:
 
 
 def _named_outside(vault: Vault, operation: Operation, target: Checkpoint | None) -> str:
-    """Paths outside the workspace that tools named between the state that was restored and the
-    restore: what they named later is not its doing."""
+    """Paths outside the workspace that tools named between the restored state and the restore.
+    Later ones are not its concern."""
     if target is None:
         return ""
     named: dict[str, None] = {}

@@ -1,10 +1,10 @@
-"""An agent's transcript read into the conversation of a session, from where the last reading ended.
+"""Imports an agent's transcript into a session's conversation, from where the last import ended.
 
-    cursor → messages → some at a time, together with the new cursor, in one transaction each
+    cursor → messages → in batches, each in one transaction with the new cursor
 
 Reading a transcript again adds nothing, and neither does a message that a hook recorded earlier.
-Long tool answers are cut; the transcript has them in full. The store is not locked meanwhile, so no
-save waits for a large file.
+Long tool answers are cut; the transcript has them in full. The store is not locked meanwhile, so
+saves do not wait for a large file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RECORDED_SINCE_NS = 600 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class TranscriptImport:
-    """`added` messages; `restarted`: the file was not the one read before, and was read whole."""
+    """`added` messages; `restarted`: the file is not the one read before, so it was read whole."""
 
     added: int
     restarted: bool
@@ -55,7 +55,7 @@ class TranscriptImport:
 def import_transcript(
     vault: Vault, session_id: SessionId, path: Path, agent: str, message_of: MessageOf
 ) -> TranscriptImport:
-    """`message_of` reads a line as the agent writes it."""
+    """`message_of` parses a line in the agent's format."""
     require_open_session(vault, session_id)
     story = vault.story
     name = _cursor_name(path, agent)
@@ -90,20 +90,20 @@ def import_transcript(
 
 
 def unread_bytes(vault: Vault, session_id: SessionId, path: Path, agent: str) -> int:
-    """How much there is to read, as far as the file's size tells."""
+    """How much there is to read, judging by the file's size."""
     position = _position(vault.story.fact(session_id, _cursor_name(path, agent)))
     return os.stat(path).st_size - (0 if position is None else position.offset)
 
 
 def _without_source(story: Story, session_id: SessionId) -> list[Message]:
-    """The user's messages from before the transcript existed."""
+    """The user's messages that were recorded before the transcript existed."""
     said = story.messages(session_id)
     return [each for each in said if each.role is Role.USER and each.source_key is None]
 
 
 def _was_recorded(recorded: list[Message], message: TranscriptMessage) -> bool:
-    """Whether a message of the transcript is one of those, which is then not looked for again. A
-    hook records it when the save before it is done, so somewhat later than the agent."""
+    """Whether a transcript message was already recorded; if so, removes it from `recorded`. A hook
+    records it after the save before it, so somewhat later than the agent."""
     for number, known in enumerate(recorded):
         later_ns = known.at_ns - (known.at_ns if message.at_ns is None else message.at_ns)
         same = message.role == "user" and message.content == known.content
@@ -143,7 +143,7 @@ def _shortened_calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, A
     for number, call in enumerate(calls):
         shortened: dict[str, Any] = _cut_call(call)
         encoded = json.dumps(shortened)
-        if len(encoded) > _LONGEST_CALL:  # many short values are long too
+        if len(encoded) > _LONGEST_CALL:  # many short values can be long, too
             shortened |= {"input": _cut(json.dumps(shortened["input"]), _LONGEST_ARGUMENT)}
             encoded = json.dumps(shortened)
         left -= len(encoded)

@@ -1,25 +1,25 @@
-"""A transcript read from where the last reading ended, message by message.
+"""Reads a transcript from where the last reading ended, message by message.
 
-    verify the position → read pieces up to the size at opening → lines → objects → messages of the
-    agent's format → without those that were given out before
+    verify the position → read pieces up to the size at opening → lines → objects → messages in the
+    agent's format → without repeated ones
 
-Lines. A program may still be writing the file: a last line without its end is held back unless it
-parses, and bytes that are appended meanwhile belong to the next reading, so every reading ends.
-Memory is bounded by the longest line that is given out; a longer one is passed over and counted,
-and the position remembers being inside it. Only regular files are opened: a FIFO or a device, even
-behind a symlink, is refused without waiting for it.
+Lines. A program may still be writing the file. A last line without its end is held back unless it
+parses. Bytes appended meanwhile belong to the next reading, so every reading ends. Memory is
+bounded by the longest accepted line. A longer one is skipped and counted, and the position
+remembers being inside it. Only regular files are opened: a FIFO or a device, even behind a symlink,
+is refused without waiting for it.
 
-A position holds an offset at the end of a line, and fingerprints of the bytes at the beginning of
-the file and right before the offset, as they were given out. A file that was replaced, truncated or
-rewritten differs in one of them, or is too short: it is read from its beginning (`restarted`).
-Not guaranteed: that a file is noticed whose only changed bytes lie between the two.
+A position holds an offset at the end of a line, and fingerprints of two parts of the file: its
+beginning, and the bytes right before the offset. If the file was replaced, truncated or rewritten,
+one of them differs or the file is too short. It is then read from its beginning (`restarted`).
+Not guaranteed: that changes are noticed if they are only between the two parts.
 
-Messages. Lines that are half written, not JSON, too long or of an unknown kind are passed over and
-counted. After each message `position` is exact, so a caller may stop anywhere and go on later, even
-in another process. Each `source_key` is given out once: a reading remembers those of the last
-65,536 messages, and `known` tells which ones the caller has from earlier. The same key with another
-content in one reading is another message and gets a key of its own.
-Not guaranteed: telling two messages apart that have neither id nor time and say the same.
+Messages. Lines that are half written, not JSON, too long or of an unknown kind are skipped and
+counted. After each message `position` is exact, so a caller may stop anywhere and continue later,
+even in another process. Each `source_key` is returned once: a reading remembers those of the last
+65,536 messages, and `known` says which ones the caller already has. The same key with different
+content in one reading is another message, and gets its own key.
+Not guaranteed: that two equal messages without id and time are told apart.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _REMEMBERED = 65_536
 _HINT = "use the transcript file that the agent writes"
 
 ReadAt = Callable[[int, int], bytes]
-"""Bytes of a file: how many, from which offset."""
+"""Reads bytes of a file: how many, from which offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptPosition:
-    """Where to go on. `in_long_line`: the rest of the line there is to be passed over."""
+    """Where to continue. `in_long_line`: skip the rest of the line there."""
 
     offset: int
     head: str
@@ -68,7 +68,7 @@ class TranscriptPosition:
         return cls(data["offset"], data["head"], data["tail"], data["in_long_line"])
 
     def fits(self, size: int, read_at: ReadAt) -> bool:
-        """Whether the file still begins with what was read."""
+        """Whether the file still begins with the bytes that were read."""
         if not 0 <= self.offset <= size:
             return False
         tail_bytes = min(self.offset, TAIL_BYTES)
@@ -83,7 +83,7 @@ def fingerprint(data: bytes) -> str:
 
 
 class TranscriptLines:
-    """An iterator of whole lines, without their ends. Close it, or use it as a context."""
+    """An iterator of complete lines, without line ends. Close it, or use it as a context."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class TranscriptLines:
 
     @property
     def position(self) -> TranscriptPosition:
-        """Behind the last line that was given out."""
+        """After the last returned line."""
         return TranscriptPosition(
             self._offset, fingerprint(self._head), fingerprint(self._tail), self._in_long_line
         )
@@ -167,10 +167,10 @@ class TranscriptLines:
 
 
 def _open_regular(path: Path) -> int:
-    """The file, after a look at what it is: opening a device can do things of its own."""
+    """The file, after checking its type: opening a device can have side effects."""
     try:
         _require_regular(path, os.stat(path))
-        # Without blocking: what was a file a moment ago may be a FIFO now.
+        # Non-blocking, because the file may have been replaced by a FIFO.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise _trouble(path, error) from error
@@ -196,7 +196,7 @@ def _trouble(path: Path, error: OSError | ValueError) -> NotFound | Refused:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """Lines that gave no message: not JSON objects, too long, repeated, or about something else."""
+    """Lines without a message: not JSON objects, too long, repeated, or of another kind."""
 
     malformed: int = 0
     too_long: int = 0
@@ -229,12 +229,12 @@ class TranscriptReading:
 
     @property
     def restarted(self) -> bool:
-        """The file is not the one that was read before: it is read from its beginning."""
+        """The file is not the one that was read before, so it is read from its beginning."""
         return self._lines.restarted
 
     @property
     def position(self) -> TranscriptPosition:
-        """Behind the last message given out; at the end, behind all there was."""
+        """After the last returned message; at the end, after everything."""
         return self._lines.position
 
     @property
@@ -274,7 +274,7 @@ class TranscriptReading:
         return self._once(message)
 
     def _once(self, message: TranscriptMessage) -> TranscriptMessage | None:
-        """The message under a key that was not given out yet; None when it was."""
+        """The message with a new key; None if it was returned before."""
         said = content_key(message.role, message.content, message.tool_calls, message.tool_use_ids)
         before = self._given.get(message.source_key)
         if before is not None and before != said:
@@ -290,8 +290,8 @@ class TranscriptReading:
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
-    """The object on a line. Bytes that are not UTF-8 become replacement characters in its texts;
-    where they make it anything but an object, there is none."""
+    """The JSON object on a line, or None. Bytes that are not UTF-8 become replacement
+    characters."""
     try:
         parsed = json.loads(line.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):

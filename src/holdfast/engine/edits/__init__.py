@@ -1,1 +1,1 @@
-"""Edits, attempts and tool calls in progress: saved first, put back on failure."""
+"""Edits, attempts and tool calls in progress: saved first, rolled back on failure."""

@@ -1,6 +1,6 @@
 """Attempts that may change the whole workspace: kept on success, rolled back on failure.
 
-    begin: save → noted as open       keep: settled       put back: restore → settled
+    begin: save → recorded as open       keep: settled       put back: restore → settled
 
 The restore's note has the attempt's reason and its failure, so that the history includes failed
 attempts. An attempt whose process dies stays open until the user restores its checkpoint or keeps
@@ -41,7 +41,7 @@ def begin_attempt(
     kind: ActivityKind = ActivityKind.ATTEMPT,
     inside: Collection[int] = (),
 ) -> Activity:
-    """The attempt, open; the workspace is saved when this returns. `inside` as in `Engine.save`."""
+    """The open attempt; the workspace is saved on return. `inside` as in `Engine.save`."""
     vault = engine.vault
     intent = make_intent(reasoning)
     engine = engine.after_waiting(inside)
@@ -80,8 +80,8 @@ def put_back(engine: Engine, number: int, reason: str) -> Activity | None:
 
 
 def interrupted_activities(vault: Vault, session_id: SessionId | None = None) -> Sequence[Activity]:
-    """Edits and attempts that began and whose process is gone; those that a restore has rolled back
-    since are closed on the way."""
+    """Open edits and attempts whose process is gone. Those that a restore has rolled back since are
+    closed on the way."""
     if not vault.has_story():
         return ()
     left = [a for a in vault.story.open_activities(session_id) if not is_running(vault, a)]
@@ -89,7 +89,7 @@ def interrupted_activities(vault: Vault, session_id: SessionId | None = None) ->
 
 
 def keep_interrupted(vault: Vault, session_id: SessionId) -> Sequence[Activity]:
-    """The user decided to keep the work."""
+    """Called when the user decides to keep the work."""
     kept = [
         keep_attempt(vault, activity.number)
         for activity in interrupted_activities(vault, session_id)
@@ -98,8 +98,8 @@ def keep_interrupted(vault: Vault, session_id: SessionId) -> Sequence[Activity]:
 
 
 def paths_to_revert(vault: Vault, scan: Scan, activity: Activity) -> tuple[bytes, ...]:
-    """The paths of an edit that a restore of its checkpoint can be of: what it named and never made
-    is in neither place."""
+    """The paths of an edit that its checkpoint can be restored for. Paths that the edit named but
+    never created are in neither state."""
     from holdfast.engine.edits.guard import checkpoint_of
 
     load = loader_for(vault, scan)
@@ -135,8 +135,8 @@ def _was_restored(vault: Vault, activity: Activity) -> bool:
 def _covers(
     vault: Vault, operation: Operation, selected: Selection | None, activity: Activity
 ) -> bool:
-    """Whether a restore took back all of it: of an attempt everything, of an edit each of its files
-    that was in either state."""
+    """Whether a restore reverted all of it: everything for an attempt, and for an edit each of its
+    files that existed in either state."""
     if selected is None:
         return True
     if activity.kind is not ActivityKind.EDIT or selected.hunks:

@@ -2,8 +2,9 @@
 
     4 B size of the diff | 1 B codec | the diff, compressed if that is smaller
 
-Content that is not text, or too large to compare, is represented by its sizes. For ignored files
-only the change itself is recorded. The diff of one edit is bounded; omitted parts are reported.
+Binary content, and content too large to compare, is represented by its sizes. For ignored files
+only the fact of the change is recorded. The diff of one edit is bounded; omitted parts are
+reported.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LARGEST_DIFF_BYTES = 1 << 20
 
 
 def edit_diff(vault: Vault, before: Checkpoint, paths: Iterable[bytes]) -> bytes:
-    """How the files differ now from what a checkpoint has; compressed."""
+    """The difference between a checkpoint's files and the current ones; compressed."""
     parts: list[bytes] = []
     size = 0
     ignored = IgnoredContent(vault)
@@ -49,14 +50,14 @@ def edit_diff(vault: Vault, before: Checkpoint, paths: Iterable[bytes]) -> bytes
 
 
 def unpacked_diff(data: bytes) -> str:
-    """As it was given to the story; bytes that are not UTF-8 are replaced."""
+    """The unified diff as text; bytes that are not UTF-8 are replaced."""
     size, codec = _HEAD.unpack_from(data)
     text = decompress(Codec(codec), data[_HEAD.size :], size, None)
     return text.decode("utf-8", "replace")
 
 
 def repacked_diff(data: bytes, replacement: TextReplacement) -> bytes:
-    """With a text replaced; the same bytes where it is not in there."""
+    """With a text replaced; unchanged if it does not contain the text."""
     size, codec = _HEAD.unpack_from(data)
     text = decompress(Codec(codec), data[_HEAD.size :], size, None)
     said = text.decode("utf-8", "surrogateescape")
@@ -70,7 +71,7 @@ def _packed(text: bytes) -> bytes:
 
 
 def _stored(vault: Vault, before: Checkpoint, path: bytes) -> bytes | int | None:
-    """Bytes, or the size of what is too large, or None for nothing."""
+    """The bytes, or their size if they are too large, or None if there is no file."""
     entry = entry_at(vault.load_tree, before.tree, path)
     if isinstance(entry, SymlinkEntry):
         return entry.target
@@ -108,7 +109,7 @@ def _present(vault: Vault, handles: DirectoryHandles, path: bytes) -> bytes | in
 
 
 def _withheld(path: bytes) -> Iterator[bytes]:
-    """A story is exported and searched: what it says of an ignored file is that it changed."""
+    """Stories are exported and searched, so for an ignored file they only record the change."""
     yield b"--- a/" + path + b"\n+++ b/" + path + b"\n"
     yield f"({WITHHELD})\n".encode()
 

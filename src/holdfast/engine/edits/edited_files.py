@@ -1,14 +1,14 @@
-"""The files of an edit: found by whatever name a tool gives, captured, and their directories.
+"""The files of an edit: found by any name that a tool uses, captured, and their directories.
 
     paths:        each with the links that lead to it, and with its other names in the workspace;
-                  a relative one begins at the workspace, and is refused if the program's current
-                  directory gives it another meaning
-    directories:  of a file that is not there yet, the nearest directory that is; one that HEAD does
-                  not know is noted in the safety checkpoint
-    abort:        upwards from each file, as long as the checkpoint has no such directory: remove it
+                  relative paths start at the workspace, and are refused if they mean another file
+                  in the program's current directory
+    directories:  for a missing file, the nearest existing directory; if HEAD does not have it, the
+                  safety checkpoint records it
+    abort:        upwards from each file, remove directories that the checkpoint does not have
 
-Guarantee: a directory is removed only when it is empty and was not there before the edit; the
-system refuses to remove one that has been filled since, however late.
+Guarantee: a directory is removed only if it is empty and did not exist before the edit. The system
+refuses to remove one that was filled meanwhile.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_LINKS = 40
 
 
 def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]:
-    """Paths of the workspace, from whatever way a tool names them."""
+    """Workspace paths, from any form in which a tool names them."""
     if isinstance(paths, (str, Path)):
         raise UsageError(
             "paths must be a list, but one path was given", hint=f"use [{str(paths)!r}]"
@@ -85,11 +85,11 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
 
 
 def _require_one_meaning(workspace: Path, path: Path) -> None:
-    """A program that opens the same relative path may reach another file, which would be changed
-    without a guard."""
+    """A program that opens the same relative path may reach another file, and change it
+    unguarded."""
     try:
         here = Path(os.path.realpath(os.curdir))
-    except OSError:  # that directory is gone: nothing can be opened from there
+    except OSError:  # that directory is gone, so nothing can be opened from there
         return
     if here == workspace:
         return
@@ -104,15 +104,15 @@ def _require_one_meaning(workspace: Path, path: Path) -> None:
 
 
 def _through_links(vault: Vault, path: bytes) -> tuple[bytes, ...]:
-    """The file that writing to a path would reach, and each link on the way: all of them may be
-    changed."""
+    """The file that writing to a path would reach, and each link on the way, because all of them
+    may be changed."""
     root = os.path.realpath(fsencode(vault.workspace))
     links: list[bytes] = []
     at, waiting = root, path.split(b"/")
     while waiting:
         place = os.path.join(at, waiting.pop(0))
         if not os.path.islink(place):
-            at = os.path.normpath(place)  # `..` too: the path no longer contains links
+            at = os.path.normpath(place)  # removes `..`: the path no longer contains links
             continue
         if len(links) == _MOST_LINKS:
             raise Refused(
@@ -133,8 +133,8 @@ def _through_links(vault: Vault, path: bytes) -> tuple[bytes, ...]:
 
 
 def names_of_one_file(engine: Engine, paths: tuple[bytes, ...]) -> dict[bytes, bytes]:
-    """The names of these files that have several in the workspace, with the group of each: who
-    writes to one of them writes to all."""
+    """All workspace names of those files that have several, with the group of each. Writing to one
+    name changes all."""
     root = fsencode(engine.vault.workspace)
     if not any(_has_names(root + b"/" + path) for path in paths):
         return {}
@@ -171,7 +171,7 @@ def _entry(
     path: bytes,
     group: bytes | None,
 ) -> FileEntry | SymlinkEntry | None:
-    """The current entry of a path; None where there is nothing yet."""
+    """The current entry of a path; None if nothing exists there."""
     name = basename(path)
     try:
         area = handles.open(parent(path))
@@ -229,7 +229,7 @@ def _is_directory(vault: Vault, path: bytes) -> bool:
 def existing_directories(
     vault: Vault, head: Checkpoint, entries: Mapping[bytes, Entry | None]
 ) -> dict[bytes, DirectoryEntry]:
-    """Directories that are there though HEAD has none such, for files that are not; durable."""
+    """Existing directories above missing files that HEAD does not have; durable."""
     found: dict[bytes, DirectoryEntry] = {}
     absent = [path for path, entry in entries.items() if entry is None]
     if not absent:
@@ -254,7 +254,7 @@ def existing_directories(
 
 
 def remove_emptied(vault: Vault, before: Checkpoint, paths: Iterable[bytes]) -> None:
-    """Directories that an edit made and that are empty now."""
+    """Remove directories that the edit created and that are empty now."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in paths:
             above = parent(path)
@@ -262,14 +262,14 @@ def remove_emptied(vault: Vault, before: Checkpoint, paths: Iterable[bytes]) -> 
                 try:
                     vault.fs.rmdir(basename(above), dir_fd=handles.open(parent(above)))
                 except FileNotFoundError:
-                    pass  # another file of the edit was in it, too
+                    pass  # already removed for another file of the edit
                 except OSError:
-                    break  # it has been filled, or is no longer a directory
+                    break  # no longer empty, or no longer a directory
                 above = parent(above)
 
 
 def _mode(vault: Vault, handles: DirectoryHandles, path: bytes) -> int | None:
-    """Of a directory; None where there is none."""
+    """The mode of a directory; None if there is none."""
     try:
         area = handles.open(parent(path))
         status = vault.fs.stat(basename(path), dir_fd=area, follow_symlinks=False)

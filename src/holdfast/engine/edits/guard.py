@@ -1,15 +1,15 @@
 """Guards an edit of a few files: they are saved first and rolled back if the edit fails.
 
-    start:     read just those files → objects → HEAD with them in it, as a safety checkpoint
-    finalize:  the difference to what is there now, compressed, with the place in the conversation
-    abort:     a restore of just those paths to that safety checkpoint
+    start:     read only those files → objects → HEAD with these files, as a safety checkpoint
+    finalize:  store the compressed diff to the current files, and the conversation position
+    abort:     restore only those paths from the safety checkpoint
 
 Guarantees: the cost of starting depends on the files, not on the workspace. Before a file is
 changed, its old content is durable. A rollback is a restore with all of its safety: the edit's
 result is saved first, and undo restores it. A file that the edit created is removed only if the
-store has it, together with empty directories created for it. A file is kept under each of its names
-in the workspace, with the links that lead to it. An edit whose process dies stays open, protected
-from cleanup, until the user decides about it.
+store has it, together with empty directories created for it. A file is saved under each of its
+names in the workspace, with the links that lead to it. An edit whose process dies stays open,
+protected from cleanup, until the user decides about it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def start_edit(
     *,
     inside: Collection[int] = (),
 ) -> Activity:
-    """The edit, open; the files may be changed as soon as this returns. `inside` as in
+    """The open edit; the files may be changed as soon as this returns. `inside` as in
     `Engine.save`."""
     vault = engine.vault
     wanted = edited_paths(vault, paths)
@@ -93,19 +93,19 @@ def start_edit(
 
 
 def finalize_edit(vault: Vault, number: int) -> Activity:
-    """Keep what the edit made, and record how it differs from what was there."""
+    """Keep the result of the edit, and record its diff."""
     from holdfast.engine.edits.diff import edit_diff
 
     activity = open_activity(vault, number)
     with vault.lock.hold():
-        _name_ignored(vault, activity.paths)  # those that it has made
+        _name_ignored(vault, activity.paths)  # including files that the edit created
     diff = edit_diff(vault, checkpoint_of(vault, activity), activity.paths)
     return _settle(vault, activity, ActivityStatus.KEPT, None, diff)
 
 
 def _name_ignored(vault: Vault, paths: Iterable[bytes]) -> None:
-    """Let later saves hold those of these files that are there, although a rule ignores them. The
-    edit itself keeps them whatever becomes of that."""
+    """Let later saves capture these files even if a rule ignores them. If this fails, the edit
+    still has them."""
     root = fsencode(vault.workspace)
     present = [path for path in paths if lexists(root + b"/" + path)]
     with suppress(HoldfastError):
@@ -113,7 +113,7 @@ def _name_ignored(vault: Vault, paths: Iterable[bytes]) -> None:
 
 
 def abort_edit(engine: Engine, number: int, why: str | None = None) -> Activity:
-    """Put the files of the edit back as they were, and no other."""
+    """Restore the files of the edit, and no others."""
     vault = engine.vault
     activity = open_activity(vault, number)
     target = checkpoint_of(vault, activity)
@@ -128,8 +128,8 @@ def abort_edit(engine: Engine, number: int, why: str | None = None) -> Activity:
 
 
 def _made(engine: Engine, absent: list[bytes]) -> tuple[bytes, ...]:
-    """Of paths that were not there before the edit: those that are now, and that a save would have.
-    Unsaved content is not removed."""
+    """Of the paths that did not exist before the edit: those that exist now and that a save would
+    capture. Unsaved content is never removed."""
     root = fsencode(engine.vault.workspace)
     present = [path for path in absent if lexists(root + b"/" + path)]
     if not present:
@@ -140,7 +140,7 @@ def _made(engine: Engine, absent: list[bytes]) -> tuple[bytes, ...]:
 
 
 def own_activity(vault: Vault, session_id: SessionId, number: int) -> Activity:
-    """An edit or attempt of this session; those of others are not there for it."""
+    """An edit or attempt of this session; other sessions' are not visible to it."""
     found = _activity(vault, number)
     if found is None or found.session_id != session_id:
         raise _no_activity(number)
@@ -172,7 +172,7 @@ def open_activity(vault: Vault, number: int) -> Activity:
 
 
 def _head(engine: Engine, session_id: SessionId, why: str) -> Checkpoint:
-    """The base of the kept files; the first edit of a session saves everything."""
+    """The base of the safety checkpoint; the first edit of a session saves everything."""
     session = engine.vault.catalog.session(session_id)
     head = session.head if session is not None else None
     found = engine.vault.catalog.checkpoint(session_id, head)
@@ -188,8 +188,8 @@ def _keep(
     entries: dict[bytes, Entry | None],
     why: str,
 ) -> Checkpoint:
-    """A safety checkpoint: HEAD with these files as they are now. It says that it is partial,
-    because nothing else of the workspace was looked at."""
+    """A safety checkpoint: HEAD with the current content of these files. It is marked partial,
+    because the rest of the workspace was not scanned."""
     digest = amended_tree(vault, head.tree, entries)
     tree = vault.load_tree(digest)
     now_ns = vault.clock.now_ns()
@@ -221,7 +221,7 @@ def _keep(
 
 
 def checkpoint_of(vault: Vault, activity: Activity) -> Checkpoint:
-    """What an edit or attempt goes back to."""
+    """The checkpoint that an edit or attempt is rolled back to."""
     found = vault.catalog.checkpoint(activity.session_id, activity.checkpoint)
     if found is None:
         raise NotFound(f"the checkpoint {activity.checkpoint} of the edit has been deleted")

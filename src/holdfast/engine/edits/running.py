@@ -1,11 +1,11 @@
 """Running edits and tool calls: their owners, and waiting for them before a save.
 
-    a save finds edits in progress → waits for them, up to a limit → is made anyway, and marked
-    partial with what was still running
+    a save finds edits in progress → waits for them, up to a limit → saves anyway, and marks the
+    checkpoint as partial, with what was still running
 
 The caller's own edits are not waited for, because a checkpoint inside an edit is intended. Neither
-are edits on the same thread, which cannot end while the caller waits. Tools of agents count too,
-from the hook before to the one after, unless the caller is part of the agent.
+are edits on the same thread, which cannot end while the caller waits. Agents' tools count too, from
+the hook before to the hook after, unless the caller is part of the agent.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 _PAUSE_S = 0.02
 
 _open: ContextVar[frozenset[tuple[WorkspaceId, int]]] = ContextVar("open", default=frozenset())
-"""For each task and thread: work that a task hands to another thread is still its own."""
+"""Per task and thread: work that a task hands to another thread still belongs to it."""
 
 _threads: dict[tuple[WorkspaceId, int], int] = {}
 
 
 def enter(vault: Vault, number: int, *, thread: int | None = None) -> None:
-    """The caller is in the middle of an activity from now on; `thread` is where its work runs."""
+    """Record that the caller is inside an activity; `thread` is where its work runs."""
     key = (vault.workspace_id, number)
     _open.set(_open.get() | {key})
     _threads[key] = threading.get_ident() if thread is None else thread
@@ -48,12 +48,12 @@ def leave(vault: Vault, number: int) -> None:
 
 
 def inside(vault: Vault) -> frozenset[int]:
-    """The activities that the caller is in the middle of, to be handed to a save."""
+    """The activities that the caller is inside of, to be passed to a save."""
     return frozenset(number for place, number in _open.get() if place == vault.workspace_id)
 
 
 def newest(vault: Vault) -> int:
-    """The one that the caller began last and is still in the middle of."""
+    """The activity that the caller started last and is still inside of."""
     numbers = inside(vault)
     if not numbers:
         raise NotFound("no edit is open here", hint="start one: session.start_edit([path])")
@@ -63,9 +63,9 @@ def newest(vault: Vault) -> int:
 def wait_for_others(
     vault: Vault, inside: Collection[int] = (), *, tools: bool = True
 ) -> tuple[Skipped, ...]:
-    """Wait for edits and tools of others; what is left of them, for the report of the save.
-    `inside` are activities that the caller is in the middle of. Without `tools` no agent's tool is
-    waited for. Never to be called with the store's lock held."""
+    """Wait for other edits and tools; returns those still running, for the save's report. `inside`
+    are activities of the caller. Without `tools`, agents' tools are not waited for. Never call this
+    with the store's lock held."""
     deadline_ns = vault.clock.monotonic_ns() + int(vault.settings.wait_for_edits * 1e9)
     pause = threading.Event()
     while True:
@@ -83,9 +83,9 @@ def wait_for_others(
 
 
 def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped]) -> SavedTree:
-    """The same save, with a report that names what was still running, and a warning that it is
-    partial for that reason."""
-    from holdfast.engine.stored_objects import object_batch  # late: hardly any save needs it
+    """The same save, with a report of what was still running, and a warning that the checkpoint is
+    partial."""
+    from holdfast.engine.stored_objects import object_batch  # late: few saves need it
 
     skipped = [*saved.scan.skipped, *unsettled]
     with object_batch(vault.objects) as writer:
@@ -102,13 +102,13 @@ def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped])
 
 
 def is_running(vault: Vault, activity: Activity) -> bool:
-    """Whether the process that began it still lives."""
+    """Whether the process that started it is still alive."""
     owner, processes = activity.owner, vault.processes
     return owner == processes.own_identity() or processes.is_alive(owner)
 
 
 def working_tools(vault: Vault) -> list[RunningTool]:
-    """Tool calls that run now, and that the caller is no part of."""
+    """Running tool calls, except those that the caller is part of."""
     if not vault.parts.has_running_tools():
         return []
     return vault.running_tools.of_others(vault.clock.now_ns())
@@ -126,7 +126,7 @@ def _others(vault: Vault, inside: Collection[int]) -> list[Activity]:
     try:
         begun = vault.story.open_activities()
     except StoreDamaged:
-        return []  # the save itself tells
+        return []  # the save itself reports it
     return [
         activity
         for activity in begun

@@ -31,7 +31,7 @@ def annotate(
     author: str | None = None,
     number: int | None = None,
 ) -> Annotation:
-    """A new annotation, or with `number` a new revision of that one; durable when it returns."""
+    """A new annotation, or a new revision of annotation `number`; durable on return."""
     text, author = _text(text), require_label("author", author)
     _require_number(number)
     checkpoint = resolve(vault, session_id, reference)
@@ -49,7 +49,7 @@ def annotate(
 def annotations_of(
     vault: Vault, session_id: SessionId, reference: str | None = None, *, revisions: bool = False
 ) -> Sequence[Annotation]:
-    """Of one checkpoint, or of the whole session; the newest revisions, or all of them."""
+    """For one checkpoint or the whole session; the newest revisions, or all of them."""
     checkpoint = None if reference is None else resolve(vault, session_id, reference)
     if not vault.has_story():
         return ()
@@ -90,7 +90,7 @@ def name_checkpoint(
     tags: Sequence[str] = (),
     untags: Sequence[str] = (),
 ) -> Checkpoint:
-    """The checkpoint as it is called now. The caller holds the lock."""
+    """The checkpoint with its new name and tags. The caller holds the lock."""
     known = vault.catalog.checkpoint(checkpoint.session_id, checkpoint.id)
     if known is None:
         raise NotFound(f"checkpoint {checkpoint.id} no longer exists", hint="see: holdfast log")

@@ -1,12 +1,12 @@
-"""Collecting events for the numbered stream, from the log of operations and from the story.
+"""Collects events for the numbered stream, from the operation log and from the story.
 
     nothing new since the last time → done (a few small reads)
-    else, batch by batch: each source from where it was read to, merged by time
-    → added in one transaction with how far each has been read
+    else, batch by batch: continue each source where it was left, merge by time
+    → add in one transaction with the new read positions
 
 Operations, messages, annotations and edits keep their own order; between sources, time decides.
 Sessions and settings keep no history, so their current values are compared with the last known
-ones. Guarantee: everything acknowledged before it began is in the stream, once.
+ones. Guarantee: everything acknowledged before the start is in the stream, once.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _DELETED = "deleted"
 
 
 def events_after(vault: Vault, number: int, limit: int) -> Sequence[Event]:
-    """What is in the stream already, in order. A number above all that there are is one of a log
-    that was lost: then everything is delivered."""
+    """Recorded events after a number, in order. A number above all others comes from a lost log;
+    then everything is delivered."""
     log = vault.events
     with suppress(EventsLost):
         return log.after(0 if number > log.newest() else number, limit)
@@ -49,7 +49,7 @@ def events_after(vault: Vault, number: int, limit: int) -> Sequence[Event]:
 
 
 def record_events(vault: Vault) -> None:
-    """Bring the stream up to date; `Busy` where another process does that and does not end."""
+    """Bring the stream up to date; `Busy` if another process does so and does not finish."""
     for attempt in range(_TRIES):
         try:
             while _record_batch(vault):
@@ -62,7 +62,7 @@ def record_events(vault: Vault) -> None:
 
 
 def _record_batch(vault: Vault) -> bool:
-    """Whether there may be more."""
+    """Returns whether there may be more."""
     log = vault.events
     if _Batch(vault, log.cursors()).is_empty():
         return False
@@ -73,7 +73,7 @@ def _record_batch(vault: Vault) -> bool:
 
 
 class _Batch:
-    """What comes next of every source, and how far they have then been read."""
+    """The next events of every source, and the resulting read positions."""
 
     def __init__(self, vault: Vault, cursors: EventCursors) -> None:
         self._vault = vault
@@ -109,7 +109,7 @@ class _Batch:
     def _of_story(self) -> Iterator[list[NewEvent]]:
         generation = self._story.generation()
         if generation != self._known.story:
-            # Rows may have other numbers now; delivered events are not repeated.
+            # Rows may have new numbers; delivered events are not repeated.
             self._known = replace(self._known, message=0, annotation=0, activity=0, open_edits=())
             self.cursors = replace(self.cursors, story=generation)
         known = self._known
@@ -168,7 +168,7 @@ class _Batch:
 def _in_their_order(
     source: int, found: Sequence[NewEvent]
 ) -> Iterator[tuple[int, int, int, NewEvent]]:
-    """With a time that never goes back, as a clock may that was set meanwhile."""
+    """With times that never go back, even if the clock was set meanwhile."""
     latest = 0
     for place, event in enumerate(found):
         latest = max(latest, event.at_ns)

@@ -2,16 +2,16 @@
 
 HEAD is the current checkpoint:
 
-    of a session: its newest state, with the records of restores looked through
-    of the workspace, from the newest entry of the log that saved or restored, by any session:
+    of a session: its newest state, following restore records to their targets
+    of the workspace, from the newest log entry of any session that saved or restored:
       a checkpoint                       that one
       a restore to a checkpoint          that one
-      a restore to a safety checkpoint   HEAD as it was when that was made: so it is after an undo
-      a restore of some paths            HEAD as it was before
-      one that was deleted               HEAD of its session, if that is left with any checkpoint
+      a restore to a safety checkpoint   HEAD at the time of that one, as after an undo
+      a restore of some paths            HEAD before it
+      a deleted one                      HEAD of its session, if any checkpoint is left
 
-Imported checkpoints do not count for the workspace, because it was never at them. If there is
-nothing else, HEAD is that of the current session.
+Imported checkpoints do not count for the workspace, because it was never at them. Without any other
+checkpoint, HEAD is that of the current session.
 
 A checkpoint changed a path if its content differs from the previously saved state of any session.
 Only trees are read, and only along the paths.
@@ -34,7 +34,7 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
 
 MOVING_KINDS = (OperationKind.CHECKPOINT, *RESTORING_KINDS)
-"""Operations that say what the workspace held at that moment."""
+"""Operations that record the workspace's state at that moment."""
 _FIRST_CHUNK = 2
 """The newest operation nearly always decides."""
 _CHUNK = 50
@@ -44,7 +44,7 @@ _MOST_LOOKED_AT = 5_000
 
 
 def head_checkpoint(vault: Vault, session_id: SessionId | None) -> Checkpoint | None:
-    """The checkpoint that HEAD means in a session or, without one, in the workspace."""
+    """The HEAD of a session or, if None, of the workspace."""
     if session_id is not None:
         return _of_session(vault, session_id)
     wanted: CheckpointId | None = None
@@ -52,10 +52,10 @@ def head_checkpoint(vault: Vault, session_id: SessionId | None) -> Checkpoint | 
         if operation.checkpoint is None or wanted not in (None, operation.checkpoint):
             continue
         made, wanted = vault.catalog.checkpoint(None, operation.checkpoint), None
-        if made is None and number == 0:  # deleted: its session knows its parent
+        if made is None and number == 0:  # deleted, but its session knows its parent
             made = _of_session(vault, operation.session_id)
             if made is None and vault.catalog.history(operation.session_id, limit=1):
-                return None  # the work there is at none of those that are left
+                return None  # the session is at none of the remaining ones
         if made is None or made.kind is Kind.SAFETY or selection_of(made) is not None:
             continue
         if made.kind is not Kind.RESTORE:
@@ -71,8 +71,8 @@ def head_checkpoint(vault: Vault, session_id: SessionId | None) -> Checkpoint | 
 
 
 def has_lost_target(record: Checkpoint) -> bool:
-    """A restore record whose target was deleted is the only one left with that state. After a
-    restore of some paths HEAD stays where it was, whatever became of the target."""
+    """A restore record whose target was deleted is the only one left with that state. A restore of
+    some paths does not move HEAD, even if its target is deleted."""
     gone = record.kind is Kind.RESTORE and record.restores_from is None
     return gone and selection_of(record) is None
 
@@ -99,8 +99,8 @@ def _newest_first(vault: Vault) -> Iterator[Operation]:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """Of one session or of all, with the records of restores or without. Kinds that are asked for
-    by name may be records, too."""
+    """For one session or all, with or without restore records. Kinds requested by name may be
+    records, too."""
 
     session_id: SessionId | None = None
     records: bool = False
@@ -111,12 +111,12 @@ class HistoryFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it asks for less than everything."""
+        """Whether it filters anything."""
         limited = self.since_ns is not None or self.until_ns is not None
         return limited or bool(self.paths or self.kinds)
 
     def wants(self, one: Checkpoint) -> bool:
-        """As far as the checkpoint itself tells."""
+        """Decides by the checkpoint's own fields."""
         return (
             (self.session_id is None or one.session_id == self.session_id)
             and (not self.kinds or one.kind in self.kinds)
@@ -127,7 +127,7 @@ class HistoryFilter:
 
 
 def history(vault: Vault, wanted: HistoryFilter, limit: int | None) -> tuple[list[Checkpoint], int]:
-    """Newest first, and how many more there are."""
+    """Newest first, and the number of further ones."""
     if not wanted.is_narrow:
         scope, records = wanted.session_id, wanted.records
         found = list(vault.catalog.history(scope, limit=limit, records=records))
@@ -142,8 +142,8 @@ def history(vault: Vault, wanted: HistoryFilter, limit: int | None) -> tuple[lis
 
 
 def newest_with(vault: Vault, path: bytes) -> Checkpoint | None:
-    """The newest checkpoint of any session that has the path, records of restores included, among
-    the latest few thousand. Damaged ones are passed over."""
+    """The newest checkpoint of any session that has the path, including restore records, among the
+    latest few thousand. Damaged ones are skipped."""
     looked_at: set[Digest] = set()
     for one in islice(_everything(vault), _MOST_LOOKED_AT):
         if one is None or one.tree in looked_at:
@@ -175,7 +175,7 @@ def _matching(vault: Vault, wanted: HistoryFilter) -> Iterator[Checkpoint]:
 
 
 def _everything(vault: Vault) -> Iterator[Checkpoint | None]:
-    """Of every session, records included, newest first; None behind the first one ever."""
+    """All checkpoints of every session, including records, newest first; then None."""
     before: int | None = None
     while page := vault.catalog.history(None, limit=_PAGE, records=True, before=before):
         yield from page

@@ -3,12 +3,12 @@
 Programs search within their session (CP-8). A person's command searches every session of the
 workspace, which is a session of None here. `S:REF` names session and checkpoint for both.
 
-    the whole text: HEAD, initial, approved, a time, an id, a name, the beginning of an id
-    → else `S:REF`: S is a session's id, its title or the beginning of its id
+    the whole text: HEAD, initial, approved, a time, an id, a name, the start of an id
+    → else `S:REF`: S is a session's id, its title or the start of its id
     → else `REF~2` or `REF^`: a checkpoint before REF
 
 In the workspace, HEAD is the newest state that any session saved or restored, and `initial` is the
-first checkpoint of all. `approved` is that of the session that HEAD belongs to.
+first checkpoint of all. `approved` refers to the session that HEAD belongs to.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from holdfast.engine.vault import Vault
 _MOST_CANDIDATES = 10
 _MOST_NAMES = 1000
 _SHORT_ID = re.compile(r"[0-9a-f]{10,}\Z")
-"""As ids are shown. Shorter names begin some id too often for that to mean anything."""
+"""The length of displayed ids. Shorter names match the start of some id too often."""
 _ID_CHARACTERS = re.compile(r"[0-9a-fA-F]+\Z")
 _LEAST_OF_ID = 4
-"""A typing error of one to three letters must not find a checkpoint."""
+"""A typo of one to three letters must not find a checkpoint."""
 _LIST_HINT = "list checkpoints: holdfast log"
 _REASON = 40
 
 
 def resolve(vault: Vault, session_id: SessionId | None, text: str) -> Checkpoint:
-    """`UnknownReference`, or `AmbiguousReference` with the candidates, when it is not one."""
+    """`UnknownReference`, or `AmbiguousReference` with the candidates, if not exactly one fits."""
     reference = parse_reference(text, now_ns=vault.clock.now_ns())
     if isinstance(reference, HeadReference):
         return _head(vault, session_id, reference.steps_back, text)
@@ -62,7 +62,7 @@ def resolve(vault: Vault, session_id: SessionId | None, text: str) -> Checkpoint
 
 
 def before_head(vault: Vault, session_id: SessionId | None) -> Checkpoint:
-    """What `restore` without a reference goes back to."""
+    """The target of `restore` without a reference."""
     at = _below_head(vault, session_id, head_checkpoint(vault, session_id))
     before = _parent(vault, at)
     if before is None:
@@ -74,8 +74,8 @@ def before_head(vault: Vault, session_id: SessionId | None) -> Checkpoint:
 
 
 def find_session(vault: Vault, text: str) -> Session:
-    """The session with that id, that title, or an id that begins so; `NotFound` when there is
-    none, `AmbiguousReference` when there are several."""
+    """The session with that id or title, or whose id starts with the text. `NotFound` if there is
+    none, `AmbiguousReference` if there are several."""
     exact = vault.catalog.session(SessionId(text))
     if exact is not None:
         return exact
@@ -132,7 +132,7 @@ def _before(vault: Vault, at: Checkpoint, steps_back: int, text: str) -> Checkpo
 
 
 def _below_head(vault: Vault, session_id: SessionId | None, found: Checkpoint | None) -> Checkpoint:
-    """What was found, or why HEAD has nothing below it."""
+    """The checkpoint, or an error that says why there is none below HEAD."""
     if found is None and vault.catalog.history(session_id, limit=1):
         raise UnknownReference(
             "the checkpoints that HEAD pointed to were deleted",
@@ -142,7 +142,7 @@ def _below_head(vault: Vault, session_id: SessionId | None, found: Checkpoint | 
 
 
 def _parent(vault: Vault, checkpoint: Checkpoint) -> Checkpoint | None:
-    """The checkpoint before, again with records looked through."""
+    """The checkpoint before, following records to their targets."""
     at: Checkpoint | None = checkpoint
     while at is not None and at.parent is not None:
         at = vault.catalog.checkpoint(at.session_id, at.parent)
@@ -160,7 +160,7 @@ def _by_text(vault: Vault, session_id: SessionId | None, reference: TextReferenc
     begins: Sequence[Checkpoint] = ()
     if _SHORT_ID.match(text) or not (named or _is_name_elsewhere(vault, session_id, text)):
         begins = _beginning_with(vault, session_id, text)
-    # A user who copies an id from the log must not get a checkpoint with that name.
+    # An id copied from the log must not match a checkpoint by its name.
     taken = {one.id for one in named}
     candidates = [*named, *(one for one in begins if one.id not in taken)]
     if len(candidates) == 1:
@@ -186,7 +186,7 @@ def _beginning_with(vault: Vault, session_id: SessionId | None, text: str) -> Se
 
 
 def _is_name_elsewhere(vault: Vault, session_id: SessionId | None, text: str) -> bool:
-    """A name that just another session knows is not taken for the beginning of an id."""
+    """A name that only another session uses is not read as the start of an id."""
     return session_id is not None and bool(vault.catalog.checkpoints_named(text))
 
 
@@ -198,9 +198,9 @@ def _named(vault: Vault, session_id: SessionId | None, text: str) -> list[Checkp
 
 
 def _in_named_session(vault: Vault, text: str) -> Checkpoint | None:
-    """What `S:REF` means; None when no part before a colon is a session."""
+    """The checkpoint for `S:REF`; None if no part before a colon is a session."""
     places = [place for place, letter in enumerate(text) if letter == ":"]
-    for place in reversed(places):  # an id may hold colons itself
+    for place in reversed(places):  # an id may contain colons itself
         left, right = text[:place], text[place + 1 :]
         if not left or not right:
             continue
@@ -222,7 +222,7 @@ def _ambiguous(
     *,
     named: bool,
 ) -> AmbiguousReference:
-    """Each meaning with its session, time and reason, written so that it can be copied."""
+    """Lists each candidate with its session, time and reason, ready to copy."""
     several = session_id is None and len({one.session_id for one in candidates}) > 1
     shown = [_meaning(one, named=several and one.name == text) for one in candidates]
     what = "the name or the beginning" if named and not several else "the beginning"
@@ -247,7 +247,7 @@ def _meaning(one: Checkpoint, *, named: bool) -> str:
 
 
 def _nearest(vault: Vault, session_id: SessionId | None, text: str) -> str:
-    """What may have been meant: another way to write it, or a name that is nearly the same."""
+    """A suggestion: another spelling, or a similar name."""
     if meant := likely_meaning(text):
         return meant
     if _ID_CHARACTERS.match(text):

@@ -1,10 +1,10 @@
 """The timeline of a session or of the whole workspace, a page at a time, from catalog and story.
 
-Checkpoints and messages are read a chunk at a time while the page is made, so a page costs only its
-own content; annotations, activities and restores, which are few, are read whole. When the story
-cannot be read, its events are missing, and the page says so.
+Checkpoints and messages are read in chunks while the page is built, so a page costs only its own
+content. Annotations, activities and restores are few, and are read whole. If the story cannot be
+read, its events are missing, and the page says so.
 
-    workspace: a page of each session → always the newest event of all → the first `limit` of them
+    workspace: a page of each session → repeatedly the newest event of all → the first `limit`
     lanes: each session has its own, beside those of the sessions above it
 
 A page's `next` holds a position for each session, so that pages fit together exactly.
@@ -43,7 +43,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.story import StoryReader
 
 MOST_EVENTS = 1_000_000
-"""On one page; what is older comes with the next."""
+"""Per page; older ones come with the next."""
 
 _FOREVER_NS = 1 << 63
 _FIRST_CHUNK = 250
@@ -59,8 +59,8 @@ def timeline(
     messages: bool = True,
     since_ns: int | None = None,
 ) -> Timeline:
-    """The newest events, or those before the place that the page before named as `next`. With
-    `since_ns`, nothing older is read."""
+    """The newest events, or those before the previous page's `next`. With `since_ns`, nothing older
+    is read."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise UsageError(
             f"the limit {limit!r} must be 1 or more",
@@ -162,7 +162,7 @@ def _stretch(
 
 
 def _chunks(limit: int) -> Iterator[int]:
-    """How many to read at once, without end: few for a short page, more for a long one."""
+    """How many to read at once, endlessly: few for a short page, more for a long one."""
     size = _FIRST_CHUNK
     while True:
         yield min(size, limit + 1)
@@ -170,12 +170,12 @@ def _chunks(limit: int) -> Iterator[int]:
 
 
 _NEWEST = ""
-"""The place of a session of which nothing was shown yet."""
+"""The position of a session of which nothing has been shown."""
 
 
 @dataclass(slots=True)
 class _Strand:
-    """One session on a page: its events, how many of them were taken, and its first lane."""
+    """One session on a page: its events, the number of events taken, and its first lane."""
 
     session_id: SessionId
     place: str
@@ -183,7 +183,7 @@ class _Strand:
     taken: int = 0
     offset: int = 0
     lanes: frozenset[int] = field(default_factory=frozenset)
-    """Those that go on below the last event taken."""
+    """Lanes that continue below the last event taken."""
 
     @property
     def newest(self) -> Event | None:
@@ -212,8 +212,8 @@ def workspace_timeline(
     messages: bool = True,
     since_ns: int | None = None,
 ) -> Timeline:
-    """The newest events of all sessions, or those before the place that the page before named.
-    With `since_ns`, nothing older is read."""
+    """The newest events of all sessions, or those before the previous page's `next`. With
+    `since_ns`, nothing older is read."""
     sessions = [one.id for one in listed_sessions(vault)]
     places = dict.fromkeys(sessions, _NEWEST) if before is None else _decoded(before)
     limit = min(limit, MOST_EVENTS)
@@ -271,7 +271,7 @@ def _goes_on(strand: _Strand) -> bool:
 
 
 def _next(strand: _Strand, page: Callable[[SessionId, int, str], Timeline]) -> str | None:
-    """Where the session goes on; None when all of it was shown."""
+    """The session's next position; None if all of it was shown."""
     if strand.taken == len(strand.page.events):
         return strand.page.next
     if not strand.taken:

@@ -1,8 +1,7 @@
 """Locations of content: paths in trees, and files that components hold.
 
-A component that holds files says which content belongs to which absolute path (`FileComponent`); of
-any other component it is only known that it has the same bytes. Each tree and manifest is read
-once.
+A component with files maps absolute paths to content (`FileComponent`). For other components, only
+equal bytes can be found. Each tree and manifest is read once.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ T = TypeVar("T")
 
 
 def files_below(load: TreeLoader, tops: Iterable[Entry], seen: set[Digest]) -> Iterator[FileEntry]:
-    """The files of some entries and of all below them; directories in `seen` are not entered."""
+    """The files of some entries and everything below; directories in `seen` are not entered."""
     pending = list(tops)
     while pending:
         at = pending.pop()
@@ -48,7 +47,7 @@ def files_below(load: TreeLoader, tops: Iterable[Entry], seen: set[Digest]) -> I
 
 
 class Contents:
-    """Looks into trees, each distinct one once."""
+    """Searches trees, each distinct one once."""
 
     def __init__(self, vault: Vault, load: TreeLoader) -> None:
         self._vault = vault
@@ -56,7 +55,7 @@ class Contents:
         self._pieces: dict[Digest, frozenset[Digest]] = {}
 
     def of_file(self, entry: FileEntry) -> frozenset[Digest]:
-        """The objects that hold a file's bytes; none for an empty file, which says nothing."""
+        """The objects with a file's bytes; none for an empty file, which identifies nothing."""
         if entry.size == 0:
             return frozenset()
         if entry.chunks is None:
@@ -67,14 +66,14 @@ class Contents:
         return self._pieces[entry.chunks]
 
     def below(self, tops: Iterable[Entry], found: set[Digest], seen: set[Digest]) -> None:
-        """Add the contents of some entries and all below them to `found`."""
+        """Add the contents of some entries and everything below them to `found`."""
         for file in files_below(self._load, tops, seen):
             found |= self.of_file(file)
 
     def places(
         self, root: Digest, wanted: AbstractSet[Digest], known: dict[Digest, tuple[bytes, ...]]
     ) -> tuple[bytes, ...]:
-        """Every path of a tree whose content is among `wanted`; `known` remembers subtrees."""
+        """Every path of a tree with content in `wanted`; `known` caches subtrees."""
         pending = [root]
         while pending:
             digest = pending[-1]
@@ -95,7 +94,7 @@ class Contents:
 
 
 def is_absolute(path: bytes) -> bool:
-    """Whether this is a path of a component and not of the workspace, whose own are relative."""
+    """Whether this is a component's path; workspace paths are relative."""
     return path.startswith(b"/")
 
 
@@ -105,7 +104,7 @@ def file_components(vault: Vault) -> dict[str, FileComponent]:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """One state of a component, with the content of each of its paths."""
+    """One component state, with the content of each of its paths."""
 
     state: ComponentState
     files: dict[bytes, StoredContent]
@@ -113,7 +112,7 @@ class _Held:
 
 
 class ComponentFiles:
-    """`read` gives an object, even one that is not stored yet."""
+    """`read` returns an object, even one that is not stored yet."""
 
     def __init__(self, vault: Vault, read: Callable[[Digest], bytes]) -> None:
         self._vault = vault
@@ -125,7 +124,7 @@ class ComponentFiles:
         return any(self._below(held, (path,)) for held in self._of(manifest))
 
     def contents(self, manifest: Digest | None, paths: Collection[bytes] | None) -> set[Digest]:
-        """The objects that hold the bytes of these paths, or of everything."""
+        """The objects with the bytes of these paths, or of everything."""
         found: set[Digest] = set()
         for held in self._of(manifest):
             if paths is None:
@@ -137,7 +136,7 @@ class ComponentFiles:
         return found
 
     def places(self, manifest: Digest | None, wanted: AbstractSet[Digest]) -> set[bytes]:
-        """Every path whose content is among `wanted`."""
+        """Every path with content in `wanted`."""
         return {
             path
             for held in self._of(manifest)
@@ -146,7 +145,7 @@ class ComponentFiles:
         }
 
     def unnamed(self, manifest: Digest | None, wanted: AbstractSet[Digest]) -> set[str]:
-        """The components that have such content and cannot say at which path."""
+        """Components that have such content but cannot say at which path."""
         return {
             held.state.name
             for held in self._of(manifest)
@@ -155,13 +154,13 @@ class ComponentFiles:
         }
 
     def unsearched(self, manifest: Digest | None) -> set[str]:
-        """The components that keep something, and cannot say of which paths. Those that are only
-        recorded keep no bytes of files."""
+        """Components that keep data but cannot say for which paths. Recorded-only components keep
+        no file content."""
         unnamed = {held.state.name for held in self._of(manifest) if held.component is None}
         return unnamed - recorded_names(self._vault, unnamed)
 
     def without(self, manifest: Digest, paths: Collection[bytes]) -> dict[Digest, bytes]:
-        """New objects for a manifest that has nothing at these paths, itself the last of them."""
+        """New objects for a manifest without these paths; the manifest itself comes last."""
         new: dict[Digest, bytes] = {}
         states = []
         for held in self._of(manifest):
@@ -190,7 +189,7 @@ class ComponentFiles:
             new[digest] = data
             contents[name] = StoredContent(name, digest, None, len(data))
         listed = tuple(contents[name] for name in sorted(contents))
-        # Without its notes, so that no reader concludes that nothing has changed since.
+        # Remove the notes, so that no later capture concludes that nothing has changed.
         return replace(state, facts=rest.facts, contents=listed, notes={})
 
     def _below(self, held: _Held, paths: Collection[bytes]) -> list[bytes]:
@@ -211,12 +210,12 @@ class ComponentFiles:
         try:
             named = self._asked(lambda: component.files(state, self._source(state)), state.name)
         except Refused:
-            return _Held(state, {}, None)  # data that cannot be distinguished is only compared
+            return _Held(state, {}, None)  # data without paths is only compared
         found = {path: content for path, name in named.items() if (content := state.content(name))}
         return _Held(state, found, component)
 
     def _objects(self, content: StoredContent) -> set[Digest]:
-        """None for an empty file, which says nothing."""
+        """No objects for an empty file, which identifies nothing."""
         if content.size == 0:
             return set()
         if content.chunks is None:

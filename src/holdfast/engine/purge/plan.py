@@ -1,8 +1,8 @@
 """What a purge would do, as data; used for the preview and for the purge itself.
 
-    paths        every checkpoint that has one is kept without it: its tree is rebuilt, and its
-                 report says that the path was removed
-    checkpoints  the row goes, with everything that only it needs
+    paths        checkpoints that have one are kept without it: their trees are rebuilt, and their
+                 reports list the path as removed
+    checkpoints  the row is deleted, with everything that only it needs
 
 Objects that are no longer needed afterwards are removed. If the same content is at another path,
 that path is reported, and nothing is removed until the caller decides about it.
@@ -43,10 +43,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class PurgeRequest:
-    """Paths in every checkpoint, those outside of the workspace absolute, or whole checkpoints.
+    """Paths in every checkpoint, absolute if outside the workspace; or whole checkpoints.
 
-    `everywhere` also removes the same content from other paths, `keep_shared` leaves it there;
-    `force` goes on where a checkpoint is protected.
+    `everywhere` also removes the same content from other paths, `keep_shared` leaves it there.
+    `force` proceeds even if a checkpoint is protected.
     """
 
     paths: tuple[bytes, ...] = ()
@@ -58,8 +58,8 @@ class PurgeRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextPurgePlan:
-    """Where a text is: how many messages, checkpoints and so on say it, which is replaced, and
-    which files of checkpoints and data of components hold it, which stay."""
+    """Where a text occurs: counts of messages, checkpoints and so on, in which it is replaced; and
+    the files and component data that contain it and are kept."""
 
     said: Mapping[str, int]
     paths: tuple[bytes, ...] = ()
@@ -68,10 +68,10 @@ class TextPurgePlan:
 
 @dataclass(frozen=True, slots=True)
 class PurgePlan:
-    """`replaced` rows say something else from now on; `new_objects` must be durable before, and
-    `similar` names for some of them an earlier one that they resemble. `components` are those
-    of checkpoints that stay, which may hold the same in a form of their own: git commits, dumps.
-    `purged` is what other places are searched for, and `holders` what was found there."""
+    """`replaced` rows get new values. `new_objects` must be durable first; `similar` gives earlier
+    objects that some of them resemble. `components` belong to remaining checkpoints, and may hold
+    the same content in another form, such as git commits or dumps. `purged` is searched for in
+    other places; `holders` are the results."""
 
     removed: tuple[Checkpoint, ...]
     replaced: tuple[Checkpoint, ...]
@@ -87,11 +87,11 @@ class PurgePlan:
     purged: Purged = field(default_factory=Purged)
     holders: tuple[Holder, ...] = ()
     story_parts: tuple[str, ...] = ()
-    """Of the content at the paths: the text that a quotation of it would repeat."""
+    """Text from the content at the paths that a quotation would repeat."""
 
     @property
     def changed(self) -> tuple[CheckpointId, ...]:
-        """Checkpoints that lose a path; records that only speak of another name are not counted."""
+        """Checkpoints that lose a path, without records that only get another name."""
         return tuple(c.id for c in self.replaced if PURGED_TAG in c.intent.tags)
 
     def require_allowed(self) -> None:
@@ -100,7 +100,7 @@ class PurgePlan:
 
 
 def is_known_path(vault: Vault, path: bytes) -> bool:
-    """Whether any checkpoint of the workspace has something at this path."""
+    """Whether any checkpoint of the workspace has this path."""
     if not is_absolute(path):
         trees = {checkpoint.tree for checkpoint in vault.catalog.roots()}
         if any(entry_at(vault.load_tree, tree, path) is not None for tree in trees):
@@ -111,7 +111,7 @@ def is_known_path(vault: Vault, path: bytes) -> bool:
 
 
 def _in_components(vault: Vault, path: bytes) -> bytes:
-    """How components call a path of the workspace: agents may remember things in it."""
+    """A workspace path as components name it, because agents' memory files may be in it."""
     return os.path.join(os.fsencode(vault.workspace), path)
 
 
@@ -124,7 +124,7 @@ def plan_purge(vault: Vault, request: PurgeRequest) -> PurgePlan:
 
 
 def with_holders(vault: Vault, plan: PurgePlan) -> PurgePlan:
-    """The plan, with what other places hold now."""
+    """The plan with the current findings in other places."""
     found = find_holders(vault, plan.purged, plan.gone_contents, plan.components)
     quoted = quoted_in(vault, plan.story_parts, plan.paths)
     if quoted:
@@ -134,7 +134,7 @@ def with_holders(vault: Vault, plan: PurgePlan) -> PurgePlan:
 
 
 def _required(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Validated: an absolute path is one only where a checkpoint has it."""
+    """Validated paths. Absolute ones are accepted only if a checkpoint has them."""
     given = [path.rstrip(b"/") for path in paths]
     outside = [path for path in given if is_absolute(path) and is_known_path(vault, path)]
     inside = require_paths(path for path in given if path not in outside)
@@ -229,7 +229,7 @@ class _Planner:
     def _rewritten(
         self, roots: Sequence[Checkpoint], removals: dict[CheckpointId, tuple[bytes, ...]]
     ) -> list[Checkpoint]:
-        """Every checkpoint as it is afterwards, in the same order."""
+        """Every checkpoint after the purge, in the same order."""
         rows: dict[CheckpointId, Checkpoint] = {}
         for checkpoint in roots:
             row = checkpoint
@@ -269,7 +269,7 @@ class _Planner:
         )
 
     def _take(self, encoded: dict[Digest, bytes]) -> None:
-        """The directories on the way to a path, each beside the one of the checkpoint before."""
+        """Adds the rebuilt directories, each as similar to that of the checkpoint before."""
         trees = list(encoded)
         if len(trees) == len(self.last_trees):
             for new, old in zip(trees, self.last_trees, strict=True):
@@ -279,7 +279,7 @@ class _Planner:
         self.new_objects |= encoded
 
     def _report(self, checkpoint: Checkpoint, paths: list[bytes]) -> Digest:
-        """What the checkpoint left out, with these paths; a restore then leaves them alone."""
+        """The checkpoint's report with these paths added, so that a restore leaves them alone."""
         kept = [s for s in read_report(self.vault, checkpoint) if s.path not in paths]
         data = encode_report([*kept, *(Skipped(path, SkipReason.PURGED) for path in paths)])
         digest = digest_of(data)
@@ -300,7 +300,7 @@ class _Planner:
         return approved, _APPROVED_HINT if approved else ""
 
     def _approved_with(self, removals: dict[CheckpointId, tuple[bytes, ...]]) -> list[str]:
-        """Every approved round that would lose something, also one that others have followed."""
+        """Every approved round that would lose something, even if later rounds exist."""
         found = []
         for session in self.vault.catalog.sessions():
             rounds = {r.approved: f", {r.name}" for r in rounds_in(self.vault, session.id)}
@@ -351,8 +351,8 @@ class _Planner:
         hint: str,
         paths: tuple[bytes, ...] = (),
     ) -> PurgePlan:
-        """From `roots` to `rows`, of which `changed` are others than before; `losing` are those
-        that have some of the `contents` now."""
+        """From `roots` to `rows`; `changed` are the rows that differ. `losing` currently have some
+        of the `contents`."""
         before, after = self.reachable(roots), self.reachable(rows)
         gone, gone_contents = frozenset(before - after), frozenset(contents - after)
         names = {name for c in rows for name in self.files.unsearched(c.components)}
@@ -382,7 +382,7 @@ _APPROVED_HINT = "to purge it anyway: --force; the round stays approved, without
 
 
 def _named_by_id(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:
-    """A record that speaks of a removed checkpoint by its name says its id instead."""
+    """Replaces the name of a removed checkpoint by its id in a restore record."""
     if not row.kind.is_record:
         return row
     reasoning = row.intent.reasoning

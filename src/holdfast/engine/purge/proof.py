@@ -1,19 +1,18 @@
-"""Search for remaining purged content: in the raw bytes of the store, in git, in other stores.
+"""Searches for remaining purged content: in the store's raw bytes, in git, and in other stores.
 
-    while the content is still at hand: its digests, samples of its bytes and of its stored bytes,
-    and the ids that git gives it → after the removal: read every file of the store and look for
-    them; let each component that can search outside the store do so; ask the user's other stores
-    for the digests
+    while the content is still available: take its digests, samples of its bytes and of its stored
+    bytes, and its git ids → after the removal: search every file of the store for them; let
+    components search outside the store; ask the user's other stores for the digests
 
-A sample inside a pack, or in what a record of a pack decodes to, can only belong to content that
-stays: packs consist of needed records. It is reported as being elsewhere too. Anywhere else it is a
-trace. Very short or uniform content has no meaningful sample; its digest is searched anyway. No
-index lists a removed digest. If there are too many digests to search raw bytes for in reasonable
+A sample in a pack, or in a decoded pack record, can only belong to remaining content, because packs
+contain only needed records. It is reported as also being elsewhere. Anywhere else it is a trace.
+Very short or uniform content has no meaningful sample, but its digest is searched for anyway. No
+index lists a removed digest. If there are too many digests for a search of raw bytes in reasonable
 time, an evenly spread selection is used. The files of an encrypted store are searched both raw and
 decrypted.
 
-Guarantee: only searched places are reported as searched. Not guaranteed: transformed content, as by
-a git filter, is found by its path only.
+Guarantee: only searched places are reported as searched. Not guaranteed: transformed content, for
+example by a git filter, is found by its path only.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ _SEARCH_WORK_BYTES = 8 << 30
 _FEWEST_DIGESTS = 64
 _MOST_DIGESTS = 20_000
 _DISTINCTIVE_BYTES = 16
-"""A shorter sample may be found in content that has nothing to do with it."""
+"""A shorter sample may occur in unrelated content."""
 
 _FEWEST_NEEDLES = 8
 _MOST_HASHED_BYTES = 1 << 30
 _SAME_REPOSITORY = "worktrees"
-"""Commits of linked worktrees are in the repository that the git component searches."""
+"""Commits of linked worktrees are in the repository, which the git component searches."""
 
 _NOT_SEARCHED = {
     "postgres": "the PostgreSQL databases themselves were not searched",
@@ -63,15 +62,14 @@ _NOT_SEARCHED = {
 }
 
 _PACKS = Path("objects", "packs")
-"""Packs that a repair set aside are none of these: the purged content has not been removed from
-them."""
+"""Quarantined packs are not included: purged content has not been removed from them."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Bytes to look for, and what finding them would mean."""
+    """Bytes to search for, and the meaning of a match."""
 
     needle: bytes
     what: str
@@ -81,12 +79,12 @@ class Sought:
 def sought_for(
     vault: Vault, contents: Iterable[Digest], removed: Sequence[Checkpoint]
 ) -> list[Sought]:
-    """Samples of content and of what was said, gathered while everything can still be read."""
+    """Samples of content and messages, taken while everything can still be read."""
     found: list[Sought] = []
     packs = vault.open_packs()
     for digest in _even_choice(sorted(contents), _SAMPLED_OBJECTS):
         data = vault.objects.read(digest)
-        # A version of a file that stays resembles the one that goes; that is nothing to report.
+        # A remaining version of a file resembles the removed one, which is not a trace.
         content = None if removed else digest
         found += [Sought(s, "some of its bytes", content) for s in _samples(data)]
         stored = packs.stored_form(digest)
@@ -98,7 +96,7 @@ def sought_for(
 
 
 def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -> PurgeProof:
-    """Called with the store's lock held, when everything should be gone."""
+    """Called with the store's lock held, after the removal."""
     files = list(vault.files.files())
     size = sum(map(_size_of, files)) or 1
     most = max(_FEWEST_DIGESTS, min(_MOST_DIGESTS, _SEARCH_WORK_BYTES // size))
@@ -140,7 +138,7 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
 
 
 def _samples(data: bytes) -> list[bytes]:
-    """From the beginning, the middle and the end; nothing that would be found anywhere."""
+    """From the start, the middle and the end; without bytes that could occur anywhere."""
     middle = max(len(data) // 2 - _SAMPLE_BYTES // 2, 0)
     starts = {0, middle, max(len(data) - _SAMPLE_BYTES, 0)}
     cut = [data[start : start + _SAMPLE_BYTES] for start in sorted(starts)]
@@ -152,7 +150,7 @@ def _samples(data: bytes) -> list[bytes]:
 
 
 def _texts(vault: Vault, removed: Sequence[Checkpoint]) -> Iterator[bytes]:
-    """Reasons, names and the like of removed checkpoints that nothing else says too."""
+    """Reasons, names and the like that only removed checkpoints contain."""
     if not removed:
         return
     gone = {checkpoint.id for checkpoint in removed}
@@ -171,8 +169,8 @@ def _texts_of(checkpoint: Checkpoint) -> list[str]:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """A file in large pieces that overlap, so that nothing is missed between two of them. Some need
-    no lock to be removed, such as the notes of hooks: what is gone holds nothing."""
+    """A file in large overlapping blocks, so that no match is missed between two. Some files, such
+    as the notes of hooks, may be deleted without a lock; those contain nothing."""
     overlap = b""
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
@@ -190,8 +188,8 @@ def _size_of(path: Path) -> int:
 def paths_holding(
     vault: Vault, samples: AbstractSet[bytes]
 ) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
-    """Paths of checkpoints whose content holds one of the samples, and components with content that
-    does and belongs to no path. Every object is decoded for it."""
+    """Paths in checkpoints whose content contains a sample, and components with such content that
+    belongs to no path. Decodes every object."""
     holders = {
         digest
         for digest, data in vault.objects.read_many(all_digests(vault.objects) if samples else ())
@@ -212,7 +210,7 @@ def paths_holding(
 
 
 def is_in_file_names(vault: Vault, needles: Iterable[bytes]) -> bool:
-    """Whether any file or directory of a checkpoint is named with one of the needles."""
+    """Whether any file or directory name in a checkpoint contains one of the needles."""
     pending = list({checkpoint.tree for checkpoint in vault.catalog.roots()})
     seen = set(pending)
     while pending:
@@ -238,8 +236,8 @@ def purged_content(
     paths: Sequence[bytes],
     gone: frozenset[Digest],
 ) -> Purged:
-    """What is about to go, as other places would know it: the files at these paths, or, without
-    paths, those whose content goes."""
+    """The content to purge, as other places would know it: the files at these paths or, without
+    paths, those whose content is removed."""
     inside = tuple(path for path in paths if not is_absolute(path))
     found: dict[Digest, FileEntry] = {}
     seen: set[Digest] = set()
@@ -264,7 +262,7 @@ def purged_content(
 
 
 def _git_ids(vault: Vault, entry: FileEntry) -> set[str]:
-    """How repositories of either format name a blob with these bytes."""
+    """The blob ids of these bytes in repositories of either format."""
     made = [hashlib.sha1(usedforsecurity=False), hashlib.sha256()]
     for one in made:
         one.update(b"blob %d\0" % entry.size)
@@ -280,7 +278,7 @@ def _git_ids(vault: Vault, entry: FileEntry) -> set[str]:
 def find_holders(
     vault: Vault, purged: Purged, contents: frozenset[Digest], components: Sequence[str]
 ) -> tuple[Holder, ...]:
-    """`components` are those of checkpoints that hold something in a form of their own."""
+    """`components` are those that hold checkpoint data in another form."""
     found: list[Holder] = []
     searched: set[str] = set()
     for component in vault.components.all():

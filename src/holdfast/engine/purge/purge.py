@@ -1,8 +1,8 @@
 """Removing content permanently.
 
-    lock → finish what an earlier one began → plan → take samples → new trees durable → note → one
-    transaction: rows changed or gone → packs rewritten without it → databases rebuilt, logs
-    emptied, caches and leftovers gone → note gone → search every file of the store
+    lock → finish an interrupted purge → plan → take samples → make new trees durable → write a note
+    → one transaction: change or delete rows → rewrite packs → rebuild databases, empty logs, remove
+    caches and leftovers → remove the note → search every file of the store
 
 Guarantees: at every instant the store is sound, and each remaining checkpoint is whole. Before the
 transaction, nothing has changed. After it, the next purge finishes the removal, however often it is
@@ -52,7 +52,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     except (NotFound, UsageError):
         if finished is None:
             raise
-        # The interrupted one was this one, asked for again.
+        # The same request again: the interrupted purge was this one.
         still = still_in_workspace(vault, request.paths)
         return replace(finished, paths=request.paths, still_in_workspace=still)
     plan.require_allowed()
@@ -81,9 +81,9 @@ def plan_text_purge(vault: Vault, replacement: TextReplacement) -> TextPurgePlan
 
 
 def purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
-    """Called with the store's lock held. Replaces a text in what was said; files of checkpoints
-    that hold it stay, and are listed. The note does not name the text: interrupted, it is asked for
-    again."""
+    """Called with the store's lock held. Replaces a text in the story. Files in checkpoints that
+    contain it are kept, and listed. The note does not contain the text, so an interrupted purge
+    must be requested again."""
     finish_purge(vault)
     _require_sound_packs(vault)
     vault.files.write_purge_note(_encode_note(()))
@@ -104,7 +104,7 @@ _IN_FILE_NAMES = Trace(
 
 
 def _require_sound_packs(vault: Vault) -> None:
-    """Packs are going to be rewritten: better to find out before the first row changes."""
+    """Packs will be rewritten, so find damage before the first row changes."""
     if damaged := vault.open_packs().damaged_packs():
         number, problem = next(iter(damaged.items()))
         raise StoreDamaged(
@@ -114,7 +114,7 @@ def _require_sound_packs(vault: Vault) -> None:
 
 
 def finish_purge(vault: Vault) -> PurgeOutcome | None:
-    """Finish a removal that was interrupted; None when there is none, or when it had not begun."""
+    """Finish an interrupted purge; None if there is none, or if it had not begun."""
     note = vault.files.read_purge_note()
     if note is None:
         return None
@@ -128,7 +128,7 @@ def finish_purge(vault: Vault) -> PurgeOutcome | None:
 
 
 def still_in_workspace(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Those of `paths` that are still there, and that a later checkpoint would save again."""
+    """The paths that still exist, so that a later checkpoint would save them again."""
     root = os.fsencode(vault.workspace)
     following = file_components(vault).values()
     return tuple(
@@ -171,7 +171,7 @@ def _record(vault: Vault, plan: PurgePlan) -> None:
 
 
 def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
-    """What no row needs leaves the files of the store, and with it what was said about it."""
+    """Erase objects that no row needs, and edits of these paths, from the store's files."""
     if vault.has_story():
         gone = vault.story.named_checkpoints() - {c.id for c in vault.catalog.roots()}
         vault.story.forget_checkpoints(sorted(gone))

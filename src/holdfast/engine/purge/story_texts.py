@@ -1,9 +1,9 @@
 """Finds and replaces a text in messages, reasons and notes.
 
-    said  messages and their tool calls, annotations, edits with their diffs, reasons, names and
-          tags of checkpoints, titles of sessions, notes of operations
+    searched  messages and their tool calls, annotations, edits with their diffs, reasons, names and
+              tags of checkpoints, titles of sessions, notes of operations
 
-Not guaranteed: ids that others refer to, such as the name that a session was started under, stay.
+Not guaranteed: ids that others refer to, such as the id that a session was started under, are kept.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _KEY_LIKE = re.compile(r"[\w+/.-]{12,}")
 
 def story_parts(vault: Vault, contents: Iterable[Digest]) -> tuple[str, ...]:
     """Lines and values of content that a quotation would repeat, and that ordinary sentences do not
-    have."""
+    contain."""
     found: dict[str, None] = {}
     for digest in sorted(contents)[:_MOST_OBJECTS]:
         text = vault.objects.read(digest)[:_MOST_BYTES].decode("utf-8", "replace")
@@ -67,7 +67,7 @@ def _parts(line: str) -> Iterator[str]:
 
 
 def quoted_in(vault: Vault, parts: Sequence[str], without: Sequence[bytes]) -> Mapping[str, int]:
-    """How many messages and so on repeat one of the parts; edits of some paths are not counted."""
+    """How many messages and so on quote one of the parts; edits of `without` are not counted."""
     if not parts:
         return {}
     sought = re.compile("|".join(re.escape(part) for part in parts))
@@ -120,7 +120,7 @@ def _operations(vault: Vault) -> Iterator[Operation]:
 def _paged(
     page_after: Callable[[int, int], Sequence[T]], number_of: Callable[[T], int]
 ) -> Iterator[T]:
-    """Every row of a table, some at a time."""
+    """Every row of a table, in pages."""
     last = 0
     while page := page_after(last, _BATCH):
         yield from page
@@ -140,8 +140,8 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def replace_in_story(vault: Vault, replacement: TextReplacement) -> Mapping[str, int]:
-    """A transaction for the story and one for the catalog; interrupted between the two, asking
-    again finds the rest."""
+    """One transaction for the story and one for the catalog. If interrupted between them, a second
+    request replaces the rest."""
     replaced: Mapping[str, int] = {}
     if vault.has_story():
         replaced = vault.story.replace_text(
@@ -201,7 +201,7 @@ def _replaced(
     )
     if intent.checkpoint_name is None or not replacement.is_in(intent.checkpoint_name):
         return changed
-    # A name is unique in its session.
+    # Names are unique within a session.
     wanted = name = replacement.text(intent.checkpoint_name)[:NAME_MAX_LENGTH].strip()
     number = 1
     while (row.session_id, name) in taken:

@@ -1,2 +1,2 @@
-"""Verifying a store and repairing what is damaged (a restore is verified by
+"""Verifies a store and repairs damage (a restore is verified by
 `engine/restore/verifier.py`)."""

@@ -1,11 +1,11 @@
-"""Verifies a store, invariant by invariant; nothing is changed.
+"""Verifies a store, invariant by invariant; changes nothing.
 
 The quick check verifies the structure: databases, rows, packs, and that everything a checkpoint
-names exists. With `data` every byte of every object is read and compared with its name.
+names exists. With `data`, every byte of every object is read and compared with its digest.
 
-`LossFinder` names the paths of checkpoints that can no longer be restored: per directory, once, its
-files whose content is gone and the losses below it. A lost directory includes everything that was
-below it.
+`LossFinder` lists the paths in checkpoints that can no longer be restored. It visits each directory
+once, and collects files whose content is gone and the losses below. A lost directory includes
+everything below it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from holdfast.ports.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One path; the root means the whole checkpoint."""
+    """A lost path; the root means the whole checkpoint."""
 
     path: bytes
     is_directory: bool
@@ -37,9 +37,9 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class DamagedCheckpoint:
-    """A checkpoint with what is lost of it; `report_lost`: nor is it known what it left out;
-    `components_lost`: names of components whose content is gone, or all of them when it is no
-    longer known which there were."""
+    """A checkpoint and its losses. `report_lost`: its list of skipped paths is lost, too.
+    `components_lost`: names of components whose content is gone, or all of them if their list is
+    lost."""
 
     id: CheckpointId
     losses: tuple[Loss, ...]
@@ -52,7 +52,7 @@ class DamagedCheckpoint:
 
 
 class LossFinder:
-    """Looks at each directory once; `unreadable` objects are as good as missing."""
+    """Visits each directory once; `unreadable` objects count as missing."""
 
     def __init__(
         self,
@@ -60,14 +60,14 @@ class LossFinder:
         unreadable: Collection[Digest] = (),
         found: Mapping[Digest, bytes] | None = None,
     ) -> None:
-        """`found` objects are somewhere else and will be here: they count as held."""
+        """`found` objects exist elsewhere and will be stored, so they count as present."""
         self._vault = vault
         self._unreadable = unreadable
         self._found = found or {}
         self._known: dict[Digest, tuple[Loss, ...]] = {}
         self._known_manifests: dict[Digest, tuple[str, ...]] = {}
         self.lost: set[Digest] = set()
-        """Objects that are referenced and unreadable."""
+        """Referenced objects that are unreadable."""
 
     def damage_of(self, checkpoint: Checkpoint) -> DamagedCheckpoint | None:
         losses = self._below(checkpoint.tree)
@@ -109,11 +109,11 @@ class LossFinder:
 
     @property
     def trees(self) -> set[Digest]:
-        """Every directory that was looked at."""
+        """Every visited directory."""
         return set(self._known)
 
     def _below(self, digest: Digest) -> tuple[Loss, ...]:
-        """Without recursion: a workspace may be nested deeper than Python lets calls be."""
+        """Without recursion, because directories may be nested deeper than Python's stack."""
         open_trees: dict[Digest, Tree] = {}
         waiting = [digest]
         while waiting:
@@ -144,7 +144,7 @@ class LossFinder:
             return None
 
     def _look(self, tree: Tree) -> list[Loss]:
-        """All of a directory, when those below it are known."""
+        """All losses of a directory, once those below are known."""
         losses = self._files(tree)
         for entry in tree.directories:
             for loss in self._known[entry.digest]:
@@ -194,29 +194,29 @@ _OBJECT = "object "
 
 
 def run_checks(vault: Vault, *, data: bool, progress: Progress) -> Iterator[Problem]:
-    """Every problem there is; a store without any gives none."""
-    # The store is described as it was, and has everything that it acknowledged.
+    """All problems; none for a sound store."""
+    # The store's description is intact, and it has everything that it acknowledged.
     yield from (Problem("I3", "store", text) for text in vault.files.problems())
-    # I1 and I2: packs are whole, and (with `data`) bytes match their names.
+    # I1 and I2: packs are whole, and (with `data`) bytes match their digests.
     unreadable: set[Digest] = set()
     for found in vault.objects.check(data=data, progress=progress):
         if found.subject.startswith(_OBJECT):
             unreadable.add(Digest(bytes.fromhex(found.subject.removeprefix(_OBJECT))))
         yield Problem(found.invariant, found.subject, found.problem)
-    # I3: rows are as they were written, and those that belong together are there together.
+    # I3: rows are as written, and related rows exist together.
     yield from (Problem("I3", "catalog", text) for text in vault.catalog.check())
     yield from _check_reachability(vault, unreadable, progress)
     # I4: an unfinished restore can be finished.
     if (problem := journal_problem(vault)) is not None:
         yield Problem("I4", "journal", problem)
-    # I3 for what was said and done around the checkpoints.
+    # I3 for the story.
     yield from (Problem("I3", "story", text) for text in vault.story.check())
 
 
 def _check_reachability(
     vault: Vault, unreadable: set[Digest], progress: Progress
 ) -> Iterator[Problem]:
-    """I1: everything that a checkpoint names exists. Shared directories are looked at once."""
+    """I1: everything that a checkpoint names exists. Shared directories are visited once."""
     finder = LossFinder(vault, unreadable)
     try:
         checkpoints = list(vault.catalog.roots())

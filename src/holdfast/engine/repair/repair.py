@@ -1,9 +1,9 @@
 """Finds damaged content in a store, and repairs it as far as possible.
 
-    find:  objects that cannot be read → paths of checkpoints that are lost by it → of these, what
-           the workspace still has → whole states that no checkpoint refers to
-    mend:  store again what the workspace has → drop what cannot be read → rewrite damaged packs
-           → give unnamed states a checkpoint → let checkpoints name what is left of them
+    find:  unreadable objects → paths in checkpoints lost because of them → those of them that the
+           workspace still has → whole states that no checkpoint refers to
+    mend:  store again what the workspace has → drop unreadable objects → rewrite damaged packs
+           → give unnamed states a checkpoint → reduce checkpoints to what is left of them
 
 Every step is durable on its own and found again if it is interrupted, so a repair can be repeated
 at any time. Nothing is deleted: replaced packs, rows and journals are quarantined first.
@@ -57,7 +57,7 @@ _TREE, _CHUNK_LIST = b"HFT1", b"HFC1"
 
 @dataclass(frozen=True, slots=True)
 class ContentFindings:
-    """What is wrong with content; `healable` are lost objects that the workspace still has."""
+    """Damage to content; `healable` are lost objects that the workspace still has."""
 
     packs: tuple[tuple[int, str], ...]
     lost: frozenset[Digest]
@@ -92,7 +92,7 @@ def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
             found = _in_workspace(vault, unheld) if lost else {}
         if len(present) == len(lost & found.keys()):
             break
-        # A directory or a list of chunks that is there again names more that may be lost.
+        # A recovered directory or chunk list may refer to further lost objects.
         present = {digest: found[digest] for digest in lost & found.keys()}
     unnamed = _unnamed(vault, after.trees) if history_is_incomplete else ()
     return ContentFindings(
@@ -106,7 +106,7 @@ def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
 
 
 def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
-    """Called with the store's lock held, on a store that can be opened."""
+    """Called with the store's lock held, on a store that opens."""
     _heal(vault, find(vault, history_is_incomplete=False))
     unreadable = vault.objects.unreadable()
     if unreadable:
@@ -126,7 +126,7 @@ def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
 
 
 class _CollectingWriter:
-    """A writer that takes only what is wanted; into the store, or nowhere."""
+    """A writer that accepts only wanted objects; stores them, or only collects them."""
 
     def __init__(
         self, wanted: Callable[[Digest], bool], writer: ObjectWriter | None = None
@@ -151,16 +151,16 @@ class _CollectingWriter:
 def _in_workspace(
     vault: Vault, lost: Callable[[Digest], bool], writer: ObjectWriter | None = None
 ) -> dict[Digest, bytes]:
-    """Lost objects that a look at every file of the workspace finds again."""
+    """Lost objects that a scan of every file in the workspace finds again."""
     collecting = _CollectingWriter(lost, writer)
     try:
         with vault.open_root() as root_fd:
             scanner = Scanner(vault.fs, vault.objects, None, databases=vault.databases)
             request = ScanRequest(capture_policy(vault), collecting, vault.clock.now_ns())
             scan = scanner.scan(root_fd, request, generation="repair")
-        add_report(collecting, scan.skipped)  # often the same as it was then
+        add_report(collecting, scan.skipped)  # often the same as before
     except (HoldfastError, OSError):
-        return collecting.found  # a workspace that is gone or closed heals nothing
+        return collecting.found  # a missing or inaccessible workspace heals nothing
     return collecting.found
 
 
@@ -174,7 +174,7 @@ def _heal(vault: Vault, found: ContentFindings) -> None:
 
 
 def _unnamed(vault: Vault, named: set[Digest]) -> list[UnnamedState]:
-    """Roots among the trees that nothing names: the state of a lost row, or of a killed save."""
+    """Root trees that nothing refers to: the state of a lost row, or of a killed save."""
     trees: dict[Digest, UnnamedState] = {}
     below: set[Digest] = set()
     every_object = vault.objects.read_many(all_digests(vault.objects), skip_unreadable=True)
@@ -192,7 +192,7 @@ def _unnamed(vault: Vault, named: set[Digest]) -> list[UnnamedState]:
 
 
 def _name(vault: Vault, states: Collection[UnnamedState]) -> None:
-    """Checkpoints of their own for states that lost theirs, in a session of their own."""
+    """Create checkpoints for states that lost theirs, in a new session."""
     for state in states:
         tree = vault.load_tree(state.tree)
         now_ns = vault.clock.now_ns()
@@ -228,7 +228,7 @@ def _lost_paths(damage: DamagedCheckpoint) -> tuple[bytes, ...]:
 
 
 def _note_rows(vault: Vault, occasion: str, damaged: Collection[DamagedCheckpoint]) -> None:
-    """The rows as they were: should the lost content turn up again, they say what it was."""
+    """Quarantine the old rows: if lost content is found again, they say what it was."""
     rows = []
     lost = {damage.id: [to_text(path) for path in _lost_paths(damage)] for damage in damaged}
     for checkpoint in vault.catalog.roots():
@@ -269,7 +269,7 @@ def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
 def _components_left(
     vault: Vault, writer: ObjectWriter, checkpoint: Checkpoint, lost: Collection[str]
 ) -> Digest | None:
-    """The manifest without the content that is gone; what is lost of it says so."""
+    """The manifest without lost content; the lost parts are marked."""
     if not lost:
         return checkpoint.components
     states: tuple[ComponentState, ...] = ()
@@ -300,8 +300,8 @@ def _drop(vault: Vault, checkpoint: Checkpoint) -> None:
 
 
 def _save_staging_content(vault: Vault) -> None:
-    """As far as it can be done: into the safety checkpoint of the restore that is given up, and
-    with the modes that directories had. What cannot be saved is set aside with the rest."""
+    """Best effort: save into the safety checkpoint of the abandoned restore, with the modes that
+    directories had. Content that cannot be saved is quarantined with the rest."""
     with contextlib.suppress(OSError, HoldfastError):
         journal = decode_journal(vault.journal.read() or b"")
         safety = vault.catalog.checkpoint(journal.session_id, journal.safety)
@@ -315,15 +315,15 @@ def _save_staging_content(vault: Vault) -> None:
 
 
 def _quarantine_staging(vault: Vault, occasion: str) -> None:
-    """Without its journal it is unknown which path a slot belongs to, but its bytes may be the only
-    copy of something. Those of a sealed store stay in the workspace, where they were readable
-    already, by a name that no restore takes for its own. Staged content of another store is in use,
-    or for its own repair."""
+    """Without its journal, it is unknown which path a slot belongs to, but its bytes may be the
+    only copy. For an encrypted store they stay in the workspace, where they were already readable,
+    under a name that no restore uses. Staged content of another store is left alone: it is in use,
+    or waits for that store's repair."""
     try:
         with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
             found = [*leftovers(vault, handles), *_staged_on_other_mounts(vault)]
     except (OSError, HoldfastError):
-        return  # a workspace that is gone or closed
+        return  # a missing or inaccessible workspace
     for path in found:
         source = os.path.join(os.fsencode(vault.workspace), path)
         beside = os.path.join(os.path.dirname(source), b"set-aside-" + occasion.encode())
@@ -337,7 +337,7 @@ def _quarantine_staging(vault: Vault, occasion: str) -> None:
 
 
 def _staged_on_other_mounts(vault: Vault) -> list[bytes]:
-    """A restore stages at the top of each file system that it changes."""
+    """Restores stage at the top of each file system that they change."""
     found = []
     prefix, workspace = staging_prefix(vault), os.path.realpath(os.fsencode(vault.workspace))
     for top in vault.fs.mount_points_below(os.fsencode(vault.workspace)):

@@ -22,7 +22,7 @@ _GIVEN = "given"
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """What an agent gave through the library in a session, as of the checkpoint."""
+    """A state that an agent set through the library in a session, as of the checkpoint."""
 
     session_id: SessionId
     agent: str

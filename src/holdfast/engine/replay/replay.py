@@ -1,15 +1,14 @@
 """Replay of a session: the state at each step, its changes, and the messages so far.
 
-    milestones by sequence, without safety checkpoints → a step is read when it becomes current: a
-    checkpoint grew from its parent; a restore began at its safety checkpoint, or, for some paths
-    only, at what HEAD was
+    checkpoints in order, without safety checkpoints → a step is read when it becomes current: a
+    checkpoint is compared with its parent; a restore with its safety checkpoint or, for some paths
+    only, with the HEAD before it
 
-Guarantees: nothing is written to the workspace or the store, and it waits for no lock. Everything
-is read on demand, so a damaged step is reported, the others work, and a long session opens as
+Guarantees: nothing is written to the workspace or the store, and no lock is waited for. Everything
+is read on demand. So a damaged step is reported while the others work, and a long session opens as
 quickly as a short one.
-Not guaranteed: what a restore of some paths replaced beyond what HEAD knew; only its safety
-checkpoint has that. That a step is still there when checkpoints are deleted meanwhile: reading one
-that is gone is reported like damage.
+Not guaranteed: unsaved content that a restore of some paths replaced; only its safety checkpoint
+has that. Steps may be deleted during the replay; reading one is then reported like damage.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ if TYPE_CHECKING:
     from holdfast.engine.replay.temporary_root import TemporaryRoot
 
 _KEPT_ROWS = 256
-"""A walk meets each row twice: as a step, and as what the next one began with."""
+"""A walk reads each row twice: as a step, and as the state before the next one."""
 _STATE_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayStep:
-    """One action: `checkpoint` is the state after it, `before` what it is compared with. Steps
-    count from 0. `first_message` is the index of the first message that is new with it."""
+    """One action: `checkpoint` is the state after it, `before` the state to compare with. Steps
+    count from 0. `first_message` is the index of its first new message."""
 
     index: int
     action: OperationKind
@@ -58,8 +57,8 @@ class ReplayStep:
 
 
 class RecordedSteps(Sequence[ReplayStep]):
-    """Oldest first; with the safety checkpoint `also`, if it is one. Each is read when it is asked
-    for: `NotFound` when it was deleted since, `StoreDamaged` when its row cannot be read."""
+    """Oldest first; includes the safety checkpoint `also`, if it is one. Each is read on access:
+    `NotFound` if it was deleted since, `StoreDamaged` if its row cannot be read."""
 
     def __init__(
         self, vault: Vault, session_id: SessionId, *, also: CheckpointId | None = None
@@ -82,7 +81,7 @@ class RecordedSteps(Sequence[ReplayStep]):
         self._row = row
 
     def place_of(self, checkpoint_id: CheckpointId) -> int:
-        """The index of its step; `ValueError` if it is none."""
+        """The index of its step; `ValueError` if there is none."""
         return self._ids.index(checkpoint_id)
 
     def __len__(self) -> int:
@@ -120,13 +119,13 @@ class RecordedSteps(Sequence[ReplayStep]):
 
 
 def _action_of(row: Checkpoint) -> OperationKind:
-    """For rows whose entry in the log is not there: it may have been imported without."""
+    """For rows without a log entry, as after some imports."""
     return OperationKind.RESTORE if row.kind is Kind.RESTORE else OperationKind.CHECKPOINT
 
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """What is known of the agent at a step: why it acted, and where in the conversation."""
+    """The agent at a step: why it acted, and its position in the conversation."""
 
     intent: SnapshotIntent
     round: str
@@ -135,14 +134,14 @@ class AgentState:
 
 
 def last_step(vault: Vault, head: Checkpoint) -> Checkpoint:
-    """Of the session that HEAD belongs to: after a restore, that is the restore."""
+    """The last step of HEAD's session: after a restore, that is the restore."""
     session = vault.catalog.session(head.session_id)
     newest = session.head if session is not None else None
     return (newest and vault.catalog.checkpoint(head.session_id, newest)) or head
 
 
 class Replay:
-    """A position in the steps of a session. Use it as a context; after that it cannot be read.
+    """A position in the steps of a session. Use it as a context; afterwards it is closed.
 
     Paths are text relative to the workspace, as in the rest of the library.
     """
@@ -150,7 +149,7 @@ class Replay:
     def __init__(
         self, vault: Vault, session_id: SessionId, start: Checkpoint, *, temporary: Path
     ) -> None:
-        """`temporary` is where a directory is made when files are asked for on disk."""
+        """`temporary` is the parent of the directory for files on disk."""
         self._vault = vault
         self.session_id = session_id
         self._temporary = temporary
@@ -164,12 +163,12 @@ class Replay:
 
     @property
     def step(self) -> ReplayStep:
-        """Read now: `NotFound` if it was deleted meanwhile, `StoreDamaged` if its row cannot be
-        read. The other steps still work."""
+        """The current step: `NotFound` if it was deleted meanwhile, `StoreDamaged` if its row
+        cannot be read. The other steps still work."""
         return self.steps[self.position]
 
     def go_to(self, index: int) -> ReplayStep:
-        """Go to a step; before the first and behind the last one are those themselves."""
+        """Go to a step; an index out of range means the first or last one."""
         self.position = min(max(index, 0), len(self.steps) - 1)
         return self.step
 
@@ -186,13 +185,13 @@ class Replay:
         return self.go_to(len(self.steps) - 1)
 
     def changes(self) -> list[Change]:
-        """The paths that differ between the state before this step and the one after it."""
+        """The paths that differ between the states before and after this step."""
         self._require_open()
         after = self.step.checkpoint.tree
         return tree_difference(self._vault.load_tree, self.step.before, after, renames=True)
 
     def diff(self, change: Change, *, context: int = 3) -> ContentDiff | None:
-        """How the content of a path changed; None where neither side has any."""
+        """How the content of a path changed; None if neither side has any."""
         self._require_open()
         return compare_change(
             self._vault,
@@ -203,7 +202,7 @@ class Replay:
         )
 
     def entries(self, directory: str = "") -> Iterator[tuple[bytes, Entry]]:
-        """Every path of the state, or of a directory in it, in order."""
+        """Every path of the state, or of one of its directories, in order."""
         self._require_open()
         tree, above = self.step.checkpoint.tree, b""
         if directory:
@@ -215,11 +214,11 @@ class Replay:
         return list_entries(self._vault.load_tree, tree, above)
 
     def files(self) -> list[str]:
-        """The paths of all files of the state."""
+        """The paths of all files in the state."""
         return [to_text(path) for path, entry in self.entries() if isinstance(entry, FileEntry)]
 
     def chunks(self, path: str) -> Iterator[bytes]:
-        """The bytes of a file, piece by piece, proven."""
+        """The verified bytes of a file, in pieces."""
         entry = self._entry(from_text(path))
         if not isinstance(entry, FileEntry):
             raise NotFound(f"{path!r} is not a file at this step")
@@ -229,7 +228,7 @@ class Replay:
         return b"".join(self.chunks(path))
 
     def messages(self, newest: int | None = None) -> Sequence[Message]:
-        """The conversation when this state was saved, or its newest part; empty where it was not
+        """The conversation when this state was saved, or its newest part; empty if it was not
         recorded."""
         self._require_open()
         last = self.step.checkpoint.message_index
@@ -238,7 +237,7 @@ class Replay:
         return self._messages(0 if newest is None else max(last + 1 - newest, 0), last)
 
     def new_messages(self) -> Sequence[Message]:
-        """Those of them that came with this step."""
+        """The messages that are new in this step."""
         self._require_open()
         last = self.step.checkpoint.message_index
         return () if last is None else self._messages(self.step.first_message, last)
@@ -255,14 +254,14 @@ class Replay:
         )
 
     def components(self) -> list[tuple[str, str]]:
-        """What was saved besides files, such as git and an agent's memory: name and line each."""
+        """Saved components, such as git and an agent's memory: pairs of name and line."""
         from holdfast.engine.components.manifests import describe_components
 
         self._require_open()
         return describe_components(self._vault, self.step.checkpoint)
 
     def materialise(self, path: str = "") -> Path:
-        """A path of the state as files on disk that cannot be written, with all below it.
+        """Write a path of the state, with everything below it, to disk as read-only files.
 
         They are in a private directory that is removed with the replay. Without `path`, everything.
         """
@@ -273,7 +272,7 @@ class Replay:
             from holdfast.engine.replay.temporary_root import TemporaryRoot
 
             self._root = TemporaryRoot(self._vault, self._temporary)
-        # Each state has a place of its own: what was given out stays as it is.
+        # Each state has its own directory, so that returned files do not change.
         state = self.step.checkpoint.tree.hex()[:_STATE_DIGITS].encode()
         made = self._root.make_directory(state)
         if entry is not None:
@@ -296,7 +295,7 @@ class Replay:
             raise Refused("the replay is closed", hint="open another: session.replay()")
 
     def close(self) -> None:
-        """Remove every file that was made."""
+        """Remove all files from disk."""
         self._closed = True
         if self._root is not None:
             self._root.close()

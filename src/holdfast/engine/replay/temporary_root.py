@@ -1,12 +1,11 @@
 """A private directory for a checkpoint's files, written on demand.
 
-    make it with mode 0700 and lock it → write what is asked for, not writable → remove it all at
-    the end: when closed, when Python ends, and on SIGTERM and SIGHUP unless the program handles
-    them
+    create it with mode 0700 and lock it → write requested files, read-only → remove everything
+    when closed, when Python exits, and on SIGTERM and SIGHUP unless the program handles them
 
-Guarantees: no other user can read it; nothing in it is writable; every write goes through handles
-on directories that were made here, so nothing outside is reached. The next process that makes such
-a directory removes leftovers of a killed one. Not guaranteed: cleanup after a killed process, if no
+Guarantees: no other user can read it. Nothing in it is writable. Every write goes through handles
+on directories created here, so nothing outside is reached. The next process that creates such a
+directory removes leftovers of killed ones. Not guaranteed: cleanup after a killed process, if no
 other one follows.
 """
 
@@ -40,7 +39,7 @@ _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class TemporaryRoot:
-    """One directory in `place`, made at once and gone with `close`."""
+    """One directory in `place`, created at once and removed by `close`."""
 
     def __init__(self, vault: Vault, place: Path) -> None:
         self._vault = vault
@@ -69,7 +68,7 @@ class TemporaryRoot:
         _handle_endings(self)
 
     def _make(self, place_fd: int) -> tuple[bytes, int]:
-        """A directory and a locked handle on it; again if a sweep took it before it was locked."""
+        """A directory and a locked handle on it. Retries if a sweep removed it before the lock."""
         while True:
             name = PREFIX + self._vault.ids.new_id().encode()
             self._fs.mkdir(name, _OPEN, dir_fd=place_fd)
@@ -88,8 +87,8 @@ class TemporaryRoot:
         return self.path / os.fsdecode(path)
 
     def write(self, path: bytes, entry: Entry) -> Path:
-        """The new entry at `path`, made with the directories above it; once made, it is left as it
-        is. A directory is made empty."""
+        """Create the entry at `path` with its parent directories; an existing one is left alone. A
+        directory is created empty."""
         try:
             self._make_directories(parent(path))
             with self._opened(parent(path)) as dir_fd:
@@ -117,7 +116,7 @@ class TemporaryRoot:
             self._create_file(name, entry, dir_fd)
 
     def _create_file(self, name: bytes, entry: FileEntry, dir_fd: int) -> None:
-        """Under its name only when it is whole: a damaged content leaves nothing behind."""
+        """Named only when complete, so that damaged content leaves nothing behind."""
         waiting = b"." + self._vault.ids.new_id().encode()
         fd = self._fs.open(waiting, _CREATE, 0o600, dir_fd=dir_fd)
         try:
@@ -136,7 +135,7 @@ class TemporaryRoot:
 
     @contextmanager
     def _opened(self, path: bytes) -> Iterator[int]:
-        """A handle on a directory that can be written into for as long as this lasts."""
+        """A handle on a directory that is writable within the block."""
         fd = self._handles.open(path)
         self._fs.fchmod(fd, _OPEN)
         try:
@@ -155,7 +154,7 @@ _live: weakref.WeakSet[TemporaryRoot] = weakref.WeakSet()
 
 
 def _handle_endings(root: TemporaryRoot) -> None:
-    """One handler for all roots of the process, where the program has set none."""
+    """One signal handler for all roots of the process, unless the program has its own."""
     _live.add(root)
     if threading.current_thread() is threading.main_thread():
         for ending in _ENDINGS:
@@ -182,7 +181,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 def _remove(
     fs: Filesystem, handles: DirectoryHandles, place_fd: int, name: bytes, fd: int, owner: int
 ) -> None:
-    """A process that was forked off has the handles too, and must not remove what is not its."""
+    """A forked process has the handles too, but must not remove its parent's directory."""
     try:
         if os.getpid() == owner:
             handles.forget_all()
@@ -214,7 +213,7 @@ def _empty(fs: Filesystem, fd: int) -> None:
 
 
 def _remove_left_over(fs: Filesystem, place_fd: int) -> None:
-    """Directories of processes that were killed: their locks ended with them."""
+    """Remove directories of killed processes, whose locks ended with them."""
     for name in fs.list_names(place_fd):
         if not name.startswith(PREFIX):
             continue
