@@ -215,6 +215,34 @@ def test_values_are_matched_by_position() -> None:
             assert (row, column) == (1, 2)
 
 
+@pytest.mark.parametrize("options", [{"slots": True}, {"frozen": True, "slots": True}, {}])
+def test_a_class_compiles_nothing_for_a_few_instances_and_its_many_are_the_same(
+    options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    real = classes._compiled
+
+    def noted(cls: Any, name: str, *others: Any) -> Any:
+        compiled.append(name)
+        return real(cls, name, *others)
+
+    monkeypatch.setattr(classes, "_compiled", noted)
+    ours, theirs = _in_both_ways(**options)
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        (("a",), {}),
+        (("a", 1), {"note": "n"}),
+        ((), {"name": "a", "tags": ["t"]}),
+    ]
+    for words, named in calls:
+        assert dataclasses.asdict(ours(*words, **named)) == dataclasses.asdict(
+            theirs(*words, **named)
+        )
+    assert "__init__" not in compiled
+    many = [ours("a", number) for number in range(100)]
+    assert [one.size for one in many] == list(range(100))
+    assert compiled.count("__init__") == 1
+
+
 def test_the_first_instances_may_be_made_by_many_threads_at_once() -> None:
     for _ in range(50):
         cls = _in_both_ways(frozen=True, slots=True)[0]
@@ -223,14 +251,14 @@ def test_the_first_instances_may_be_made_by_many_threads_at_once() -> None:
 
         def make(cls: Any = cls, barrier: Any = barrier, made: Any = made) -> None:
             barrier.wait()
-            made.append(cls("a", 1))
+            made.extend(cls("a", 1) for _ in range(20))
 
         threads = [threading.Thread(target=make) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert made == [cls("a", 1)] * 4
+        assert made == [cls("a", 1)] * 80
 
 
 def _with_post_init(module: Any) -> None:

@@ -1,8 +1,9 @@
 """Dataclasses and named tuples that cost next to nothing to define.
 
     at import      → a class with its slots; nothing is compiled
-    first call     → `__init__`, `__eq__` or `__hash__` is compiled, as the standard library does
-                     at import
+    first call     → `__eq__` or `__hash__` is compiled, as the standard library does at import
+    first calls    → `__init__` goes through the fields; only a class of many instances has it
+                     compiled
     first question → `__dataclass_fields__` is asked of the standard library
 
 The standard library compiles six methods for each dataclass while its module is imported, and the
@@ -21,12 +22,16 @@ from __future__ import annotations
 import collections
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, NoReturn
 
 _ABSENT: Any = object()
 _OF_EVERY_CLASS = frozenset(("__module__", "__orig_bases__"))
 _NOT_TAKEN_OVER = ("__dict__", "__weakref__")
+_INSTANCES_BEFORE_COMPILING = 16
+"""Compiling `__init__` takes as long as going through the fields of fifty instances, and most
+classes have fewer than five in a command."""
 _MADE_HERE = frozenset(("__init__", "__eq__", "__hash__", "__setattr__", "__delattr__"))
 
 
@@ -107,7 +112,7 @@ def _made_again(
     space["__qualname__"] = cls.__qualname__
     space["__match_args__"] = names
     space["__value_fields__"] = fields
-    space["__init__"] = _MadeOnFirstUse(_make_init)
+    space["__init__"] = _Init(_make_init)
     space["__dataclass_fields__"] = _MadeOnFirstUse(_make_standard_fields)
     made: type[Any] = type(cls).__call__(type(cls), cls.__name__, cls.__bases__, space)
     return made
@@ -131,6 +136,45 @@ class _MadeOnFirstUse:
         setattr(self.home, self.name, made)
         bind = getattr(type(made), "__get__", None)
         return made if bind is None else bind(made, instance, owner)
+
+
+class _Init(_MadeOnFirstUse):
+    """`__init__`, which is made when a class turns out to have many instances, or when it is looked
+    up on the class."""
+
+    __slots__ = ("instances",)
+
+    def __init__(self, make: Callable[[type[Any]], Any]) -> None:
+        super().__init__(make)
+        self.instances = 0
+
+    def __get__(self, instance: object, owner: type[Any]) -> Any:
+        if instance is None or self.instances >= _INSTANCES_BEFORE_COMPILING:
+            return super().__get__(instance, owner)
+        self.instances += 1
+        return partial(self._assign, instance)
+
+    def _assign(self, instance: object, /, *given: Any, **named: Any) -> None:
+        fields = self.home.__value_fields__
+        by_name = 0
+        for number, one in enumerate(fields):
+            if number < len(given):
+                value = given[number]
+            elif one.name in named:
+                value = named[one.name]
+                by_name += 1
+            elif one.default_factory is not _ABSENT:
+                value = one.default_factory()
+            elif one.default is not _ABSENT:
+                value = one.default
+            else:
+                break
+            object.__setattr__(instance, one.name, value)
+        else:
+            if by_name == len(named) and len(given) <= len(fields):
+                return
+        # Arguments that do not fit: the compiled one raises the error that everybody knows.
+        super().__get__(instance, self.home)(*given, **named)
 
 
 def _make_init(cls: type[Any]) -> Any:
