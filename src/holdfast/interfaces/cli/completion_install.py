@@ -1,11 +1,11 @@
-"""Where each shell looks for completion files, and writing one there.
+"""Writes completion files to the directories where shells look for them.
 
     bash  $BASH_COMPLETION_USER_DIR or $XDG_DATA_HOME/bash-completion, completions/holdfast
     zsh   $XDG_DATA_HOME/zsh/site-functions/_holdfast, a directory that `fpath` must name
     fish  $XDG_CONFIG_HOME/fish/completions/holdfast.fish
 
-Guarantees: a file that Holdfast did not write is never replaced. The new file takes the place of
-the old one in one step.
+Guarantees: a file that Holdfast did not write is never replaced. The new file replaces the old one
+atomically.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def place(shell: str, environment: Mapping[str, str]) -> Path:
 
 
 def install(shell: str, target: Path, *, dry_run: bool) -> bool:
-    """Whether the file differs from this version's script. Without `dry_run` it is written."""
+    """Write the file, unless `dry_run`. Returns whether it differs from this version's script."""
     wanted = script(shell).encode()
     try:
         present = target.read_bytes()

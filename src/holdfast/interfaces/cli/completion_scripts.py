@@ -1,10 +1,9 @@
-"""The command line as completion sees it, and the script of each shell.
+"""Shell completion: a description of the command line, and the script for each shell.
 
-The verbs, their options and the meaning of each word come from the parsers of the verbs, so a
-script cannot differ from them. The name of a word on the help page gives its meaning. The scripts
-are `completion.bash` (3.2 or later; it needs no other package), `completion.zsh` (to be sourced, or
-put as `_holdfast` into a directory of `fpath`) and `completion.fish`, with marks such as @VERBS@
-where these facts go.
+Verbs, options and word kinds come from the verbs' parsers, so a script cannot differ from them. A
+word's name on the help page determines its kind. The templates are `completion.bash` (3.2 or later;
+needs no other package), `completion.zsh` (to be sourced, or put as `_holdfast` into a directory in
+`fpath`) and `completion.fish`. Marks such as @VERBS@ show where the facts go.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SHELLS = ("bash", "zsh", "fish")
 class Kind(StrEnum):
     """The kinds of words on the command line."""
 
-    NOTHING = "nothing"  # only the person knows
+    NOTHING = "nothing"  # free text
     VERB = "verb"
     CHECKPOINT = "checkpoints"
     SESSION = "sessions"
@@ -39,7 +38,7 @@ class Kind(StrEnum):
     AGENT = "agent"
 
 
-# By the name on the help page: the kind of each word; the last one repeats if it is a path.
+# The kind of each word, by its name on the help page; the last one repeats if it is a path.
 WORDS: dict[str, tuple[Kind, ...]] = {
     "REASON": (),
     "QUERY": (),
@@ -63,7 +62,7 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "ACTION SESSION": (Kind.ACTION, Kind.SESSION),
     "DIR": (Kind.DIRECTORY,),
 }
-# Behind `--` a difference has paths; elsewhere words mean the same there.
+# After `--`, `diff` takes paths; other commands take the same words as before it.
 _BEHIND_DASHES: dict[str, Kind] = {"CHECKPOINT": Kind.PATH}
 _VALUES: dict[str, Kind] = {
     "-C": Kind.DIRECTORY,
@@ -71,7 +70,7 @@ _VALUES: dict[str, Kind] = {
     "--ref": Kind.CHECKPOINT,
 }
 _FAR = 1000
-"""More words than a command line has: in fish, only `--` makes a path of such a word."""
+"""More words than any command line has: in fish, only `--` makes such a word a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ def _options(actions: list[argparse.Action]) -> Iterator[Option]:
 
 
 def script(shell: str) -> str:
-    """The template of the shell, filled with what the parsers say."""
+    """The shell's template, filled from the parsers."""
     filled = files(__package__).joinpath(f"completion.{shell}").read_text("utf-8")
     marks = {"bash": _bash_marks, "zsh": _zsh_marks, "fish": _fish_marks}[shell]
     for mark, text in marks(verbs()).items():
@@ -169,12 +168,12 @@ def _zsh_marks(every: Sequence[Verb]) -> dict[str, str]:
 
 
 def _branches(commands: Mapping[str, str]) -> str:
-    """Of a `case` of bash or zsh."""
+    """Branches of a `case` in bash or zsh."""
     return "\n".join(f"        {name}) {command} ;;" for name, command in commands.items())
 
 
 def _pairs(described: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """As `_describe` of zsh takes them."""
+    """Pairs in the format of zsh's `_describe`."""
     for word, said in described:
         pair = f"{word}:{said}".replace("'", "'\\''")
         yield f"'{pair}'"
@@ -185,7 +184,7 @@ def _column(lines: Iterable[str]) -> str:
 
 
 def _value_branches(every: Sequence[Verb]) -> Iterator[str]:
-    """By verb and option: the kind of its value. Options that are flags have no branch."""
+    """The kind of an option's value, by verb and option. Flags have no branch."""
     yield "        *' -C') echo directory ;;"
     yield "        *' --session') echo sessions ;;"
     for verb in every:
@@ -196,7 +195,7 @@ def _value_branches(every: Sequence[Verb]) -> Iterator[str]:
 
 
 def _word_branches(every: Sequence[Verb]) -> Iterator[str]:
-    """By verb, number of words before, and `1` behind dashes: the kind of the word."""
+    """The kind of a word, by verb and number of words before it, with `1` after dashes."""
     for verb in every:
         if verb.behind_dashes is Kind.PATH:
             yield f"        '{verb.name} '*' 1') echo paths ;;"

@@ -2,9 +2,9 @@
 
     project → install → good work → rm -rf → undo → redo → undo → a bad turn → undo --turn
 
-No model takes part. The steps send the events that Claude Code sends, to `holdfast hook`, and do
-what it would have done. Every command is a process of its own, as a user runs it. After each undo
-and redo the project is compared with a plain copy that Holdfast never saw.
+No model is involved. The steps send the events of Claude Code to `holdfast hook`, and make the
+changes it would make. Every command runs in its own process, as a user runs it. After each undo and
+redo the project is compared with a plain copy that Holdfast never saw.
 
 Guarantees: everything is in a temporary directory, with its own home and store. Nothing is left
 behind, even if the demonstration is interrupted.
@@ -36,12 +36,12 @@ _SESSION = "demo"
 MODULES = ("auth", "cart", "mail", "stock")
 
 DELETION = "rm -rf src .env"
-"""The command that goes wrong. Git could not bring `.env` back: it is ignored."""
+"""The command that goes wrong. Git could not restore `.env`, because it ignores it."""
 SHELL_DAMAGE = (
     "chmod 777 run.sh && rm current && rmdir uploads",
     "mkdir -p tmp/debug && echo trace > tmp/debug/out.txt && mv logo.png tmp/",
 )
-"""What else a shell can do to a project: modes, links, empty directories, new and moved files."""
+"""Other changes that a shell can make: modes, links, empty directories, new and moved files."""
 
 _MODULE = '''"""{title} of the shop."""
 
@@ -99,7 +99,7 @@ def _content(path: bytes, status: os.stat_result) -> bytes:
 
 
 def tree_hash(root: Path) -> str:
-    """Equal for two trees exactly if `contents` is."""
+    """Equal for two trees if and only if their `contents` are equal."""
     return hashlib.sha256(repr(sorted(contents(root).items())).encode()).hexdigest()
 
 
@@ -118,7 +118,7 @@ def differences(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> list
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was run and what came of it. `verified` is None for a step that checks nothing."""
+    """A command and its result. `verified` is None for a step that checks nothing."""
 
     title: str
     commands: tuple[str, ...]
@@ -146,7 +146,7 @@ class Step:
 
 
 class Demonstration:
-    """The steps, each given out as soon as it is done."""
+    """The steps, each yielded as soon as it is done."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -229,7 +229,7 @@ class Demonstration:
         )
 
     def _back(self, title: str, command: str, wanted: Path, *, whole: bool = False) -> Step:
-        """Undo or redo, and compare with the copy. `whole`: every line of the output counts."""
+        """Undo or redo, and compare with the copy. With `whole`, show every line of the output."""
         ms, status, lines = self._holdfast(*command.split(), "--yes")
         found, expected = tree_hash(self._project), tree_hash(wanted)
         same = status == 0 and found == expected
@@ -271,7 +271,7 @@ class Demonstration:
 
     @contextmanager
     def _call(self, tool: str, arguments: dict[str, str]) -> Iterator[None]:
-        """A tool call as the agent reports it: before it begins, and when it is done."""
+        """The events of a tool call: before it starts, and after it ends."""
         self._calls += 1
         call = {
             "tool_name": tool,
@@ -310,7 +310,7 @@ def demonstration() -> Iterator[Demonstration]:
 
 
 def _conclusions(lines: list[str]) -> tuple[str, ...]:
-    """What a command says of its result; all of it if it says none, as an error does."""
+    """The lines that state a command's result; all lines if there are none, as for an error."""
     return tuple(line for line in lines if line.startswith("✓")) or tuple(lines)
 
 

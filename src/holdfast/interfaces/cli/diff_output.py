@@ -1,12 +1,11 @@
-"""A difference for programs: a JSON document, or a patch that `git apply` takes.
+"""A difference for programs: a JSON document, or a patch for `git apply`.
 
-A binary content is written in a patch as git writes it: each side whole, deflated, in lines of base
-85, so that the patch can be applied in reverse; above them the git names of both sides, which `git
-apply` compares before and after.
+A patch contains binary content in git's format: both sides in full, deflated, in base 85, so that
+it can be applied in reverse. Above them are the git object names of both sides, which `git apply`
+compares before and after.
 
-Guarantees: in a pipe, all of the output or none of it; bounded memory, whatever the sizes, because
-a content is read twice, in pieces.
-Content that differs on the second read raises `ContentChanged`.
+Guarantees: in a pipe, the output is complete or empty. Memory is bounded for any size, because
+content is read twice, in chunks. Content that differs on the second read raises `ContentChanged`.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> No
 
 
 def change_as_json(difference: Difference, change: Change) -> ChangeView:
-    """One change with its hunks, as a value."""
+    """One change with its hunks, as JSON."""
     described: ChangeView = json.loads("".join(_change_pieces(difference, change)))
     return described
 
@@ -84,7 +83,7 @@ def _change_pieces(difference: Difference, change: Change) -> Iterator[str]:
 
 
 def write_patch(terminal: Terminal, difference: Difference) -> None:
-    """The very bytes into a pipe; on a screen, binary contents are only named."""
+    """A pipe gets the exact bytes. On a terminal, binary content is only mentioned."""
     if terminal.for_people:
         show_lines(terminal, _patch_lines(difference, binaries=False))
         return
@@ -94,8 +93,8 @@ def write_patch(terminal: Terminal, difference: Difference) -> None:
 
 
 def _patch_lines(difference: Difference, *, binaries: bool) -> Iterator[Line]:
-    """What `git apply` takes, `binaries` or not. Directories and files whose content is withheld
-    can only be mentioned."""
+    """A patch for `git apply`; with `binaries`, including binary content. Directories and withheld
+    content are only mentioned."""
     for change in one_kind_each(difference.changes):
         if change.is_directory:
             yield Line(
@@ -120,7 +119,7 @@ def _patch_lines(difference: Difference, *, binaries: bool) -> Iterator[Line]:
 
 
 def _with_file_names(old: bytes, new: bytes, hunks: Iterable[Hunk]) -> Iterator[Line]:
-    """The names come only when lines follow: an empty file has none."""
+    """File names are written only before lines: an empty file has neither."""
     for number, hunk in enumerate(hunks):
         if number == 0:
             yield Line("heading", b"--- " + old)
@@ -161,7 +160,7 @@ def _sides(change: Change) -> tuple[bytes, bytes]:
 
 
 def _quoted(prefix: bytes, path: bytes) -> bytes:
-    """A path as git writes it: in quotes, with escapes, when it holds anything unusual."""
+    """A path as git writes it: quoted, with escapes, if it contains unusual characters."""
     path = prefix + path
     if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in path):
         return path
@@ -189,7 +188,7 @@ def _binary_lines(old: Content | None, new: Content | None) -> Iterator[bytes]:
 
 
 def _git_name(content: Content | None) -> str:
-    """What git calls such a blob; not used to protect anything."""
+    """Git's name for the blob. Nothing relies on it for security."""
     if content is None:
         return _ABSENT
     hashed = hashlib.sha1(b"blob %d\0" % content.size_bytes, usedforsecurity=False)
@@ -218,7 +217,7 @@ def _deflated(content: Content | None) -> Iterator[bytes]:
 
 def _base85_lines(data: bytearray) -> Iterator[bytes]:
     """Each line begins with its length: A is 1, Z is 26, a is 27, z is 52."""
-    encoded = b85encode(data, pad=True)  # 52 bytes are whole groups: lines can be cut afterwards
+    encoded = b85encode(data, pad=True)  # 52 bytes are whole groups, so lines can be cut afterwards
     left = len(data)
     for begin in range(0, len(encoded), _LINE_CHARACTERS):
         size = min(left, _LINE_BYTES)
@@ -228,7 +227,7 @@ def _base85_lines(data: bytearray) -> Iterator[bytes]:
 
 
 def _whole(content: Content) -> Iterator[bytes]:
-    """Every byte, and not one more or less than the size says."""
+    """Exactly as many bytes as the size says."""
     left = content.size_bytes
     for piece in content.chunks():
         left -= len(piece)

@@ -1,4 +1,4 @@
-"""A difference for people: changed paths with notes on each, then the changed lines in git's form.
+"""A difference for people: changed paths with notes, then the changed lines as in git.
 
 Notebooks are compared by cell. Control characters never reach the terminal.
 """
@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 
 def all_notes(difference: Difference, change: Change) -> list[str]:
-    """Everything to say about a change besides its lines."""
+    """All notes on a change, besides its lines."""
     said = notes(change)
     if (reason := difference.left_out.get(change.path)) is not None:
         when = "now" if change.type is ChangeType.REMOVED else "then"
@@ -67,12 +67,12 @@ def full_content_note(difference: Difference, change: Change, content: ContentDi
     if change.old is None:
         holder, path = difference.new, change.path
     if holder is None:
-        return note  # the workspace alone has it
+        return note  # only the workspace has it
     return f"{NOT_SHOWN}; to restore it: holdfast restore {short(holder.id)} {typed(path)}"
 
 
 def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:
-    """A path that became another kind of thing, as the removal of one and the arrival of one."""
+    """Split a change of type, such as from file to link, into a removal and an addition."""
     for change in changes:
         if change.old is None or change.new is None or kind_of(change.old) == kind_of(change.new):
             yield change
@@ -84,8 +84,8 @@ def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:
 def with_labels(
     difference: Difference, change: Change, hunks: Iterable[Hunk]
 ) -> Iterator[tuple[str, Hunk]]:
-    """Each hunk with the number to restore it by; without one where there is no choice. Another
-    context makes other hunks, so the label says which it was."""
+    """Each hunk with the number that restores it, if there is one. The label also gives the context
+    lines, because another number makes other hunks."""
     how = "" if difference.context == DEFAULT_CONTEXT else f" of -U{difference.context}"
     coming = iter(hunks)
     first = list(islice(coming, 2))
@@ -95,13 +95,13 @@ def with_labels(
 
 
 def changed_path(terminal: Terminal, change: Change) -> str:
-    """The path as it can be typed; of a rename both, and directories with a slash."""
+    """The path as users type it; both paths of a rename, and directories with a slash."""
     path = terminal.path(change.path) + ("/" if change.is_directory else "")
     return path if change.old_path is None else f"{terminal.path(change.old_path)} → {path}"
 
 
 def notes(change: Change) -> list[str]:
-    """What a change itself says besides its lines."""
+    """Notes on the change itself, besides its lines."""
     old, new = change.old, change.new
     said: list[str] = []
     if change.is_directory:
@@ -119,7 +119,7 @@ def notes(change: Change) -> list[str]:
 
 
 def content_note(content: ContentDiff) -> str | None:
-    """The text in place of lines when there are none to show."""
+    """The text in place of lines if there are none to show."""
     if content.kind == "withheld":
         return f"{NOT_SHOWN}, {_sizes(content)}"
     if content.kind == "binary":
@@ -133,7 +133,7 @@ def content_note(content: ContentDiff) -> str | None:
 
 
 def notebook_notes(content: ContentDiff) -> list[str]:
-    """What changed in a notebook besides its cells."""
+    """Changes in a notebook outside its cells."""
     if content.notebook_metadata_changed:
         return ["notebook metadata changed"]
     return [] if content.cells else ["no cell changed, only the formatting of the file"]
@@ -163,7 +163,7 @@ def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
 
 
 def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
-    """What happened to each path, then its changed lines."""
+    """Each changed path with its type of change, then its changed lines."""
     for change in one_kind_each(difference.changes):
         yield heading_line(terminal, difference, change)
         content = difference.content(change)
@@ -175,7 +175,7 @@ def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
         elif content.kind == "notebook":
             yield from _cells(content)
         elif _is_link(change):
-            # What a link points to is no text file: there is no line that could end.
+            # A link target is not a text file, so it has no missing newline at its end.
             for hunk in content.hunks():
                 yield from (line for line in _lines(hunk) if line.style != "note")
         else:
@@ -188,7 +188,7 @@ def _is_link(change: Change) -> bool:
 
 
 def heading_line(terminal: Terminal, difference: Difference, change: Change) -> Line:
-    """What happened to which path, and what there is to say besides."""
+    """The type of change, the path and the notes."""
     heading = f"{change.type.value} {changed_path(terminal, change)}"
     if said := all_notes(difference, change):
         heading += f" ({', '.join(said)})"
@@ -205,7 +205,7 @@ def _cells(content: ContentDiff) -> Iterator[Line]:
 
 
 def hunk_lines(hunk: Hunk, label: str = "") -> Iterator[Line]:
-    """A hunk as a patch has it; for people with the number to restore it by."""
+    """A hunk as in a patch; for people, with the number that restores it."""
     yield Line("hunk", label.encode() + hunk.header())
     yield from _lines(hunk)
 

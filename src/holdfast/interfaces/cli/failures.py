@@ -1,8 +1,7 @@
 """Turns every failure into an exit status, a message and a hint.
 
-Statuses are those of the error family; here are only those of unexpected errors: 130 for Ctrl-C,
-143 and 129 for SIGTERM and SIGHUP, 7 for a full disk, 5 for something the system does not permit,
-and 1 for a bug.
+The error family defines the statuses. Unexpected errors add: 130 for Ctrl-C, 143 and 129 for
+SIGTERM and SIGHUP, 7 for a full disk, 5 for missing permissions, and 1 for a bug.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ class Interrupted(HoldfastError):
 
 
 class Declined(Refused):
-    """A person answered no. That is no error, but not what the command was asked to do either."""
+    """The user answered no. This is not an error, but the command did not do its work."""
 
 
 class Terminated(HoldfastError):
-    """A request to end, as `kill` sends it."""
+    """A request to exit, as `kill` sends it."""
 
     code = "terminated"
     exit_status = TERMINATED
@@ -51,7 +50,7 @@ class HungUp(HoldfastError):
 
 
 class EndRequest(KeyboardInterrupt):
-    """Unwinds like Ctrl-C, and remembers which signal asked for it."""
+    """Unwinds like Ctrl-C, and records the signal that caused it."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -66,7 +65,7 @@ class Bug(HoldfastError):
 
 
 def to_holdfast_error(error: BaseException) -> HoldfastError:
-    """The error as one of the family."""
+    """The error as a member of the family."""
     if isinstance(error, HoldfastError):
         return error
     error = _signal_within(error) or error
@@ -101,13 +100,14 @@ def to_holdfast_error(error: BaseException) -> HoldfastError:
 
 
 def _truth(error: KeyboardInterrupt) -> str | None:
-    """What the interrupted work said of itself, such as a restore."""
+    """The note that interrupted work, such as a restore, left about its result."""
     notes: list[str] = getattr(error, "__notes__", [])
     return notes[0] if notes else None
 
 
 def _signal_within(error: BaseException) -> KeyboardInterrupt | None:
-    """Where a class is made, Python up to 3.11 wraps even a Ctrl-C into a `RuntimeError`."""
+    """Up to Python 3.11, an exception during class creation, even Ctrl-C, becomes a
+    `RuntimeError`."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KeyboardInterrupt):

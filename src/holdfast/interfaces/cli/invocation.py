@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
 
 PARTIAL = 3
-"""The exit status of a command that did not do everything, and says what is missing."""
+"""The exit status of a command that was only partly done, and lists what is missing."""
 _MOST_WORKSPACES = 10
 _UNPURGED = "note: a purge was interrupted; to finish it: holdfast purge"
 
@@ -37,14 +37,14 @@ class Invocation:
         self.literal = list(literal)
         self.terminal = terminal
         self.json: bool = options.json
-        # What Ctrl-C says of the workspace where the engine does not say it; None: nothing certain.
+        # What Ctrl-C reports about the workspace if the engine does not; None if it is unknown.
         self.cancel_note: str | None = None
         self._passphrase: str | None = None
         self._begun = time.perf_counter()
 
     @property
     def all_words(self) -> list[str]:
-        """The words of the command, those behind `--` included."""
+        """The words of the command, including those after `--`."""
         return self.words + self.literal
 
     @property
@@ -53,7 +53,7 @@ class Invocation:
 
     @contextmanager
     def pause_clock(self, cancel_note: str = "nothing was changed") -> Iterator[None]:
-        """The time that a person takes to answer is not the command's. A Ctrl-C meanwhile reports
+        """Exclude the time that the user takes to answer. A Ctrl-C meanwhile reports
         `cancel_note`."""
         asked = time.perf_counter()
         try:
@@ -69,7 +69,7 @@ class Invocation:
         return datetime.now(UTC)
 
     def at_most(self, number: int, *names: str) -> list[str]:
-        """The words, when there are no more of them than the command takes."""
+        """The words, if there are no more than the command takes."""
         words = self.all_words
         if len(words) > number:
             takes = " and ".join(names) if names else "no argument"
@@ -81,7 +81,7 @@ class Invocation:
 
     @property
     def directory(self) -> Path:
-        """Where the command was asked to work; paths are relative to it."""
+        """The directory to work in; paths are relative to it."""
         if self.options.directory is not None:
             return Path(self.options.directory)
         try:
@@ -109,11 +109,11 @@ class Invocation:
         unencrypted: bool = False,
         mention_former_store: bool = False,
     ) -> Workspace:
-        """The workspace that the directory belongs to; `exact`: that directory and no other.
-        `passive`: neither wait nor change anything. Without `recover` an interrupted restore is
-        left as it is. `new_store`: in place of one that is lost. A store that is made with a
-        `new_secret` is encrypted, and so is one in place of a lost encrypted store unless
-        `unencrypted`. With `mention_former_store`, an earlier store is mentioned."""
+        """Open the workspace that contains the directory or, with `exact`, is that directory.
+        `passive` neither waits nor changes anything. Without `recover`, an interrupted restore is
+        left alone. `new_store` replaces a missing store. A store created with a `new_secret` is
+        encrypted, and so is the replacement of an encrypted one unless `unencrypted`.
+        `mention_former_store` prints a note about an earlier store."""
         from holdfast.api.workspace import find_workspace, open_workspace
 
         directory, force = self.directory, self.options.force
@@ -141,7 +141,7 @@ class Invocation:
             from holdfast.interfaces.cli.recovery_note import note_recovery
 
             note_recovery(self.terminal, opened.recovered)
-        if self.verb != "status":  # which reports it anyway
+        if self.verb != "status":  # which reports them anyway
             self.warn_of_settings(opened.setting_problems)
         if not self.json:
             for text in opened.news:
@@ -153,7 +153,7 @@ class Invocation:
         return opened
 
     def _no_workspace(self) -> WorkspaceRefused:
-        """Nothing was ever saved in such a directory: say where something was."""
+        """The error for a directory without checkpoints; it lists workspaces that have some."""
         from holdfast.api.stores import recent_workspaces
         from holdfast.interfaces.cli.wording import ago, moment
 
@@ -175,7 +175,7 @@ class Invocation:
             self.terminal.note(f"note: earlier checkpoints are in the store {place}, which {where}")
 
     def _ask_passphrase(self) -> str | None:
-        """Of a person, once in a run; None where there is no terminal."""
+        """Asks the user once per run; None without a terminal."""
         from holdfast.interfaces.cli.standard_input import ask_passphrase, can_ask
 
         if self._passphrase is None:
@@ -185,8 +185,8 @@ class Invocation:
         return self._passphrase
 
     def session(self, opened: Workspace, *, create: bool = False) -> SessionId:
-        """The session that was asked for, or the workspace's current one. With `create` it begins
-        with what the command saves; without, one that is not there is an error."""
+        """The requested session, or the workspace's current one. A missing session is an error,
+        unless `create`: then the command's first save creates it."""
         if create and self.options.session is None:
             return opened.sessions.ensure_current(lambda: self.fresh_id(opened))
         if create:
@@ -198,15 +198,14 @@ class Invocation:
 
     @property
     def chosen_session(self) -> str:
-        """What a command that is suggested has to say about the session."""
+        """The `--session` option for suggested commands."""
         from shlex import quote
 
         asked = self.options.session
         return "" if asked is None else f" --session {quote(visible(asked))}"
 
     def scope(self, opened: Workspace) -> SessionId | None:
-        """Where references are looked for: the session that was asked for, or, as None, every
-        session of the workspace."""
+        """Where references are looked up: the requested session or, as None, every session."""
         if self.options.session is None:
             if not opened.sessions.all():
                 raise self._no_session(opened, "")
@@ -218,7 +217,7 @@ class Invocation:
         return opened.resolve(self.scope(opened), reference)
 
     def session_or_none(self, opened: Workspace) -> SessionId | None:
-        """The same, for commands that can do without."""
+        """Like `session`, but None if there is none."""
         sessions = opened.sessions
         if self.options.session is None:
             return sessions.current()
@@ -248,14 +247,14 @@ class Invocation:
                 yield bar
 
     def emit(self, value: Any) -> None:
-        """As JSON, in ASCII: any terminal and any locale can carry it."""
+        """Print JSON in ASCII, which works in any terminal and locale."""
         import json
 
         self.terminal.line(json.dumps(value, indent=2 if self.terminal.for_people else None))
 
     @contextmanager
     def paged(self) -> Iterator[None]:
-        """A long answer is shown a screen at a time on a terminal."""
+        """Page a long answer on a terminal."""
         if self.json or not self.terminal.out_is_live:
             yield
             return
@@ -265,7 +264,7 @@ class Invocation:
             yield
 
     def fresh_id(self, opened: Workspace) -> SessionId:
-        """For a session that is about to be made."""
+        """An id for a new session."""
         base = f"cli-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock
         number, made = 1, session_id(base)
         while opened.sessions.get(made) is not None:

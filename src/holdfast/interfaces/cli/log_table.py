@@ -30,7 +30,7 @@ _GAP = "  "
 _NARROW = 90
 _ENOUGH_FOR_REASON = 40
 _MOVABLE = ("git", "session")
-"""Shown after or above the reason, where columns would leave it too little room."""
+"""Shown after or above the reason if columns would leave it too little room."""
 _NARROWER = 66
 _LEAST_FOR_REASON = 20
 _SHORT = (" ", "id", "when", "sure", "session")
@@ -52,8 +52,8 @@ def show_table(
     places: Mapping[str, str],
     total: int,
 ) -> None:
-    """With `sessions`, each row is marked with the one that it belongs to; `places` tells where
-    git was at each checkpoint; `total` counts those that are not listed too."""
+    """With `sessions`, each row shows its session. `places` are git positions by checkpoint.
+    `total` includes unlisted checkpoints."""
     rows = [_row(one, one.id == head, now, sessions) for one in found]
     _add_places(rows, found, places)
     if not any(row["sure"] for row in rows):
@@ -87,19 +87,19 @@ def show_table(
 
 
 def _taken(widths: Mapping[str, int]) -> int:
-    """By the columns before the reason."""
+    """The width of the columns before the reason."""
     return sum(widths.values()) + len(_GAP) * len(widths)
 
 
 def _session_heading(session: Session, width: int) -> str:
-    """Above the rows of a session, where a column for it would leave the reason no room."""
+    """The heading above a session's rows, if a column for it would leave the reason no room."""
     agent = f" ({visible(session.agent)})" if session.agent and session.title else ""
     known = visible(session.title or f"{session.agent or 'session'} {session.id}")
     return f"{_GAP} {cut(known, width - len(_GAP) - 1 - cell_width(agent))}{agent}"
 
 
 def _with_place(terminal: Terminal, reason: list[str], row: Row, width: int) -> list[str]:
-    """Where git was, behind the reason or below it."""
+    """The git position, after the reason or below it."""
     place = "".join(part.text for part in row.get("git", []))
     if not place:
         return reason
@@ -110,7 +110,7 @@ def _with_place(terminal: Terminal, reason: list[str], row: Row, width: int) -> 
 
 
 def _show_list(terminal: Terminal, found: Sequence[Checkpoint], rows: Sequence[Row]) -> None:
-    """Where columns leave no room for the reason, it is below."""
+    """The reason goes below if columns leave no room for it."""
     for one, row in zip(found, rows, strict=True):
         shown = [name for name in _SHORT if name in row]
         cells = [_cell(terminal, row[name], 1 if name == " " else 0) for name in shown]
@@ -121,7 +121,7 @@ def _show_list(terminal: Terminal, found: Sequence[Checkpoint], rows: Sequence[R
 
 
 def session_mark(session: Session) -> str:
-    """What tells a session from the others in one column: its title, else agent and id."""
+    """A session in one column: its title, else its agent and id."""
     if session.title:
         return shortened(visible(session.title), _LONGEST_MARK)
     agent = f"{visible(session.agent)} " if session.agent else ""
@@ -146,7 +146,7 @@ def _row(
 
 
 def _sure(one: Checkpoint, faint: tuple[str, ...]) -> list[Part]:
-    """Nothing where no confidence was given."""
+    """Empty if no confidence was given."""
     sure = given_confidence(one.kind, one.intent.confidence)
     if sure is None:
         return []
@@ -156,7 +156,7 @@ def _sure(one: Checkpoint, faint: tuple[str, ...]) -> list[Part]:
 def _add_places(
     rows: Sequence[Row], found: Sequence[Checkpoint], places: Mapping[str, str]
 ) -> None:
-    """Each only where it is another one than in the row above."""
+    """Shown only where the position differs from the row above."""
     above = ""
     for one, row in zip(found, rows, strict=True) if places else ():
         place = places.get(one.id, "")
@@ -177,7 +177,7 @@ def _changes(one: Checkpoint) -> list[Part]:
 
 
 def _reason(terminal: Terminal, one: Checkpoint, width: int) -> list[str]:
-    """The name and the first line of the reason, wrapped together and coloured apart."""
+    """The name and the first line of the reason, wrapped together and coloured separately."""
     name = f"{visible(one.name)}{_GAP}" if one.name else ""
     lines = wrapped(name + title(one), width)
     if name and cell_width(name) <= width:

@@ -1,12 +1,12 @@
-"""Long output: a screen at a time for people, and all or nothing for programs.
+"""Long output: paged for people, and all or nothing for programs.
 
-`$HOLDFAST_PAGER`, else `$PAGER`, else `less -FRX`: what fits on one screen is just shown. An empty
-value or `cat` switches it off. Never in a pipe, with `--json`, or where the program is missing.
+The pager is `$HOLDFAST_PAGER`, else `$PAGER`, else `less -FRX`, which exits if one screen is
+enough. An empty value or `cat` turns paging off. Pipes, `--json` and missing pagers are not paged.
 
-For programs the pieces go into a temporary file, the first of them in memory, and from there to
-the output when it is whole: half of a JSON document cannot be read, and half of a patch can be
-applied. Guarantee: nothing is on the output when making it fails, and memory does not grow with it.
-Not guaranteed: that the reader gets the end of it, should the writing itself be cut off.
+Programs get complete output only: half a JSON document cannot be parsed, but half a patch can be
+applied. The output is collected in a temporary file, at first in memory, and then written.
+Guarantee: if generating it fails, nothing is written, and memory is bounded. Not guaranteed: that
+the reader gets the end if writing itself is interrupted.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 _USUAL = "less"
 _HOW_LESS_SHOWS = "FRX"
-"""Leave when one screen is enough, let colours through, leave the text on the screen."""
+"""Exit if one screen is enough, pass colours through, leave the text on the screen."""
 _IN_MEMORY_BYTES = 4 << 20
 _AT_ONCE_BYTES = 256 << 10
 
 
 def pager_command(environment: Mapping[str, str]) -> list[str]:
-    """The words of the command; none when nothing is to be paged."""
+    """The words of the command; empty if paging is off."""
     import shlex
     from shutil import which
 
     chosen = environment.get("HOLDFAST_PAGER", environment.get("PAGER", _USUAL))
     try:
         words = shlex.split(chosen)
-    except ValueError:  # a quote that is not closed
+    except ValueError:  # an unclosed quote
         return []
     if not words or words == ["cat"] or which(words[0]) is None:
         return []
@@ -47,7 +47,7 @@ def pager_command(environment: Mapping[str, str]) -> list[str]:
 
 @contextmanager
 def paged(terminal: Terminal) -> Iterator[None]:
-    """What is written to standard output within goes through the pager."""
+    """Standard output inside the block goes through the pager."""
     words = pager_command(os.environ) if terminal.out_is_live else []
     if not words:
         yield
@@ -63,9 +63,9 @@ def paged(terminal: Terminal) -> Iterator[None]:
         with terminal.writing_to(stream):
             yield
     except BrokenPipeError:
-        pass  # the reader has seen enough
+        pass  # the reader closed the pager
     except KeyboardInterrupt as error:
-        # Ctrl-C is for the pager, which stops waiting for more: there is nothing to complain about.
+        # Ctrl-C is meant for the pager, which stops waiting for input. This is not an error.
         if type(error) is not KeyboardInterrupt:
             raise
     finally:
@@ -73,7 +73,7 @@ def paged(terminal: Terminal) -> Iterator[None]:
 
 
 def _wait_for(pager: subprocess.Popen[bytes], stream: io.TextIOWrapper) -> None:
-    """Until its reader leaves it: Ctrl-C is the pager's there."""
+    """Wait until the user quits the pager, which handles Ctrl-C meanwhile."""
     before = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -86,8 +86,8 @@ def _wait_for(pager: subprocess.Popen[bytes], stream: io.TextIOWrapper) -> None:
 
 @contextmanager
 def whole_output(terminal: Terminal) -> Iterator[Callable[[bytes], object]]:
-    """Takes the pieces, and writes them at the end of the block, exactly as they are."""
-    from tempfile import SpooledTemporaryFile  # late: only large answers are made this way
+    """Collects chunks, and writes them unchanged at the end of the block."""
+    from tempfile import SpooledTemporaryFile  # late: only large answers need it
 
     with SpooledTemporaryFile(_IN_MEMORY_BYTES) as kept:
         yield kept.write

@@ -1,8 +1,8 @@
-"""The entry of the command line: find the verb, run it, turn errors into exit statuses.
+"""The entry point of the command line: find the verb, run it, turn errors into exit statuses.
 
 Guarantees: an error leaves standard output empty, except for lines already shown to people, and
-prints the problem and a hint to standard error; Ctrl-C, SIGTERM and SIGHUP unwind the running
-operation, which rolls back unfinished work; a closed pipe ends quietly.
+prints the problem and a hint to standard error. Ctrl-C, SIGTERM and SIGHUP unwind the running
+operation, which rolls back unfinished work. A closed pipe ends the command quietly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WARNED_FILE = "unprotected.told"
 
 
 def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None) -> int:
-    """`ready` is called as soon as a Ctrl-C may come as an exception."""
+    """`ready` is called as soon as Ctrl-C may raise an exception."""
     if argv is None:
         _prepare_process()
     tokens = list(sys.argv[1:] if argv is None else argv)
@@ -64,8 +64,8 @@ def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | Non
 
 
 def _answer_hook(arguments: list[str], *, own_process: bool) -> int:
-    """An agent waits, and takes anything but 0 for a no: nothing is loaded that it does not need,
-    and nothing gets past here."""
+    """An agent is waiting, and treats any status but 0 as a refusal. So this loads only what it
+    needs, and lets no exception out."""
     try:
         with _signals_as_ctrl_c():
             from holdfast.interfaces.hooks.in_process import answer
@@ -76,12 +76,12 @@ def _answer_hook(arguments: list[str], *, own_process: bool) -> int:
 
 
 def _prepare_process() -> None:
-    """What is done once, when the process is the command's own."""
-    # It is short: looking for garbage while modules load is wasted time.
+    """Set up the process, if it belongs to the command."""
+    # The process is short, so garbage collection while modules load is wasted time.
     gc.set_threshold(_GARBAGE_THRESHOLD)
     sys.unraisablehook = _raise_signal_again
-    # Started without them, the next file opened would take their numbers, and what is meant for
-    # a terminal would be written into it.
+    # If a standard stream is closed, the next opened file would get its number, and terminal output
+    # would be written into it.
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -139,8 +139,8 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
 
 
 def _warn_of_unprotected_agents(invocation: Invocation) -> None:
-    """After a command on a terminal, once a day and reason: the hooks of an agent do not run.
-    Nothing that goes wrong here is the command's."""
+    """On a terminal, warn once a day for each reason if an agent's hooks do not run. Errors here
+    must not affect the command."""
     with suppress(Exception):
         import hashlib
 
@@ -159,7 +159,7 @@ def _warn_of_unprotected_agents(invocation: Invocation) -> None:
         )
         if place.exists() and place.read_text() == digest and age_s < _WARN_AGAIN_S:
             return
-        place.write_text(digest)  # where this cannot be kept, `status` tells
+        place.write_text(digest)  # if this cannot be recorded, `status` still shows it
         for one in found:
             invocation.terminal.warn(f"{one.agent} is not protected: {one.finding}")
             if one.cure is not None:
@@ -204,7 +204,7 @@ def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:
 
 @contextmanager
 def _signals_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind like Ctrl-C, unless the parent process set them otherwise."""
+    """SIGTERM and SIGHUP unwind like Ctrl-C, unless the parent process changed them."""
     taken: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
         wanted = (signal.SIGTERM, signal.SIGHUP)
@@ -223,15 +223,15 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _raise_signal_again(lost: sys.UnraisableHookArgs) -> None:
-    """A signal that came where Python drops every exception, such as in a callback while a module
-    is loaded, is raised once more at the next call or return: neither lost nor shown with a
+    """Raise a signal again at the next call or return if it came where Python drops exceptions,
+    such as in a callback while a module is loaded. It is then neither lost nor shown with a
     traceback.
 
-    Why with `sys.setprofile`: it has to be raised in a frame outside the place that drops it. A
-    signal sent again from here (`signal.raise_signal`, `os.kill`) is handled before this function
+    Why `sys.setprofile`: the exception has to be raised in a frame outside the place that drops it.
+    A signal sent again from here (`signal.raise_signal`, `os.kill`) is handled before this function
     returns, in this frame, and dropped again. A timer or a thread would have to guess when this
-    function has returned. Python calls a profile function at the next call or return in any
-    frame, and this one skips the frame of the hook.
+    function has returned. Python calls a profile function at the next call or return in any frame,
+    and this one skips the frame of the hook.
     """
     error = lost.exc_value
     if not isinstance(error, KeyboardInterrupt):
@@ -248,7 +248,7 @@ def _raise_signal_again(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _discard_output() -> None:
-    """The reader is gone: what is still buffered must not complain when Python ends."""
+    """The reader is gone, so buffered output must not cause an error when Python exits."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
@@ -262,13 +262,12 @@ def _discard_output() -> None:
 
 
 def may_leave_at_once() -> bool:
-    """Whether Python would only take its modules apart, which lasts as long as many a command.
+    """Whether Python would only unload its modules, which takes as long as many a command.
 
-    What a command opened it has closed by now, and what it said is written. A thread that still
-    runs, a function to be called in the end, a debugger or profiler, an output that cannot be
-    written: each gets the usual end.
+    The command has closed its files and written its output by now. A running thread, an exit
+    function, a debugger or profiler, or unwritable output each require the normal exit.
     """
-    import atexit  # imported late: only a command that is done needs it
+    import atexit  # late: only a finished command needs it
 
     if threading.active_count() > 1 or atexit._ncallbacks() or sys.flags.inspect:
         return False
@@ -284,6 +283,6 @@ def may_leave_at_once() -> bool:
 
 
 def _is_monitored() -> bool:
-    """From Python 3.12 on, profilers and debuggers have a second way to take part."""
+    """Since Python 3.12, profilers and debuggers have a second API."""
     monitoring = getattr(sys, "monitoring", None)
     return monitoring is not None and any(map(monitoring.get_tool, _TOOL_NUMBERS))

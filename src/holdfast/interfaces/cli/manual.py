@@ -1,10 +1,10 @@
-"""The manual pages, made from the parsers when the package is built.
+"""The manual pages, generated from the parsers when the package is built.
 
-    holdfast.1            every command, the options that they share, and the help topics
+    holdfast.1            every command, the global options, and the help topics
     holdfast-COMMAND.1    one command, as `holdfast help COMMAND` shows it
 
-The pages are roff with the `man` macros. Nothing but the standard library and the parsers is
-needed, and the text is the text of the help pages, so that the two cannot differ.
+The pages are roff with the `man` macros. They use the text of the help pages, so that the two
+cannot differ, and need only the standard library.
 """
 
 from __future__ import annotations

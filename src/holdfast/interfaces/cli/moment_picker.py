@@ -1,11 +1,11 @@
 """An interactive checkpoint picker for a terminal: `restore` without a reference.
 
-draw the list, or the difference of the chosen one → wait for a key → move, search, look or choose
+    draw the list, or one checkpoint's differences → wait for a key → move, search, view or choose
 
-Each row is one saved state, of whichever session, and choosing it restores exactly that state. Its
-changes are planned as a restore would, when the row is first seen; in a large workspace that takes
-a while, so no key ever waits for it. The first one that would change something is preselected.
-Nothing is changed here.
+Each row is a saved state of any session, and choosing it restores exactly that state. Its changes
+are planned as for a restore when the row first becomes visible. That is slow in a large workspace,
+so keys never wait for it. The first row that would change something is preselected. Nothing is
+changed here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _DIFF_HELP = ("enter restore", "esc leave", "space back to the list", "↑↓ sc
 
 
 class MomentPicker:
-    """The moments, newest first, and the selected one."""
+    """The checkpoints, newest first, and the selected one."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class MomentPicker:
         *,
         older: int = 0,
     ) -> None:
-        """There are `older` moments that are not in the list."""
+        """`older` checkpoints are not in the list."""
         self._opened = opened
         self._present = present
         self._moments = moments
@@ -86,7 +86,7 @@ class MomentPicker:
         self._who_width = self._widest(map(self._who, moments), _WHO)
 
     def pick(self) -> Checkpoint | None:
-        """The moment that was chosen; None when the user left without choosing."""
+        """The chosen checkpoint; None if the user cancelled."""
         with self._screen.full_screen():
             while True:
                 shown = self._shown()
@@ -96,15 +96,16 @@ class MomentPicker:
                 if key in (GONE, "escape"):
                     return None
                 if key in _ENTER:
-                    # Typed ahead of the screen, it would choose a moment that was not shown.
+                    # A key typed before the screen was drawn would choose a row that the user did
+                    # not see.
                     if shown and shown[self._at].id == self._drawn:
                         return shown[self._at]
                 elif key != RESIZED:
                     self._act(key, shown, self._at)
 
     def _next_key(self, shown: Sequence[Checkpoint], at: int) -> str:
-        """Draws, and until a key comes plans the rows that are seen. While keys wait, nothing is
-        drawn: the picture never lags behind them."""
+        """Draw, and plan visible rows until a key is pressed. While keys are waiting nothing is
+        drawn, so that the screen does not lag behind."""
         if self._screen.has_key():
             return self._screen.next_key()
         self._draw(shown, at)
@@ -141,8 +142,8 @@ class MomentPicker:
         self._typed, self._at = typed, None
 
     def _first_that_changes(self, shown: Sequence[Checkpoint]) -> int:
-        """Not the current state, which the user wants to leave. While the user types, only known
-        values count."""
+        """Not the current state, which the user wants to leave. During a search, only planned rows
+        count."""
         if self._typed:
             return next((at for at, one in enumerate(shown) if not self._is_known_as_now(one)), 0)
         tried = enumerate(shown[:_MOST_TRIED])
@@ -162,7 +163,7 @@ class MomentPicker:
         return [one for one, text in pairs if wanted in text]
 
     def _text(self, one: Checkpoint) -> str:
-        """What can be searched for: who, why, the name and the id."""
+        """The searchable text: who, why, name and id."""
         return f"{self._who(one)} {one.kind.value} {one.name or ''} {title(one)} {one.id}"
 
     def _who(self, one: Checkpoint) -> str:
@@ -204,7 +205,7 @@ class MomentPicker:
         return f"{place}; {older} not listed: holdfast {'search' if self._typed else 'log'}"
 
     def _window(self, shown: Sequence[Checkpoint], at: int) -> tuple[int, int]:
-        """Which row is the first that is seen, and how many there are."""
+        """The index of the first visible row, and the number of visible rows."""
         body = self._body_lines()
         return max(min(at - body // 2, len(shown) - body), 0), body
 
@@ -228,14 +229,14 @@ class MomentPicker:
         return ScreenLine(cut(text, columns), codes)
 
     def _who_column(self, one: Checkpoint, columns: int) -> str:
-        """Whose moment it is; where there is hardly any room, that is left to the reason."""
+        """Whose checkpoint it is; left out if the reason needs the room."""
         if columns < _TOO_NARROW_FOR_WHO:
             return ""
         width = min(self._who_width, _NARROW_WHO) if columns < _NARROW else self._who_width
         return padded(cut(self._who(one), width), width) + "  "
 
     def _would_change(self, one: Checkpoint) -> str:
-        """How many files restoring it would change now, as far as that is known."""
+        """How many files restoring it would change now, if that is known."""
         if one.tree not in self._files:
             return _UNKNOWN
         files = self._files[one.tree]
@@ -244,7 +245,7 @@ class MomentPicker:
         return count(len(files), "file") if files else _NOW
 
     def _affected(self, one: Checkpoint) -> frozenset[bytes] | None:
-        """The files that restoring it would change; None where that cannot be read."""
+        """The files that restoring it would change; None if the checkpoint cannot be read."""
         if one.tree not in self._files:
             try:
                 self._files[one.tree] = self._present.affected_files(one)
@@ -253,7 +254,7 @@ class MomentPicker:
         return self._files[one.tree]
 
     def _difference(self, one: Checkpoint) -> Iterator[ScreenLine]:
-        """As `diff` shows it, of the files that a restore would change."""
+        """The files that a restore would change, as `diff` shows them."""
         yield ScreenLine(f"{short(one.id)} {title(one)}", (DIM,))
         yield ScreenLine("Restoring adds the lines marked - and removes the lines marked +", (DIM,))
         try:
@@ -268,7 +269,7 @@ class MomentPicker:
             yield ScreenLine(f"damaged: {visible(error.message)}", (RED,))
 
     def _lines(self, page: list[ScreenLine], body: int) -> list[ScreenLine]:
-        """What is seen of the difference; no more of it is made than that."""
+        """The visible part of the difference; no more is computed."""
         page += islice(self._unread, max(self._top + body - len(page), 0))
         self._top = max(min(self._top, len(page) - body), 0)
         return page[self._top : self._top + body]

@@ -1,4 +1,4 @@
-"""Paths as people type them, relative to the current directory, turned into paths of the workspace.
+"""Paths that users type relative to the current directory, as workspace paths.
 
 Paths that start with `:/` are relative to the workspace, like paths in JSON. Only the workspace
 itself is resolved: a named link means the link, not its target.
@@ -28,7 +28,7 @@ _FROM_THE_TOP = b":/"
 
 
 def workspace_paths(typed: Sequence[str], base: Path, workspace: Path) -> list[bytes]:
-    """Each path relative to the workspace; an empty list when all of it is meant."""
+    """Each path relative to the workspace; an empty list for the whole workspace."""
     found = [_workspace_path(text, base, workspace) for text in typed]
     return [] if b"" in found else found
 
@@ -43,7 +43,7 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
     wanted = os.path.normpath(os.path.join(os.path.realpath(os.fsencode(base)), raw))
     relative = _below(wanted, root)
     if relative is None:
-        # Named through another way to the same place, such as a link to the workspace.
+        # The path may lead to the workspace through a link.
         directory, name = os.path.split(wanted)
         relative = _below(os.path.join(os.path.realpath(directory), name), root)
     if relative is None:
@@ -65,13 +65,13 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
 
 
 def subdirectory_of(base: Path, workspace: Path) -> bytes:
-    """Where in the workspace the command works; its top when that is unknown."""
+    """The current subdirectory of the workspace; its root if that is unknown."""
     return _below(os.path.realpath(os.fsencode(base)), os.fsencode(workspace)) or b""
 
 
 def excluded_directory_warning(terminal: Terminal, opened: Workspace) -> str | None:
-    """A warning where the rules of the workspace leave out the current directory: "saved, nothing
-    changed" is true then, and not what a person who has just worked there expects."""
+    """Warn if ignore rules exclude the current directory. "Saved, nothing changed" is then true,
+    but not what a user who just worked there expects."""
     inside = terminal.subdirectory
     if not inside or not opened.leaves_out(inside):
         return None
@@ -86,7 +86,7 @@ def excluded_directory_warning(terminal: Terminal, opened: Workspace) -> str | N
 def path_mistaken_for_checkpoint(
     invocation: Invocation, opened: Workspace, typed: str | None, form: str
 ) -> Iterator[None]:
-    """Where a checkpoint was expected and a path was given, say how that is written."""
+    """A hint on how to write it, if a path was given in place of a checkpoint."""
     try:
         yield
     except UnknownReference as error:
@@ -103,8 +103,8 @@ def path_mistaken_for_checkpoint(
 def require_restorable(
     invocation: Invocation, opened: Workspace, target: Checkpoint, typed: Sequence[str]
 ) -> None:
-    """Where neither the checkpoint nor the workspace has a path and an older checkpoint has it,
-    say which."""
+    """If the path is neither in the checkpoint nor in the workspace, name the newest checkpoint
+    that has it."""
     for text in typed:
         for path in invocation.paths([text], opened.path):
             present = os.path.lexists(os.fsencode(opened.path) + b"/" + path)
@@ -132,7 +132,7 @@ def is_known_path(
     typed: str,
     checkpoints: Sequence[Checkpoint] = (),
 ) -> bool:
-    """Whether the workspace has it, or HEAD, or one of these checkpoints."""
+    """Whether the workspace, HEAD or one of these checkpoints has the path."""
     try:
         paths = invocation.paths([typed], opened.path)
     except (UsageError, ValueError):

@@ -56,7 +56,7 @@ class ProgressBar:
         self._over.set()
 
     def text(self, elapsed_s: float) -> str:
-        """One line that fits: where there is little room, the bar gives way to the numbers."""
+        """One line that fits; without room for both, numbers take precedence over the bar."""
         done, total, moved = self._done, self._total, self._moved_bytes
         numbers = f"{elapsed_s:.1f} s"
         if moved:
@@ -86,7 +86,7 @@ def _filled(cells: int, share: float) -> str:
 
 
 def _moving(cells: int, elapsed_s: float) -> str:
-    """A block that runs to the end and back."""
+    """A block that moves to the end and back."""
     block = min(_BLOCK, cells - 1)
     way = cells - block
     position = round(elapsed_s / _EVERY_S) % (2 * way)
@@ -96,7 +96,7 @@ def _moving(cells: int, elapsed_s: float) -> str:
 
 @contextmanager
 def show_progress(terminal: Terminal, title: str) -> Iterator[ProgressBar]:
-    """A bar while the block runs."""
+    """Show a bar while the block runs."""
     bar = ProgressBar(terminal, title)
     thread = threading.Thread(target=bar.draw_until_over, name="progress", daemon=True)
     thread.start()

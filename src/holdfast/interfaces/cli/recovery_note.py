@@ -1,4 +1,4 @@
-"""The note about an interrupted restore that the command has finished or rolled back first."""
+"""The note about an interrupted restore that this command finished or rolled back."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The interactive view of a replay: one step at a time, on a page that keys turn and scroll.
+"""The interactive view of a replay: one step at a time, on pages that keys turn and scroll.
 
-draw what the position, the page and the scroll say → wait for a key → change one of the three
+    draw position, page and scroll → wait for a key → change one of the three
 
-Each page is made from the step alone. Damage is a line on the page, not the end of the walk.
+Each page is made from the step alone. Damage is shown as a line on the page, and the other steps
+can still be viewed.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ KEYS = (
 
 Page = Callable[["Pages", int], Iterator[ScreenLine]]
 _FRAME_LINES = 3
-"""The heading, the line that tells where one is, and the help line."""
-# The most useful come first: what does not fit is left out.
+"""The heading, the position and the help line."""
+# The most useful come first; keys that do not fit are not shown.
 _HELP = ("q quit", "n next", "p previous", "d diff", "f files", "m messages", "? help", "g/G ends")
 _PAGE_KEYS = {"d": "diff", "f": "files", "m": "messages", "?": "help"}
 
@@ -117,7 +118,7 @@ class Pages:
         for call in found.intent.tool_calls:
             yield ScreenLine(f"tool {visible(call_words(call))}", (DIM,))
         yield ScreenLine("")
-        # Each on its own: damage to the one is no reason not to show the other.
+        # Separately: if one is damaged, the other is still shown.
         for part in (self._components, self._changed_paths):
             try:
                 yield from part()
@@ -244,7 +245,7 @@ class Browser:
         }
 
     def run(self) -> None:
-        """Until the user quits, or the terminal is gone."""
+        """Run until the user quits or the terminal is gone."""
         with self._screen.full_screen():
             while True:
                 self._draw()
@@ -266,7 +267,7 @@ class Browser:
 
     def _move(self, key: str) -> None:
         before = self._replay.position
-        with contextlib.suppress(HoldfastError):  # of a step that cannot be read; its page tells
+        with contextlib.suppress(HoldfastError):  # the step is unreadable; its page says so
             self._moves[key]()
         if self._replay.position != before:
             self._turn_to(self._page)
@@ -276,7 +277,7 @@ class Browser:
             self._note = "this is the last step"
 
     def _turn_to(self, page: str) -> None:
-        """Of a conversation the end is what matters; everything else is read from the top."""
+        """A conversation opens at its end, every other page at the top."""
         self._page, self._top = page, sys.maxsize if page == "messages" else 0
 
     def _scroll(self, key: str) -> None:
@@ -300,7 +301,7 @@ class Browser:
         shown += [ScreenLine("")] * (body - len(shown))
         help_line = fitting_words(_HELP, columns, "  ")
         frame = [self._pages.heading(), *shown, self._place(body), ScreenLine(help_line)]
-        # Where there is hardly any room, the help line goes last.
+        # With hardly any room, the help line is dropped last.
         self._screen.draw(frame[:1] + frame[-1:] if rows < _FRAME_LINES else frame)
 
     def _place(self, body: int) -> ScreenLine:

@@ -1,12 +1,12 @@
 """Which parts a restore includes: hunks, changes, and files outside the workspace.
 
-Hunks are named with `--hunk`. Each file outside the workspace is confirmed separately. With
-`--patch` each change is shown, and a person says whether to restore it. The answers are those of
-git: y and n for this change, s to split it, a and d for the rest of the file, q to leave everything
-else as it is. All chosen changes are one restore, which one `undo` reverts.
+`--hunk` names hunks. Each file outside the workspace is confirmed separately. `--patch` shows each
+change and asks whether to restore it. The answers are those of git: y and n for this change, s to
+split it, a and d for the rest of the file, q to skip everything else. All chosen changes are one
+restore, which one `undo` reverts.
 
 The parts of a hunk are the hunks of the same difference without context. A restore has one number
-of context lines, so once a hunk was split, all chosen ones are named by their parts.
+of context lines, so after a split all chosen hunks are named by their parts.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _HINT = "preview it with --dry-run; accept all with --yes"
 
 @dataclass(slots=True)
 class _Chosen:
-    """What was agreed to so far, in hunks with this many lines of context."""
+    """The choices so far, in hunks with this many context lines."""
 
     context: int
     is_split: bool = False
@@ -85,7 +85,7 @@ class _Chosen:
 def choose_hunks(
     invocation: Invocation, opened: Workspace, request: RestoreRequest
 ) -> tuple[RestoreRequest, list[NumberedHunk]]:
-    """The request for the hunks that were asked for, and these hunks."""
+    """The request limited to the requested hunks, and these hunks."""
     wanted = [hunk_key(text) for given in invocation.options.hunks for text in given.split(",")]
     if len(request.paths) != 1:
         raise UsageError(
@@ -109,7 +109,7 @@ def _context(invocation: Invocation) -> int:
 
 
 def show_hunks(terminal: Terminal, hunks: Sequence[NumberedHunk]) -> None:
-    """The restored content: lines with a plus go, lines with a minus return."""
+    """The restored content: lines with a plus are removed, lines with a minus come back."""
     for hunk in hunks:
         show_lines(terminal, hunk_lines(hunk.hunk, f"hunk {hunk.number}: "))
 
@@ -117,7 +117,7 @@ def show_hunks(terminal: Terminal, hunks: Sequence[NumberedHunk]) -> None:
 def choose_patches(
     invocation: Invocation, opened: Workspace, request: RestoreRequest
 ) -> tuple[RestoreRequest, list[NumberedHunk]] | None:
-    """The request for what was agreed to; None when that is nothing."""
+    """The request limited to the chosen changes; None if there are none."""
     if not can_ask(invocation):
         raise UsageError(
             "--patch needs a terminal, because it asks about each change",
@@ -148,8 +148,8 @@ def _parts(
 
 
 def _each_asked_once(changes: Iterable[Change], paths: Sequence[bytes]) -> Iterator[Change]:
-    """The changes to ask about, in order. A file that became a directory, or the other way round,
-    comes back as a whole: nothing inside the directory can be decided on its own."""
+    """The changes to ask about, in order. A file that became a directory, or the reverse, is
+    restored as a whole, so changes inside the directory are not asked about."""
     whole: bytes | None = None
     for change in changes:
         inside_whole = whole is not None and is_within(change.path, whole)
@@ -161,7 +161,7 @@ def _each_asked_once(changes: Iterable[Change], paths: Sequence[bytes]) -> Itera
 
 
 def _with_directory(change: Change) -> str | None:
-    """What restoring does where a directory and something else took each other's place."""
+    """The question if a directory and a file replaced each other; None otherwise."""
     if change.is_directory:
         return None
     if isinstance(change.new, DirectoryEntry):
@@ -225,14 +225,14 @@ def _ask_about(
     with_mode = answer in "ya"
     if found or with_mode:
         chosen.paths.append(path)
-    # All of it is the file itself, with its mode and its time.
+    # If all hunks are chosen, restore the whole file, with its mode and time.
     if len(found) < len(hunks) or (modes is not None and not with_mode):
         chosen.hunks |= {path: found} if found else {}
         chosen.modes |= {path} if with_mode else set()
 
 
 def _show_start(terminal: Terminal, shown: Difference) -> None:
-    """What changed, as `diff` shows it; of a long file the beginning."""
+    """The change as `diff` shows it; only the beginning of a long one."""
     lines = reading_lines(terminal, shown)
     show_lines(terminal, islice(lines, _MOST_LINES))
     if rest := sum(1 for _ in islice(lines, _MOST_COUNTED)):
@@ -247,7 +247,7 @@ def _choose_in_file(
     chosen: _Chosen,
     split: Callable[[Iterable[NumberedHunk]], list[NumberedHunk]],
 ) -> tuple[list[NumberedHunk], list[NumberedHunk]]:
-    """Those that were agreed to, of all hunks of the file, with parts in place of split ones."""
+    """The chosen hunks, and all hunks of the file with split ones replaced by their parts."""
     found: list[NumberedHunk] = []
     all_hunks, position = list(hunks), 0
     while position < len(all_hunks):
@@ -272,7 +272,7 @@ def _choose_in_file(
 def _answer(
     invocation: Invocation, terminal: Terminal, question: str, *, can_split: bool = False
 ) -> str:
-    """One of the letters; the end of the input leaves everything as it is."""
+    """One of the letters; the end of the input means q."""
     answers = {letter: words for letter, words in _ANSWERS.items() if can_split or letter != "s"}
     while True:
         asked = f"{question} [{','.join(answers)}]? "
@@ -289,8 +289,8 @@ def _answer(
 def choose_external(
     invocation: Invocation, opened: Workspace, request: RestoreRequest
 ) -> tuple[RestoreRequest, bool]:
-    """The request with those files that were agreed to, and whether some had to be left out: those
-    that are refused, with --best-effort. Without it the restore is refused as a whole."""
+    """The request with the chosen outside files, and whether some were refused. Refused files are
+    skipped with --best-effort; otherwise the whole restore is refused."""
     with invocation.busy("planning", opened):
         plan = opened.restores.plan(request)
     step = next((step for step in plan.components if step.name == EXTERNAL), None)
@@ -309,7 +309,7 @@ def choose_external(
 
 
 def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:
-    """The keys of the chosen ones."""
+    """The keys of the chosen files."""
     if invocation.options.yes:
         return [key for key, _ in step.choices]
     if step.choices and not can_ask(invocation):

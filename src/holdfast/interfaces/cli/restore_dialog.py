@@ -1,5 +1,4 @@
-"""The dialog that `restore`, `undo`, `redo` and `reset` share: preview, question, the restore, its
-report."""
+"""The dialog of `restore`, `undo`, `redo` and `reset`: preview, question, restore, report."""
 
 from __future__ import annotations
 
@@ -59,8 +58,9 @@ def restore_and_report(
     undone: UndoneView | None = None,
     steps_back: int = 1,
 ) -> int:
-    """Carry out a request, or only show it; returns the exit status. `what` it undoes, in words,
-    and `undone`, as data; `steps_back` of undo or redo lead back."""
+    """Carry out a request, or only show it; returns the exit status. `what` and `undone` describe
+    the step that it undoes, as words and as data. `steps_back` is the number of undo or redo steps
+    that revert it."""
     if invocation.options.dry_run:
         return _preview(invocation, opened, request, hunks, what, undone)
     working: tuple[str, ...] = ()
@@ -103,9 +103,9 @@ def restore_and_report(
 
 
 def _lacks_files(request: RestoreRequest, outcome: RestoreOutcome) -> bool:
-    """Whether something of what was asked for could not come back. An undo is to bring back all
-    that the undone change deleted. Another restore has only brought back the files of a repository
-    whose git data is gone."""
+    """Whether requested files could not be restored. An undo has to restore everything that the
+    undone change deleted. Other restores are incomplete only if they restored files of a repository
+    whose git data is lost."""
     if request.kind is OperationKind.UNDO and request.note:
         return bool(missing_to_report(outcome.missing))
     gone = _without_git_data(outcome.missing)
@@ -113,7 +113,7 @@ def _lacks_files(request: RestoreRequest, outcome: RestoreOutcome) -> bool:
 
 
 def _without_git_data(missing: Sequence[Missing]) -> list[bytes]:
-    """Repositories below the workspace that have lost it."""
+    """Nested repositories that have lost their git data."""
     git_data = [gone.path for gone in missing if basename(gone.path) == GIT_DIRECTORY]
     return [top for top in map(parent, git_data) if top]
 
@@ -166,7 +166,7 @@ def _show(
     what: str | None,
     steps_back: int,
 ) -> None:
-    """Lines that were shown before the question are not repeated."""
+    """Print the outcome, without repeating lines shown before the question."""
     terminal = invocation.terminal
     idle = not (outcome.steps or outcome.components)
     if not outcome.recorded or (idle and request.kind is OperationKind.RESTORE):
@@ -191,7 +191,8 @@ def _show(
 
 
 def _abandoned_round(opened: Workspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
-    """The round that a reset would abandon; None for other restores, and with nothing to reset."""
+    """The round that a reset would abandon; None for other restores, or if there is nothing to
+    reset."""
     if request.kind is not OperationKind.RESET:
         return None
     return opened.rounds.abandoned_by(request, plan)
@@ -200,7 +201,7 @@ def _abandoned_round(opened: Workspace, request: RestoreRequest, plan: RestorePl
 def _show_head(
     terminal: Terminal, opened: Workspace, request: RestoreRequest, outcome: RestoreOutcome
 ) -> None:
-    """After a restore of some paths HEAD is where it was, and these paths are unsaved changes."""
+    """After a restore of some paths, HEAD has not moved, and these paths are unsaved changes."""
     if not request.paths or not outcome.steps or request.kind is not OperationKind.RESTORE:
         return
     head = opened.head()
@@ -216,7 +217,8 @@ def _show_other_references(
     request: RestoreRequest,
     outcome: RestoreOutcome | None = None,
 ) -> None:
-    """One line about branches, tags and stash entries that are gone or moved and stay so."""
+    """One line about branches, tags and stash entries that are gone or moved and are not
+    restored."""
     differing = opened.restores.other_git_references(request, outcome)
     if not differing:
         return
@@ -229,7 +231,7 @@ def _show_other_references(
 
 
 def _with_git_command(request: RestoreRequest, warning: str) -> str:
-    """`undo` and `redo` have no option about git: the command that has it."""
+    """The full command, because `undo` and `redo` have no git option."""
     if request.kind not in (OperationKind.UNDO, OperationKind.REDO):
         return warning
     command = f"holdfast restore {short(request.target.id)} --git exact also restores git"
@@ -248,7 +250,7 @@ def _saved_elsewhere(
 
 
 def _show_ways(terminal: Terminal, opened: Workspace, missing: Sequence[Missing]) -> None:
-    """What to do about paths that are missing."""
+    """Show how to recover missing paths."""
     for top in _without_git_data(shown_missing(missing)):
         terminal.sentence(
             f"  {terminal.path(top)} is no longer a repository: its commits and branches are not "
@@ -302,9 +304,9 @@ def _preview(
 def _confirm(
     invocation: Invocation, opened: Workspace, request: RestoreRequest, what: str | None
 ) -> RestorePlan | None:
-    """The plan, if the user has seen and confirmed it. Nothing is asked when one file or none is
-    affected and nothing else, or when the engine will refuse anyway. On a terminal, the effect of
-    an undo is always shown first."""
+    """The plan, if the user has seen and confirmed it. There is no question for a single affected
+    file, or if the engine will refuse anyway. On a terminal, the effect of an undo is always shown
+    first."""
     with invocation.busy("planning", opened):
         plan = with_lost_hooks(opened, opened.restores.plan(request))
     others = [step for step in plan.components if step.actions]
@@ -345,8 +347,8 @@ def _changed(plan: RestorePlan) -> str:
 
 @contextmanager
 def _answer_to_ctrl_c(invocation: Invocation) -> Iterator[None]:
-    """The first Ctrl-C is answered on the screen before it unwinds anything, because rolling back
-    may take a while; unless another handler decides what Ctrl-C does."""
+    """Acknowledge the first Ctrl-C on the screen before unwinding, because a rollback may take a
+    while. Does nothing if another handler is installed."""
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
     if not main or before is not signal.default_int_handler or invocation.json:

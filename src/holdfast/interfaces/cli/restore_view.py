@@ -1,4 +1,4 @@
-"""A restore, planned or done, as people read it."""
+"""A restore, planned or done, as text for people."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 20
 _MOST_NAMED = 5
-# What was done, and the command that reverses it.
+# The past tense, and the command that reverses it.
 _WORDS = {
     OperationKind.RESTORE: ("Restored to", "undo"),
     OperationKind.UNDO: ("Undone, back to", "redo"),
@@ -69,7 +69,8 @@ def target_words(target: Checkpoint) -> str:
 
 
 def summary(steps: Sequence[Step]) -> str:
-    """`6 files (3 created, 2 rewritten, 1 deleted), 2 directories`, or `3 files created`."""
+    """For example `6 files (3 created, 2 rewritten, 1 deleted), 2 directories`, or `3 files
+    created`."""
     counts = count_steps(steps)
     named = {"created": counts.created, "rewritten": counts.restored, "deleted": counts.deleted}
     parts = [f"{number:,} {word}" for word, number in named.items() if number]
@@ -82,7 +83,8 @@ def summary(steps: Sequence[Step]) -> str:
 
 
 def action_words(request: RestoreRequest, what: str | None = None) -> str:
-    """What is about to happen, as the beginning of a sentence; `what` an undo or redo is about."""
+    """The planned action, as the beginning of a sentence; `what` is the subject of an undo or
+    redo."""
     if request.kind is OperationKind.UNDO:
         return f"undoing {visible(what or 'the last restore')}"
     if request.kind is OperationKind.REDO:
@@ -125,10 +127,10 @@ def show_plan(
 
 
 def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> None:
-    """What happens besides files, one line each."""
+    """Changes other than files, one line each."""
     for step in steps:
         if step.mode == _MISSING_ONLY and not step.actions and not step.blocked:
-            continue  # a default, so there is nothing to answer
+            continue  # a default, so there is nothing to report
         name = terminal.paint(f"{component_words(step.name)}{_way_suffix(step.mode)}:", BOLD)
         actions = step.actions or (() if step.blocked else ("nothing to change",))
         shown = actions[:_MOST_LINES] if terminal.for_people else actions
@@ -156,7 +158,7 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
 
 
 def _exceptions(outcome: ComponentOutcome) -> str:
-    """Parts that an exact restore does not touch unless they are named."""
+    """Parts that an exact restore leaves alone unless they are named."""
     if not outcome.left or outcome.mode != EXACT:
         return ""
     more = len(outcome.left) - _MOST_NAMED
@@ -177,24 +179,24 @@ def _chosen(mode: str) -> int:
 
 
 def component_words(name: str) -> str:
-    """A component as people know it."""
+    """A component's name for people."""
     return _NAMES.get(name, name)
 
 
 def _way_suffix(mode: str) -> str:
-    """Where only chosen paths are restored, each line names one."""
+    """Empty if only chosen paths are restored, because each line names one."""
     way = _way(mode)
     return "" if way == SOME else f" ({way})"
 
 
 def _way(mode: str) -> str:
-    """A mode in words, without the keys of the chosen paths."""
+    """A mode in words, without the keys of chosen paths."""
     way = mode.partition(":")[0]
     return _WAYS.get(way, way)
 
 
 def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> None:
-    """One line each, and not more than fit on a screen unless all are wanted."""
+    """One line each, at most one screen unless `whole`."""
     limit = len(steps) if whole else _MOST_LINES
     for step in steps[:limit]:
         word = terminal.paint(f"{step.type.value:<8}", _COLOURS[step.type])
@@ -203,7 +205,7 @@ def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> Non
 
 
 def _changed(outcome: RestoreOutcome) -> str:
-    """The files of the workspace, and the paths outside it that were chosen one by one."""
+    """The changed workspace files, and the chosen paths outside."""
     outside = sum(
         _chosen(one.mode)
         for one in outcome.components
@@ -225,7 +227,7 @@ def show_outcome(
     what: str | None = None,
     steps_back: int = 1,
 ) -> None:
-    """The way back is one command, also where an undo would go only a part of it."""
+    """Print one command that reverses it all, even if that takes several undo steps."""
     if with_steps:
         show_steps(terminal, outcome.steps, whole=False)
     mark = terminal.tick if outcome.verified else terminal.cross
@@ -273,27 +275,27 @@ def show_nothing_to_do(
 
 
 def show_kept(terminal: Terminal, kept: Sequence[Kept]) -> None:
-    """Nothing to act on: the restore did what it should."""
+    """No action is needed: the restore did what it should."""
     for each in kept[:_MOST_NAMED]:
         terminal.sentence(f"  kept: {terminal.path(each.path)} ({visible(each.reason)})")
     show_more(terminal, len(kept) - _MOST_NAMED, "more kept (--json lists all)")
 
 
 def missing_to_report(missing: Sequence[Missing]) -> list[Missing]:
-    """Without caches."""
+    """Missing paths without caches."""
     return [gone for gone in missing if not gone.is_cache]
 
 
 def show_where_missing(terminal: Terminal, found: Sequence[tuple[bytes, Checkpoint]]) -> None:
-    """The command that brings back each path that another checkpoint has."""
+    """For each path that another checkpoint has, the command that restores it."""
     for path, saved in found:
         command = f"holdfast restore {short(saved.id)} {terminal.typed(path)}"
         terminal.sentence(f"  to bring back {terminal.path(path)}: {command}")
 
 
 def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
-    """Paths that the checkpoint left out and that are gone. Caches have a line of their own: tools
-    make them again."""
+    """Paths that the checkpoint lacks and that are gone. Caches have their own line, because tools
+    recreate them."""
     noted = missing_to_report(missing)
     if noted:
         label = terminal.paint("missing, and not in the checkpoint:", YELLOW)
@@ -305,12 +307,12 @@ def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
 
 
 def shown_missing(missing: Sequence[Missing]) -> list[Missing]:
-    """Those that `show_missing` names, caches only where there is nothing else."""
+    """The paths that `show_missing` names; caches only if there is nothing else."""
     return list(missing_to_report(missing) or missing)[:_MOST_NAMED]
 
 
 def show_include_command(terminal: Terminal, command: str | None) -> None:
-    """How to have such files saved from now on, if a setting does that."""
+    """How to save such files from now on, if a setting does that."""
     if command is not None:
         terminal.sentence(terminal.paint(f"  to save them from now on: {command}", DIM))
 

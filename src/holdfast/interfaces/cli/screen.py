@@ -1,9 +1,8 @@
 """Full-screen terminal mode: single key presses, and lines at fixed positions.
 
-Guarantees: however it ends (an error, Ctrl-C, SIGTERM, the terminal hanging up), the terminal has
-its modes, its cursor and its old content back. Every line is cut to the width there is, so nothing
-wraps or scrolls.
-Not guaranteed: anything after SIGKILL.
+Guarantees: however it ends (an error, Ctrl-C, SIGTERM, a hangup), the terminal gets back its modes,
+cursor and content. Every line is cut to the width, so nothing wraps or scrolls. Not guaranteed:
+anything after SIGKILL.
 """
 
 from __future__ import annotations
@@ -42,31 +41,31 @@ _NAMES = {
 _NAMES |= {b"O" + name[1:]: word for name, word in _NAMES.items() if len(name) == 2}
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
-# Terminals that know these show the picture at once; the others leave them out.
+# Terminals that support these draw the frame at once; others ignore them.
 _BEGIN_PICTURE, _END_PICTURE = "\x1b[?2026h", "\x1b[?2026l"
 _LONGEST_ESCAPE_S = 0.05
 _READ_BYTES = 1024
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TAB = 4
 MOST_LINES = 20_000
-"""People do not scroll further."""
+"""More than users scroll."""
 RESIZED = "resized"
 GONE = "gone"
 
 
 class KeyReader:
-    """Puts together what may arrive in parts; unknown sequences are skipped."""
+    """Assembles keys that may arrive in parts; unknown sequences are skipped."""
 
     def __init__(self) -> None:
         self._pending = b""
 
     @property
     def is_within_key(self) -> bool:
-        """Whether more belongs to what came so far, or it was the escape key itself."""
+        """Whether more bytes may follow; if none come, it was the escape key itself."""
         return bool(self._pending)
 
     def feed(self, data: bytes) -> Iterator[str]:
-        """The keys in what was read; nothing read means that nothing more comes."""
+        """The keys in the data; empty data means that the pending bytes are complete."""
         pending = self._pending + data
         self._pending = b""
         while pending:
@@ -92,15 +91,15 @@ class KeyReader:
 
 
 def _character_bytes(data: bytes) -> int:
-    """How many bytes the character at the start takes, also if some of them are still to come; one
-    where they are not UTF-8."""
+    """The length in bytes of the first character, even if some are still to come; 1 if it is not
+    UTF-8."""
     lead = data[0]
     length = 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
     return length if all(byte & 0xC0 == 0x80 for byte in data[1:length]) else 1
 
 
 def _end_of_sequence(data: bytes) -> int | None:
-    """Where the sequence at the start of these bytes ends; None when that is not to be seen yet."""
+    """The end of the sequence at the start of the data; None if it is not complete yet."""
     if len(data) < 2:
         return None
     if data[1:2] == b"O":
@@ -114,7 +113,7 @@ def _end_of_sequence(data: bytes) -> int | None:
 
 
 class ScreenLine(NamedTuple):
-    """One line of text in one colour."""
+    """A line of text in one colour."""
 
     text: str
     codes: tuple[str, ...] = ()
@@ -136,7 +135,7 @@ class Screen:
         before = termios.tcgetattr(self._keyboard)
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
-        # A signal that comes just before the wait would else be seen only after the next key.
+        # Otherwise a signal just before the wait would be noticed only after the next key.
         woken_before = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         handlers = {
             number: signal.signal(number, _ignore) for number in (signal.SIGWINCH, signal.SIGCONT)
@@ -146,7 +145,7 @@ class Screen:
             self._write(_ENTER)
             yield
         finally:
-            # An impatient user presses Ctrl-C twice: the second one waits until this is done.
+            # An impatient user presses Ctrl-C twice; the second one waits until this is done.
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
             with contextlib.suppress(OSError):
                 self._write(_LEAVE)
@@ -160,8 +159,8 @@ class Screen:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def _set_modes(self) -> None:
-        """Keys at once and unseen. Ctrl-Z and Ctrl-\\ are not taken: they would leave the terminal
-        like this."""
+        """Read keys immediately, without echo. Ctrl-Z and Ctrl-\\ are disabled, because they would
+        leave the terminal in this mode."""
         modes = termios.tcgetattr(self._keyboard)
         modes[3] &= ~(termios.ICANON | termios.ECHO)
         modes[6] = list(modes[6])
@@ -171,7 +170,7 @@ class Screen:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and lines; something usable where the terminal does not say."""
+        """Columns and lines; a default if the terminal does not report them."""
         try:
             columns, lines = os.get_terminal_size(self._display)
         except OSError:
@@ -179,13 +178,13 @@ class Screen:
         return columns or 80, lines or 24
 
     def has_key(self) -> bool:
-        """Whether `next_key` has something to tell already."""
+        """Whether `next_key` would return immediately."""
         if self._waiting or self._keys.is_within_key:
             return True
         return bool(select.select([self._keyboard, self._wake_read], [], [], 0)[0])
 
     def next_key(self) -> str:
-        """Waits for a key, or `RESIZED`, or `GONE` when the keyboard is gone."""
+        """Waits for a key; `RESIZED`, or `GONE` if the keyboard is gone."""
         while not self._waiting:
             timeout = _LONGEST_ESCAPE_S if self._keys.is_within_key else None
             ready, _, _ = select.select([self._keyboard, self._wake_read], [], [], timeout)
@@ -204,15 +203,15 @@ class Screen:
 
     def _woken(self) -> str:
         if signal.SIGCONT in os.read(self._wake_read, _READ_BYTES):
-            # Stopped and continued: the shell has used the terminal meanwhile.
+            # After a stop and continue, the shell has used the terminal.
             self._set_modes()
             self._write(_ENTER)
         return RESIZED
 
     def draw(self, lines: Sequence[ScreenLine]) -> None:
-        """From the top; what is below the last line is wiped."""
+        """Draw from the top, and clear everything below the last line."""
         columns, rows = self.size
-        # Wiped before it is written: behind a full line, wiping would take its last character.
+        # Clear before writing: after a full line, clearing would erase its last character.
         shown = "\r\n".join(f"\x1b[K{self._painted(line, columns)}" for line in lines[:rows])
         below = "\r\n\x1b[J" if len(lines) < rows else ""
         self._write(f"{_BEGIN_PICTURE}\x1b[H{shown}{below}{_END_PICTURE}")
@@ -230,10 +229,10 @@ class Screen:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """That it came is read from the wake-up handle; without a handler nothing would be there."""
+    """The wake-up handle reports the signal, but only if there is a handler."""
 
 
 def difference_lines(terminal: Terminal, difference: Difference) -> Iterator[ScreenLine]:
-    """As `diff` shows it."""
+    """The difference as `diff` shows it."""
     for line in reading_lines(terminal, difference):
         yield ScreenLine(visible_line(line.data).expandtabs(_TAB), COLOURS[line.style])

@@ -1,8 +1,8 @@
-"""`config edit`: settings in the user's own editor.
+"""`config edit`: edit settings in the user's editor.
 
-The settings of the store are written into a file that lists every setting with its meaning, and are
-stored when the editor has ended and all of them are valid. `--user` and `--project` open those
-files themselves.
+The store's settings are written to a file that lists every setting with its meaning. They are
+stored when the editor exits, if all of them are valid. `--user` and `--project` open those files
+directly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEAD = """\
 
 
 def edit_store(invocation: Invocation, toml: Callable[[str, Any], str]) -> list[str]:
-    """The keys that were changed. `toml` writes a value as in a file."""
+    """Returns the changed keys. `toml` formats a value as in a file."""
     with invocation.open(create=True) as opened:
         stored, workspace = opened.settings.stored(), opened.path
     with TemporaryDirectory(prefix="holdfast-") as place:
@@ -45,7 +45,7 @@ def edit_store(invocation: Invocation, toml: Callable[[str, Any], str]) -> list[
 
 
 def edit_file(invocation: Invocation, file: Path) -> None:
-    """One that people keep themselves; made if it is not there."""
+    """Edit the user's or the project's file; it is created if missing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         file.write_text("".join(f"# {key}: {HELP[key]}\n" for key in KEYS), "utf-8")
@@ -55,7 +55,7 @@ def edit_file(invocation: Invocation, file: Path) -> None:
 def _edited(
     invocation: Invocation, file: Path, check: Callable[[Path], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """What the file says when it is valid; a person is asked whether to mend it."""
+    """The content of the file once it is valid. If it is not, ask whether to edit it again."""
     while True:
         _run_editor(invocation, file)
         try:

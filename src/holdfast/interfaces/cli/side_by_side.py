@@ -1,4 +1,4 @@
-"""Old and new next to each other, with the colours of the language.
+"""Old and new side by side, with syntax highlighting.
 
 Each hunk is a separate table, so that a long difference appears while it is computed. Control
 characters are made visible before the text is coloured.
@@ -40,7 +40,7 @@ _NARROWEST = 70
 
 
 class ChangeStyle(NamedTuple):
-    """How a changed line of one side is marked, with colours and without."""
+    """The style of a changed line on one side, with and without colours."""
 
     sign: str
     colour: str
@@ -62,7 +62,7 @@ _LIGHT = Theme(
 
 
 class Side(NamedTuple):
-    """A line of one side, and whether it differs."""
+    """A line on one side, and whether it differs."""
 
     number: int
     text: Text
@@ -70,7 +70,7 @@ class Side(NamedTuple):
 
 
 def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
-    """Where two columns leave no room for words, one below the other instead."""
+    """If the terminal is too narrow for two columns, print one below the other."""
     if terminal.width < _NARROWEST:
         show_difference(terminal, difference)
         return
@@ -93,7 +93,7 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
 
 
 def _console(terminal: Terminal) -> Console:
-    """rich, configured by us and not by its own guesses about the terminal."""
+    """A rich console with explicit settings instead of its own guesses about the terminal."""
     return Console(
         file=terminal.out,
         force_terminal=terminal.out_colour,
@@ -117,7 +117,7 @@ def _heading(terminal: Terminal, console: Console, difference: Difference, chang
 def _captioned(
     difference: Difference, change: Change, content: ContentDiff
 ) -> Iterator[tuple[str, Hunk | None]]:
-    """Hunks with the lines above them; some things have only that."""
+    """Hunks with captions; some changes have only captions."""
     if content.kind != "notebook":
         for label, hunk in with_labels(difference, change, content.hunks()):
             yield label + visible_line(hunk.header()), hunk
@@ -158,7 +158,7 @@ def _cells(side: Side | None, style: ChangeStyle, digits: int, width: int) -> tu
 
 
 def _pairs(hunk: Hunk, name: str, syntax: str) -> Iterator[tuple[Side | None, Side | None]]:
-    """Lines that are next to each other: kept ones twice, changed ones in the order they come."""
+    """Pairs of lines: unchanged lines twice, changed lines in order."""
     old = _sides(hunk, "-", hunk.old_start, name, syntax)
     new = _sides(hunk, "+", hunk.new_start, name, syntax)
     removed: list[Side] = []
@@ -183,15 +183,15 @@ def _sides(hunk: Hunk, kind: str, start: int, name: str, syntax: str) -> Iterato
 
 
 def _coloured(lines: Sequence[str], name: str, theme: str) -> list[Text]:
-    """The lines in the colours of their language; coloured together, so that texts and comments
-    over several lines come out right."""
+    """The lines with syntax highlighting. They are highlighted together, so that strings and
+    comments over several lines are right."""
     if len(lines) > _LONGEST_COLOURED_HUNK:
         return [Text(line) for line in lines]
     code = "\n".join(lines)
     lexer = Syntax.guess_lexer(name, code)
     syntax = Syntax("", lexer, theme=theme, background_color="default")
     coloured = syntax.highlight(code).split("\n", allow_blank=True)
-    # A lexer may drop or add lines at the end; then colours are not worth a wrong text.
+    # A lexer may drop or add lines at the end. Correct text is worth more than colours.
     if [text.plain for text in coloured[: len(lines)]] != list(lines):
         return [Text(line) for line in lines]
     return list(coloured[: len(lines)])

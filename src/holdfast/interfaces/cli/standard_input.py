@@ -1,5 +1,4 @@
-"""Standard input: a text that is read whole, a line that a person types, a confirmation (RB-8), a
-passphrase."""
+"""Standard input: a whole text, a typed line, a confirmation (RB-8), a passphrase."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ if TYPE_CHECKING:
     from holdfast.interfaces.cli.invocation import Invocation
 
 READ_AT_MOST = 16_000_000
-"""Characters: what goes on behind them may never end, and is not waited for."""
+"""In characters. Input beyond the limit may never end, so it is not read."""
 
 
 def text_on_standard_input(what: str) -> str:
-    """Without the line end behind it. Bytes that are not UTF-8 are kept as escapes."""
+    """Without the final line end. Bytes that are not UTF-8 are kept as escapes."""
     if sys.stdin is None:
         raise UsageError(f"no standard input to read the {what} from")
     if isinstance(sys.stdin, io.TextIOWrapper):
@@ -35,7 +34,8 @@ def text_on_standard_input(what: str) -> str:
 
 
 def typed_line() -> str:
-    """A line that a person types, waited for so that no Ctrl-C is missed; empty at the end."""
+    """A line that the user types, read so that Ctrl-C is never missed; empty at the end of the
+    input."""
     with wakeup_handle() as wakeup:
         if wakeup is not None:
             typed = sys.stdin.fileno()
@@ -45,7 +45,7 @@ def typed_line() -> str:
 
 
 def require_confirmation(invocation: Invocation, what: str, question: str, *, hint: str) -> None:
-    """Return when `--yes` was given or a person at a terminal agrees; raise otherwise."""
+    """Return if `--yes` was given or the user at the terminal agrees; raise otherwise."""
     if invocation.options.yes:
         return
     if not can_ask(invocation):
@@ -57,7 +57,7 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
 def agrees(
     invocation: Invocation, question: str, *, cancel_note: str = "nothing was changed"
 ) -> bool:
-    """What a person at the terminal says; `cancel_note` is what Ctrl-C reports."""
+    """Whether the user at the terminal agrees; Ctrl-C reports `cancel_note`."""
     answer = ask_line(invocation, f"{question} [y/N] ", cancel_note)
     return answer.strip().lower() in ("y", "yes")
 
@@ -65,22 +65,22 @@ def agrees(
 def ask_line(
     invocation: Invocation, question: str, cancel_note: str = "nothing was changed"
 ) -> str:
-    """The line that a person types; empty at the end of the input."""
+    """The line that the user types; empty at the end of the input."""
     invocation.terminal.flush()
     answer = ""
     try:
-        with invocation.pause_clock(cancel_note):  # from when the question can be seen
+        with invocation.pause_clock(cancel_note):  # from here on the question is visible
             invocation.terminal.err.write(question)
             invocation.terminal.err.flush()
             answer = typed_line()
     finally:
-        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on a line of its own
+        if not answer.endswith("\n"):  # after Ctrl-C or Ctrl-D, start a new line
             invocation.terminal.err.write("\n")
     return answer
 
 
 def can_ask(invocation: Invocation) -> bool:
-    """Whether a person sees the question and can answer it; never with --json."""
+    """Whether the user can see the question and answer it; never with --json."""
     return not invocation.json and _is_terminal(sys.stdin) and _is_terminal(invocation.terminal.err)
 
 
@@ -97,7 +97,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def ask_passphrase(invocation: Invocation, question: str) -> str:
-    """What a person types, unseen."""
+    """The passphrase that the user types, without echo."""
     from getpass import getpass
 
     invocation.terminal.flush()

@@ -1,4 +1,4 @@
-"""The state of the work: as data, and on a screen."""
+"""The status of a workspace, as data and on a screen."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ class Status:
     problems: Sequence[Problem] = ()
     agents: Sequence[Protection] = ()
     chosen: str = ""
-    """How a command says that it is about this session."""
+    """The `--session` option for suggested commands."""
 
     session_mark: str = ""
-    """What people know the session by: its title, else agent and id."""
+    """The session's display name: its title, else its agent and id."""
 
     all_checkpoints: int = 0
-    """Those of every session."""
+    """The checkpoints of every session."""
 
     @property
     def share(self) -> float:
-        """How much of the store's budget is used."""
+        """The used share of the store's budget."""
         return self.found.store_bytes / self.found.budget_bytes
 
     def change_counts(self) -> dict[str, int]:
@@ -88,8 +88,8 @@ def status_data(status: Status, now: datetime, *, listed: bool) -> StatusView:
 
 
 def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bool) -> None:
-    """Where one is, what is not saved, what happened last, whether agents are protected, and what
-    to do next; the rest only where it matters. On a terminal each is one row, eight in all."""
+    """The position, unsaved changes, the last change, agents and the next step; other facts only if
+    they matter. On a terminal each is one row, eight in all."""
     home = f"{Path.home()}/"
     place = visible(str(status.found.workspace))
     if terminal.for_people and place.startswith(home):
@@ -117,8 +117,8 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
 
 
 def next_words(status: Status, now: datetime, sure: str = "") -> str:
-    """The one command that is most worth running now: what keeps everything from being saved comes
-    first, then what was lost, then what is not protected, then what is not saved."""
+    """The most useful next command. Problems that prevent saving come first, then losses, missing
+    protection and unsaved changes."""
     if (blocker := status.found.blocker) is not None:
         return f"make checkpoints possible again: {visible(blocker.cure)}"
     unprotected = next((one for one in status.agents if not one.protected), None)
@@ -169,7 +169,7 @@ def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
 
 
 def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
-    """Of each agent whether its hooks would really run; what is wrong comes first."""
+    """For each agent, whether its hooks would run. Problems come first."""
     rows: list[list[Part]] = []
     for one in (one for one in status.agents if not one.protected):
         said = Part("NOT protected", (RED,))
@@ -195,7 +195,7 @@ def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
 
 
 def _show_store(terminal: Terminal, status: Status, *, listed: bool) -> None:
-    """Where it is nearly full, or a cleanup has deleted something; and what is left out."""
+    """Shown if the store is nearly full or a cleanup deleted something, with left-out paths."""
     cleaned = _cleanup_words(status)
     left_out = left_out_words(status.found.skipped)
     full = status.share >= _NEARLY_FULL
@@ -212,7 +212,7 @@ def _show_store(terminal: Terminal, status: Status, *, listed: bool) -> None:
 
 
 def _cleanup_words(status: Status) -> str:
-    """Said only of a cleanup that deleted something."""
+    """Shown only if the cleanup deleted something."""
     cleanup = status.found.cleanup
     if cleanup is None or not cleanup.deleted:
         return ""
@@ -220,14 +220,14 @@ def _cleanup_words(status: Status) -> str:
 
 
 def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
-    """What agents did without protection, and what of their conversation is not recorded."""
+    """Agent events without a checkpoint, and conversations that were not recorded."""
     unsaved = [one for one in problems if not one.saved]
     _show_problems(terminal, "without a checkpoint", unsaved)
     _show_problems(terminal, "not recorded", [one for one in problems if one.saved])
 
 
 def _show_cut_off(terminal: Terminal, status: Status) -> None:
-    """Unfinished work of processes that are gone, by session, and the two ways to continue."""
+    """Interrupted work, by session, and the two ways to continue."""
     for session in dict.fromkeys(one.session_id for one in status.found.interrupted):
         others = session != status.found.session
         chosen = f" --session {quote(visible(session))}" if others else status.chosen
@@ -246,7 +246,7 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
 
 
 def _show_degraded(terminal: Terminal, status: Status) -> None:
-    """Components that the last checkpoint does not have, and whether the next one tries."""
+    """Components that the last checkpoint lacks, and whether the next one tries again."""
     for one in status.found.degraded:
         words = f"{one.name}: {visible(one.reason)}"
         _fact(terminal, "without", Part(words, (YELLOW,), elastic=True))
@@ -256,7 +256,7 @@ def _show_degraded(terminal: Terminal, status: Status) -> None:
 
 
 def _watch_words(watch: dict[str, Any]) -> list[Part]:
-    """In doubt, a save looks at every file: slower, and as sure as without a watch."""
+    """If the watch is not trusted, a save scans every file: slower, but just as safe."""
     watched = count(watch["directories"], "directory", "directories")
     if watch["watched"]:
         said = Part(f"{watched}, all changes known")
@@ -301,7 +301,8 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
 
 
 def _approval_words(status: ApprovalStatus, now: datetime) -> str:
-    """`round 2, 3 checkpoints, not approved yet, unsaved changes; last approval 2 hours ago`."""
+    """For example `round 2, 3 checkpoints, not approved yet, unsaved changes; last approval 2 hours
+    ago`."""
     parts = [round_title(status.active.name), count(status.checkpoints, "checkpoint")]
     parts.append("not approved yet" if status.has_unapproved else "nothing to approve")
     if status.unsaved:

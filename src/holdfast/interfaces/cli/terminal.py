@@ -1,9 +1,8 @@
 """The terminal: colours if supported, and text without control characters.
 
-`NO_COLOR` switches colours off, `FORCE_COLOR` switches them on for a pipe, `TERM=dumb` has none;
-`--color` wins over all of them.
-The layout for people (tables, relative times) is used on a terminal or when colours are forced; a
-pipe gets plain lines that stay the same.
+`NO_COLOR` turns colours off, `FORCE_COLOR` turns them on in a pipe, and `TERM=dumb` has none.
+`--color` overrides all of them. The layout for people (tables, relative times) is used on a
+terminal or if colours are forced. A pipe gets plain lines in a stable format.
 
 Guarantee: `visible` leaves no control character, and none that would reorder a line. Its result
 cannot be converted back; programs read `--json`.
@@ -32,8 +31,8 @@ ORANGE = "38;5;208"
 _NARROWEST = 40
 _WITHOUT_TERMINAL = 100
 _RESET = "\x1b[0m"
-# Control characters, line and paragraph separators, marks that turn the direction of writing,
-# and bytes that are not UTF-8 (as lone surrogates).
+# Control characters, line and paragraph separators, text direction marks, and bytes that are not
+# UTF-8 (as lone surrogates).
 _UNSAFE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 _COLOUR = "\x1b\\[[0-9;]*m"
 _QUOTED_BYTE = r"\\udc([89a-f][0-9a-f])"
@@ -41,29 +40,29 @@ _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def visible(text: str) -> str:
-    """The text with everything that a terminal would obey written out, as in `\\x1b`."""
+    """The text with terminal control characters written out, as in `\\x1b`."""
     if text.isascii() and text.isprintable():
-        return text  # almost always; a pattern takes longer to compile than many a command runs
+        return text  # almost always; compiling a pattern takes longer than many a command
     return re.sub(_UNSAFE, _written_out, text)
 
 
 def unpainted(text: str) -> str:
-    """Without the colours that `paint` gave it."""
+    """The text without the colours from `paint`."""
     return re.sub(_COLOUR, "", text) if "\x1b" in text else text
 
 
 def visible_bytes(data: bytes) -> str:
-    """The same for bytes that need not be UTF-8, such as a path."""
+    """Like `visible`, for bytes that need not be UTF-8, such as a path."""
     return visible(data.decode("utf-8", "surrogateescape"))
 
 
 def visible_line(data: bytes) -> str:
-    """A line of a file: tabs stay, everything else as in `visible`."""
+    """A line of a file: like `visible`, but tabs are kept."""
     return "\t".join(visible(part) for part in data.decode("utf-8", "surrogateescape").split("\t"))
 
 
 def _with_visible_bytes(message: str) -> str:
-    """A message may quote what was typed; a byte that was not UTF-8 is shown as that byte."""
+    """A message may quote user input; a byte that is not UTF-8 is shown as that byte."""
     return re.sub(_QUOTED_BYTE, r"\\x\1", visible(message))
 
 
@@ -78,11 +77,11 @@ def _written_out(match: re.Match[str]) -> str:
 
 
 class OutputFailed(OSError):
-    """Standard output could not be written: the answer is lost, not the work."""
+    """Standard output could not be written: the answer is lost, but not the work."""
 
 
 class _output_errors:  # noqa: N801 - used like a function
-    """Turns an error of the output into one that is not mistaken for an error of the work. A class,
+    """Turns an output error into one that is not mistaken for a failure of the work. A class,
     because it surrounds every line."""
 
     def __enter__(self) -> None:
@@ -94,7 +93,7 @@ class _output_errors:  # noqa: N801 - used like a function
 
 
 class Terminal:
-    """Standard output and standard error, with what each of them can show."""
+    """Standard output and standard error, with the capabilities of each."""
 
     def __init__(
         self,
@@ -119,7 +118,7 @@ class Terminal:
         self.err_is_live = self._is_terminal(self.err) and not self._is_dumb()
 
     def colour(self, when: str) -> None:
-        """What `--color` chose: `always` lays out for people as well, even in a pipe."""
+        """Apply `--color`; `always` also uses the layout for people, even in a pipe."""
         if when == "always":
             self.out_colour = self.err_colour = self.for_people = True
         elif when == "never":
@@ -134,7 +133,7 @@ class Terminal:
 
     @contextmanager
     def writing_to(self, stream: TextIO) -> Iterator[None]:
-        """Standard output is this stream, shown where standard output was."""
+        """A copy whose standard output is this stream, with the same layout."""
         before, self.out = self.out, stream
         try:
             yield
@@ -144,7 +143,7 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """`COLUMNS`, or what the terminal says, or what fits a page."""
+        """`COLUMNS`, or the terminal's width, or a default page width."""
         asked = self._environment.get("COLUMNS", "")
         if asked.isascii() and asked.isdigit():
             return max(int(asked), _NARROWEST)
@@ -155,24 +154,24 @@ class Terminal:
 
     @property
     def has_light_background(self) -> bool:
-        """As far as the terminal says so; most say nothing and are dark."""
+        """As far as the terminal reports it; most report nothing and are dark."""
         return self._environment.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
 
     def aside(self) -> Terminal:
-        """The same with everything on standard error, for what is not the answer itself."""
+        """A copy that writes to standard error, for output that is not the answer itself."""
         same = Terminal(self.err, self.err, self._environment)
         same.subdirectory = self.subdirectory
         same.err_colour = same.out_colour = self.err_colour
         return same
 
     def path(self, path: bytes) -> str:
-        """A path of the workspace as it can be typed where the command was started."""
+        """A workspace path as users type it in the current directory."""
         if not self.subdirectory:
             return visible_bytes(path)
         return visible_bytes(os.path.relpath(b"/" + path, b"/" + self.subdirectory))
 
     def typed(self, path: bytes) -> str:
-        """The same as one word of a command line."""
+        """Like `path`, quoted as one word of a command line."""
         from holdfast.domain.paths import typed
 
         inside = (
@@ -182,11 +181,11 @@ class Terminal:
 
     @property
     def yes_flag(self) -> str:
-        """Added to a command that asks before it acts, where there is no terminal to ask on."""
+        """Added to a suggested command that asks first, if there is no terminal to ask on."""
         return "" if self.for_people else " --yes"
 
     def paint(self, text: str, *codes: str) -> str:
-        """The text in these colours, if standard output can show them."""
+        """The text in these colours, if standard output supports them."""
         return _painted(text, codes) if self.out_colour and text and codes else text
 
     @property
@@ -201,22 +200,22 @@ class Terminal:
         self.write(text + "\n")
 
     def sentence(self, text: str, *, hang: int | None = None) -> None:
-        """A line that may be longer than a row: on a terminal it is broken between words, and goes
-        on in column `hang`, or a little to the right of where it began."""
+        """A line that may be longer than a row. On a terminal it is wrapped between words and
+        continues in column `hang`, by default slightly indented."""
         self.line(self._broken(text, hang) if self.for_people else text)
 
     def write(self, text: str) -> None:
-        """On standard output; `OutputFailed` when that no longer accepts writes."""
+        """Write to standard output; raises `OutputFailed` if it no longer accepts writes."""
         with _output_errors():
             self.out.write(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Exactly these bytes; what was written as text has to be flushed before."""
+        """Write exactly these bytes; text must be flushed before."""
         with _output_errors():
             self.out.buffer.write(data)
 
     def note(self, text: str, *codes: str) -> None:
-        """A line on standard error, which `--quiet` leaves out."""
+        """A line on standard error, hidden by `--quiet`."""
         if self._hushed:
             return
         self._say(_painted(text, codes) if self.err_colour and codes else text)
@@ -227,7 +226,7 @@ class Terminal:
             self._say(f"{label} {visible(text)}")
 
     def tell(self, warning: str, *, answering: bool = False) -> None:
-        """A warning, or a remark in passing; `answering`: the remark is part of the answer."""
+        """Print a warning or a remark. With `answering`, a remark is part of the answer."""
         from holdfast.domain.wording import Remark
 
         if isinstance(warning, Remark) and answering:
@@ -246,7 +245,7 @@ class Terminal:
             self._say(f"{label} {_with_visible_bytes(hint)}")
 
     def _say(self, text: str) -> None:
-        """On standard error, broken between words if that is a terminal."""
+        """Write to standard error, wrapped between words if that is a terminal."""
         is_terminal = self._is_terminal(self.err)
         self.err.write((self._broken(text) if is_terminal else text) + "\n")
 
@@ -282,7 +281,7 @@ class Terminal:
 
 
 def _standard(stream: TextIO | None) -> TextIO:
-    """The stream, or one that leads nowhere: a process can be started without."""
+    """The stream, or a null stream if the process was started without it."""
     return io.TextIOWrapper(io.BytesIO(), encoding="utf-8") if stream is None else stream
 
 

@@ -1,11 +1,12 @@
-"""Text measured in the cells of a terminal: wrapped, broken, cut, and fitted on one row.
+"""Text measured in terminal cells: wrapped, broken, cut, and fitted on one row.
 
 Wide characters take two cells, combining marks none. A row is fitted in this order:
 
-    all parts if they fit → without the optional ones, last first → the elastic part cut short, in
-    its middle, because both its beginning and its end tell what it is about
+    all parts, if they fit
+    → without the optional ones, last first
+    → with the elastic part shortened in its middle, because both its ends are informative
 
-In a pipe nothing is left out and nothing is cut.
+In a pipe nothing is left out or cut.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from holdfast.values.classes import dataclass, replace
 
 _JOINED = ("Mn", "Me", "Cf")
 _LEAST = 8
-"""So many cells are left of what is cut short."""
+"""The minimum number of cells that remain of a shortened part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Text in one colour, or in none. `optional` parts go where there is no room for them; of what
-    still does not fit, the `elastic` part is cut."""
+    """Text in one colour or none. `optional` parts are dropped if there is no room. If that is not
+    enough, the `elastic` part is cut."""
 
     text: str
     codes: tuple[str, ...] = ()
@@ -53,17 +54,17 @@ def fit_to_width(parts: Sequence[Part], width: int) -> list[Part]:
 
 
 def cut(text: str, cells: int) -> str:
-    """As much of the text as fits into so many cells, with a sign that there was more."""
+    """As much of the text as fits into so many cells, with an ellipsis if it is cut."""
     if cell_width(text) <= cells:
         return text
     mark = "…" if cells > 1 else ""
     start = next(pieces(text, cells - len(mark))).rstrip() if cells > 0 else ""
-    # One character alone can be wider than all the room there is.
+    # A single character can be wider than the whole room.
     return start + mark if cell_width(start + mark) <= cells else ""
 
 
 def cut_middle(text: str, cells: int) -> str:
-    """The beginning and the end of the text, the beginning longer, in at most so many cells."""
+    """The beginning and the end of the text in at most so many cells; the beginning is longer."""
     if cell_width(text) <= cells:
         return text
     end = ""
@@ -81,13 +82,13 @@ def cell_width(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """The text in that many cells; `right` puts it at their end."""
+    """The text padded to that many cells; `right` aligns it to the right."""
     space = " " * max(width - cell_width(text), 0)
     return space + text if right else text + space
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most that many cells, broken between words where that is possible."""
+    """Lines of at most that many cells, broken between words if possible."""
     lines: list[str] = []
     line, used = "", 0
     for word in text.split(" "):
@@ -104,7 +105,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def fitting_words(parts: Iterable[str], width: int, gap: str = "   ") -> str:
-    """The first of these parts, as many as fit on a line."""
+    """The first parts, as many as fit on a line."""
     line = ""
     for part in parts:
         longer = f"{line}{gap}{part}" if line else part
@@ -115,7 +116,7 @@ def fitting_words(parts: Iterable[str], width: int, gap: str = "   ") -> str:
 
 
 def pieces(word: str, width: int) -> Iterator[str]:
-    """A word that is too long for a line, cut where it has to be."""
+    """A word too long for a line, cut into pieces."""
     piece, used = "", 0
     for character in word:
         needed = _width(character)
@@ -137,8 +138,8 @@ def _width(character: str) -> int:
 
 
 def broken(text: str, width: int, hang: int | None = None) -> str:
-    """The text in rows of at most so many cells, broken between words; a word that is longer, such
-    as a path, is left whole, and so is a command where it fits a row."""
+    """The text in rows of at most so many cells, broken between words. Longer words, such as paths,
+    are kept whole, and so are commands that fit a row."""
     bare = unpainted(text)
     indent = len(bare) - len(bare.lstrip(" ")) + 2 if hang is None else hang
     rows, used = [""], 0
@@ -155,7 +156,7 @@ def broken(text: str, width: int, hang: int | None = None) -> str:
 
 
 def _units(text: str, room: int) -> Iterator[str]:
-    """Words; those of a command belong together up to the next punctuation mark."""
+    """Words; those of a command stay together up to the next punctuation mark."""
     words = text.split(" ")
     while words:
         length = 1

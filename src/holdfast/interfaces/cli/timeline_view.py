@@ -1,9 +1,10 @@
-"""The timeline in a terminal: lanes as in a commit graph, one event a line; and its rounds.
+"""The timeline in a terminal: lanes as in a commit graph, one event per line; and its rounds.
 
     ●  checkpoint, in the colour of its confidence      ↩  restore, undo, redo, reset
     ✔  approval      beside the graph: messages, annotations, edits
 
-Lanes that do not fit are left out, and the text is shortened: an event is never more than a line.
+Lanes that do not fit are left out and text is shortened, so that an event is never more than a
+line.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def show_timeline(
     graph: bool,
     sessions: Mapping[SessionId, Session],
 ) -> None:
-    """Newest first; without `graph` the lines of work are not drawn. An event of another one of
-    several `sessions` than the event above names it."""
+    """Newest first; without `graph` the lanes are not drawn. With several `sessions`, an event
+    names its session if it differs from the event above."""
     above: SessionId | None = None
     lanes = min(timeline.lanes, max(terminal.width // _SHARE_OF_WIDTH // 2, 1)) if graph else 0
     for event in timeline.events:
@@ -119,7 +120,7 @@ def _mark(terminal: Terminal, event: Event) -> str:
 def _words(
     terminal: Terminal, event: Event, now: datetime
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What is said about an event, piece by piece with its colours."""
+    """The text of an event, in coloured pieces."""
     when = when_words(terminal, moment(event.at_ns), now)
     if event.checkpoint is not None:
         yield from _about_checkpoint(terminal, event, event.checkpoint, when)
@@ -170,7 +171,7 @@ def _about_checkpoint(
 
 
 def _fitted(terminal: Terminal, words: Iterable[tuple[str, tuple[str, ...]]], width: int) -> str:
-    """In one line: on a terminal not wider than that."""
+    """On one line; on a terminal at most that wide."""
     left = max(width, _LEAST_TEXT) if terminal.for_people else 1 << 30
     parts: list[str] = []
     for text, codes in words:
@@ -192,8 +193,8 @@ def _colour(lane: int) -> str:
 
 
 def show_rounds(terminal: Terminal, rounds: Sequence[Round], now: datetime, chosen: str) -> None:
-    """Newest first, one line each, with the way back to what was abandoned. `chosen` is how a
-    command says that it is about this session."""
+    """Newest first, one line each, with the command that restores an abandoned round. `chosen` is
+    the `--session` option for that command."""
     for one in reversed(rounds):
         ended = one.ended_at_ns
         at = moment(one.started_at_ns if ended is None else ended)

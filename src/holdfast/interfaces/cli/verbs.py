@@ -1,7 +1,7 @@
-"""The list of commands, the page that shows it, and the help topics.
+"""The list of commands, the overview page, and the help topics.
 
-A command is its module in `commands/` and its entry here. Kept as plain data, so that neither
-`holdfast --help` nor a wrong word imports a command.
+A command is a module in `commands/` and its entry here. The list is plain data, so that neither
+`holdfast --help` nor a mistyped verb imports a command.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ case you find a key:
 
 
 class Verb:
-    """What a command does in one line, and the words that other tools use for it."""
+    """A one-line summary of a command, and the words that other tools use for it."""
 
     __slots__ = ("known_as", "summary")
 
@@ -187,18 +187,18 @@ _COMMON = {
     "Save, keep or discard": ("checkpoint", "approve", "reset"),
     "Set up": ("install", "demo"),
 }
-"""The commands on the first page: those that people use every day."""
+"""The commands for daily use, shown on the first page."""
 
 VERBS: dict[str, Verb] = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
 
 def verbs_known_as(word: str) -> list[str]:
-    """The commands that do what other tools call by this word."""
+    """The commands that other tools call by this word."""
     return [name for name, verb in VERBS.items() if word in verb.known_as.split()]
 
 
 def overview() -> str:
-    """The page behind `holdfast --help`: the common commands."""
+    """The page of `holdfast --help`: the common commands."""
     parts = _heading()
     for title, names in _COMMON.items():
         parts += _group(title, {name: VERBS[name] for name in names})
@@ -217,7 +217,7 @@ def overview() -> str:
 
 
 def full_overview() -> str:
-    """The page behind `holdfast help all`."""
+    """The page of `holdfast help all`."""
     parts = _heading()
     for title, group in GROUPS.items():
         parts += _group(title, group)

@@ -42,12 +42,12 @@ def moment(at_ns: int) -> datetime:
 
 
 def when_words(terminal: Terminal, at: datetime, now: datetime) -> str:
-    """How long ago, for people; the time itself in a pipe."""
+    """A relative time for people; the exact time in a pipe."""
     return ago(at, now) if terminal.for_people else iso(at)
 
 
 def ago(moment: datetime, now: datetime) -> str:
-    """How long ago, roughly; the date when that says more, or when clocks disagree."""
+    """A rough relative time; the date if that is clearer, or if clocks disagree."""
     seconds = (now - moment).total_seconds()
     if -5 <= seconds < 5:
         return "just now"

@@ -1,1 +1,1 @@
-"""One process per user that keeps workspaces open and watched; everything works without it."""
+"""One process per user that keeps workspaces open and watched. Everything works without it."""

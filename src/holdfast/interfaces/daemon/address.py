@@ -1,10 +1,10 @@
 """The address of a user's daemon: a socket in a directory that no other user can enter.
 
-The runtime directory of the login session is preferred; where there is none, or where its path is
-too long for a socket, a directory of Holdfast in /tmp. The settings that select stores and keys are
-part of the name: with another `HOLDFAST_HOME` there is another daemon.
+It is in the runtime directory of the login session. If there is none, or its path is too long for a
+socket, it is in a Holdfast directory in /tmp. The settings that select stores and keys are part of
+the name, so another `HOLDFAST_HOME` has another daemon.
 
-Imports next to nothing, because every call of a hook begins here.
+Imports next to nothing, because every hook call begins here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 LONGEST_PATH_BYTES = 100
-"""A socket's address has room for 104 bytes on some systems, and must end with a zero."""
+"""Some systems limit a socket address to 104 bytes, including the final zero."""
 
 DECISIVE = (
     "HOLDFAST_HOME",
@@ -28,7 +28,7 @@ DECISIVE = (
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
 )
-"""What makes the same request mean something else; so does every setting of the environment."""
+"""Variables that change the meaning of a request; all settings in the environment do too."""
 
 _NO_SETTINGS = (
     "HOLDFAST_DAEMON",
@@ -43,7 +43,7 @@ _SHARED = "/tmp"
 
 
 class NoPlace(Exception):
-    """There is nowhere to put the socket, for the reason given."""
+    """There is nowhere to put the socket; the message says why."""
 
 
 def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
@@ -64,7 +64,7 @@ def socket_name(environment: Mapping[str, str]) -> str:
 
 
 def candidate_directories(environment: Mapping[str, str]) -> Iterator[str]:
-    """Where the directory of the socket may be, the best first; none of them need exist."""
+    """Possible directories for the socket, best first; they need not exist."""
     runtime = environment.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime):
         yield os.path.join(runtime, "holdfast")
@@ -72,7 +72,7 @@ def candidate_directories(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def candidates(environment: Mapping[str, str]) -> Iterator[str]:
-    """The addresses at which a daemon may be, the best first."""
+    """Possible addresses of a daemon, best first."""
     name = socket_name(environment)
     for directory in candidate_directories(environment):
         path = os.path.join(directory, name)
@@ -81,7 +81,8 @@ def candidates(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def require_private(directory: str) -> None:
-    """Make the directory if it is not there; `NoPlace` unless it is ours and ours alone."""
+    """Create the directory if it is missing. Raises `NoPlace` unless it belongs to this user
+    only."""
     try:
         os.mkdir(directory, 0o700)
     except FileExistsError:
@@ -98,7 +99,7 @@ def require_private(directory: str) -> None:
 
 
 def is_private(directory: str) -> bool:
-    """The same without making anything, for clients."""
+    """Like `require_private`, for clients: creates nothing."""
     try:
         status = os.lstat(directory)
     except OSError:

@@ -1,8 +1,8 @@
-"""The client of the daemon, which also starts it: with the standard library only, because hooks are
-in a hurry.
+"""The client of the daemon, which also starts it. It uses only the standard library, because hooks
+must be fast.
 
     connect → ask
-    none there → one of the clients starts a daemon, the others wait for the same one → ask
+    no daemon → one client starts it, others wait for the same one → ask
 
 Guarantees: it never talks to another user's process, and never waits longer than the given time.
 Every failure becomes `NoDaemon`, and the caller continues without the daemon. Not guaranteed: that
@@ -39,12 +39,12 @@ _LOOK_AGAIN_S = 0.01
 _LARGEST_LOG_BYTES = 1 << 20
 _TRY_AGAIN_S = 60.0
 _FIRST_TRY, _SECOND_TRY = b"?", b"!"
-"""The content of the start file while a daemon is not ready: it overwrites this when it is."""
+"""The start file contains this until the daemon overwrites it when it is ready."""
 _started: list[int] = []
 
 
 class NoDaemon(Exception):
-    """There is no daemon that could do it, for the reason given."""
+    """No daemon can do it; the message says why."""
 
 
 def ask(
@@ -57,7 +57,7 @@ def ask(
     start_s: float = START_S,
     version: str = __version__,
 ) -> dict[str, Any]:
-    """What the daemon answers; with `start`, one is started if none is there."""
+    """The daemon's answer; with `start`, a daemon is started if none is running."""
     environment = os.environ if environment is None else environment
     head = hook_client.request_head(request.encode(), environment, version)
     message = hook_client.pack(*head, json.dumps(dict(arguments or {})).encode())
@@ -65,7 +65,7 @@ def ask(
         raise NoDaemon(f"a request of {len(message)} bytes is too large")
     word, data = _exchange(message, environment, answer_s, start_s if start else None)
     if data.startswith(hook_client.RETIRED) and start:
-        # It was of an earlier version, and has ended to make room for ours.
+        # The daemon was an earlier version, and has exited to make room.
         word, data = _exchange(message, environment, answer_s, start_s)
     if word != hook_client.DONE:
         raise NoDaemon(data.removeprefix(hook_client.RETIRED).decode("utf-8", "replace"))
@@ -79,8 +79,8 @@ def ask(
 
 
 def ask_status(workspace: str, answer_s: float, *, seen: str | None = None) -> dict[str, Any]:
-    """The daemon's status, with one workspace; empty without a daemon. `seen` is where the caller
-    sees the workspace: then a scan of it is included, if the daemon has one."""
+    """The daemon's status, with one workspace; empty without a daemon. `seen` identifies the
+    caller's view of the directory. With it, the answer includes a scan if the daemon has one."""
     try:
         return ask("status", {"workspace": workspace, "seen": seen}, answer_s=answer_s)
     except NoDaemon:
@@ -94,13 +94,13 @@ def watch_in(status: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def ask_about_watch(workspace: str, answer_s: float) -> dict[str, Any] | None:
-    """The daemon's watch over a workspace; None without daemon or watch."""
+    """The daemon's watch over a workspace; None without a daemon or watch."""
     return watch_in(ask_status(workspace, answer_s))
 
 
 def ask_about_content(workspace: str, answer_s: float) -> dict[str, Any]:
-    """The `watch`, and a `scan` of what is in the workspace now, where the watch proves it and the
-    daemon is not switched off; nothing without daemon or watch."""
+    """The `watch`, and a current `scan` if the watch is trusted and the daemon is not turned off;
+    empty without a daemon or watch."""
     seen = None
     if os.environ.get(hook_client.SWITCH) != "off":
         with contextlib.suppress(OSError):
@@ -120,7 +120,7 @@ def _exchange(
     try:
         connection.sendall(message)
         word, data = hook_client.receive(connection, answer_s)
-        if word == hook_client.ACCEPTED:  # a daemon of before takes all of this form for hooks
+        if word == hook_client.ACCEPTED:  # older daemons treat every message as a hook call
             word, data = hook_client.receive(connection, answer_s)
     except (OSError, ValueError) as error:
         raise NoDaemon(f"it did not answer: {error}") from None
@@ -130,14 +130,14 @@ def _exchange(
 
 
 def connect(environment: Mapping[str, str]) -> socket | None:
-    """A connection to the daemon of this user, or None."""
+    """A connection to this user's daemon, or None."""
     return hook_client.connect(environment, _CONNECT_S)
 
 
 def start_daemon(environment: Mapping[str, str], wait_s: float) -> socket:
-    """A connection to one that is started, or about to be; `NoDaemon` when none is ready in
-    time."""
-    _start_directory(environment)  # or why there is none
+    """A connection to a daemon that is started, or just starting; raises `NoDaemon` if none is
+    ready in time."""
+    _start_directory(environment)  # raises the reason if there is none
     deadline = time.monotonic() + wait_s
     while time.monotonic() < deadline:
         begin_daemon(environment)
@@ -148,12 +148,12 @@ def start_daemon(environment: Mapping[str, str], wait_s: float) -> socket:
 
 
 def begin_daemon(environment: Mapping[str, str]) -> None:
-    """Start one for the next client, without waiting for it, unless another client is about to.
-    One that ended before it was ready is tried again at once, as it may have been killed. After two
-    such tries none is started for a while: a daemon that crashes must not cost every event.
+    """Start a daemon for the next client without waiting, unless another client is starting one. If
+    it exits before it is ready, it is tried again at once, because it may have been killed. After
+    two such tries there is a pause: a crashing daemon must not slow down every event.
 
-    The new process inherits the lock and gives it back when it is ready, or when it ends; until
-    then the file says that it is not.
+    The new process inherits the lock. It releases the lock when it is ready or exits; until then,
+    the file says that it is not ready.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
@@ -179,7 +179,7 @@ def begin_daemon(environment: Mapping[str, str]) -> None:
 
 
 def _start_directory(environment: Mapping[str, str]) -> str:
-    """Where the socket will be."""
+    """The directory for the socket."""
     reasons = []
     for directory in candidate_directories(environment):
         try:
@@ -196,7 +196,7 @@ def _spawn(directory: str, environment: Mapping[str, str], ready_fd: int) -> Non
     _reap()
     log = _log_file(directory)
     os.set_inheritable(ready_fd, True)
-    # -P: files of the current directory are not taken for modules.
+    # -P: do not import modules from the current directory.
     command = [sys.executable, "-P", "-m", "holdfast", "daemon", "--detached", str(ready_fd)]
     opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     try:
@@ -217,7 +217,7 @@ def _spawn(directory: str, environment: Mapping[str, str], ready_fd: int) -> Non
 
 
 def _log_file(directory: str) -> str:
-    """Where the daemon writes what goes wrong; the one before it is kept when it grew long."""
+    """The daemon's error log; a long one is renamed first, and kept."""
     path = os.path.join(directory, "daemon.log")
     with contextlib.suppress(OSError):
         if os.lstat(path).st_size > _LARGEST_LOG_BYTES:
@@ -226,7 +226,7 @@ def _log_file(directory: str) -> str:
 
 
 def _reap() -> None:
-    """Those who were started here and have ended."""
+    """Reap exited processes that were started here."""
     for pid in list(_started):
         try:
             ended, _ = os.waitpid(pid, os.WNOHANG)

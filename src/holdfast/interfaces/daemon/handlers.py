@@ -1,10 +1,10 @@
-"""The requests that the daemon answers, by name, and how they and their answers are written.
+"""The requests that the daemon answers, by name, and their encoding.
 
-    protocol, version, variables that have to be the same, name, arguments → a word, its data
+    protocol, version, variables that must match, name, arguments → a word, its data
 
-The arguments of a hook are fields, those of other requests one JSON object; so are the answers. A
-handler gets the daemon and the arguments of the request, and returns the answer. After an error,
-the client does the work itself.
+Hook arguments are fields; other requests have one JSON object, and so have the answers. A handler
+gets the daemon and the arguments, and returns the answer. After an error, the client does the work
+itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Handler: TypeAlias = "Callable[[Daemon, Arguments], dict[str, Any]]"
 
 
 def read_request(fields: list[bytes]) -> dict[str, Any]:
-    """A request by the names of its parts; `ValueError` for one that makes no sense."""
+    """A request with its parts by name; raises `ValueError` if it is invalid."""
     protocol, version, variables, request, *arguments = fields
     try:
         given = (
@@ -51,7 +51,7 @@ def read_request(fields: list[bytes]) -> dict[str, Any]:
 
 
 def pack_answer(answer: Mapping[str, Any]) -> bytes:
-    """With `settle` in the answer to a hook, the hook has to confirm the delivery."""
+    """If a hook's answer has `settle`, the hook must confirm delivery."""
     result = answer.get("answer")
     if isinstance(result, dict):
         if "settle" not in result:
@@ -64,7 +64,7 @@ def pack_answer(answer: Mapping[str, Any]) -> bytes:
 
 
 def receive_confirmation(connection: socket.socket) -> bool:
-    """Whether the hook says that the agent has the text; otherwise it ends without a word."""
+    """Whether the hook confirms that the agent has the text; otherwise it just disconnects."""
     expected, said = hook_client.pack(hook_client.DELIVERED, b""), b""
     with contextlib.suppress(OSError):
         while len(said) < len(expected) and (part := connection.recv(len(expected) - len(said))):
@@ -77,8 +77,8 @@ def ping(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
 
 
 def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
-    """Of one workspace if it is named, else of all that are open. Opens none. With where the client
-    sees it (`seen`), also what is in it now, where the watch proves that."""
+    """The status of one workspace if it is named, else of all open ones. Opens none. With the
+    client's view of the directory (`seen`), adds a current scan if the watch is trusted."""
     wanted = arguments.get("workspace")
     key = None if wanted is None else os.path.realpath(str(wanted))
     return {
@@ -111,8 +111,8 @@ def described(
 
 
 def _scan(daemon: Daemon, workspace: WatchedWorkspace, seen: str) -> ScanView | None:
-    """None where the client has to look itself: in doubt, while others are at work here, and where
-    it may see another directory under this name."""
+    """None if the client has to scan: the watch is in doubt, the workspace is in use, or the client
+    may see another directory at this path."""
     with daemon.workspaces.if_free(workspace) as free, contextlib.suppress(HoldfastError, OSError):
         here = hook_client.seen_from_here(str(workspace.workspace))
         if free and here == seen.encode() and workspace.is_current():

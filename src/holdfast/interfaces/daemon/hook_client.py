@@ -1,17 +1,17 @@
 """The process that an agent starts for each event: ask the daemon, else do the work here.
 
-    read the event → connect → send it as it came → the daemon says that it is at work → its answer
+    read the event → connect → send it unchanged → the daemon acknowledges it → its answer
     no answer → the event is handled in this process
-    an answer that the agent must not miss → printed → confirmed to the daemon
+    an answer that the agent must get → printed → confirmed to the daemon
 
 A message is four bytes of length, a zero byte, then each field: four bytes of length, and its
-bytes. That needs no JSON, which takes longer to import than a hook may take.
+bytes. That needs no JSON, whose import takes longer than a hook may take.
 
-Guarantees: status 0, whatever happens; after SIGTERM it still answers, and records what was not
-done. It talks to the user's own daemon only, waits a moment for a sign of life, and for the answer
-no longer than the agent would. It imports the standard library only, and little of it: an agent
-waits. Not guaranteed: that a daemon that did not answer did nothing. An event that was handled
-twice counts once, because both note it in the store.
+Guarantees: the exit status is always 0. After SIGTERM it still answers, and records the event as
+not handled. It talks only to the user's own daemon. It waits briefly for the acknowledgement, and
+for the answer no longer than the agent would. It imports only the standard library, and little of
+it, because an agent is waiting. Not guaranteed: that a daemon that did not answer did nothing. An
+event that is handled twice counts once, because both record it in the store.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import os
 import sys
 import time
 
-try:  # `socket` is written on top of this, and takes longer to import than all the rest
+try:  # `socket` builds on this, and takes longer to import than everything else
     import _socket as sockets
-except ImportError:  # a Python that keeps it elsewhere
+except ImportError:  # a Python that has it elsewhere
     import socket as sockets  # type: ignore[no-redef]
 
 from holdfast import __version__
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import FrameType
 else:
-    try:  # what `signal` is written on top of, without what that brings along
+    try:  # `signal` builds on this, and imports more
         import _signal as signals
-    except ImportError:  # a Python that keeps it elsewhere
+    except ImportError:  # a Python that has it elsewhere
         import signal as signals
 
 PROTOCOL = b"1"
 REQUEST = b"hook"
 MARK = b"\0"
 ACCEPTED = b"accepted"
-"""The daemon is alive and at work on it; the answer follows."""
+"""The daemon is working on it; the answer follows."""
 DONE = b"done"
-"""With the text for the agent."""
+"""Done, with the text for the agent."""
 DELIVER = b"tell"
-"""Done, with a text that the agent must not miss: the hook confirms it with `DELIVERED`."""
+"""Done, with a text that the agent must get: the hook confirms it with `DELIVERED`."""
 DELIVERED = b"told"
 NOT_DONE = b"not done"
-"""With the reason; the client does the work itself."""
+"""Not done, with the reason; the client does the work itself."""
 RETIRED = b"retired: "
-"""How the reason of a daemon begins that has ended to make room for a new one."""
+"""Prefix of the reason if the daemon has exited to make room for a new one."""
 
 SIGN_OF_LIFE_S = 0.5
 ANSWER_S = 30.0
@@ -65,11 +65,11 @@ _GARBAGE_THRESHOLD = 50_000
 
 
 class ToldToEnd(BaseException):
-    """A signal asked the process to end."""
+    """A signal asked the process to exit."""
 
 
 class NoAnswer(Exception):
-    """The daemon did not do it. `missing`: because there is none, or none of this version."""
+    """The daemon did not do it. `missing`: there is none, or none of this version."""
 
     def __init__(self, reason: str, *, missing: bool = False) -> None:
         super().__init__(reason)
@@ -78,7 +78,7 @@ class NoAnswer(Exception):
 
 def run_hook(arguments: Sequence[str]) -> None:
     """Answer one event."""
-    gc.set_threshold(_GARBAGE_THRESHOLD)  # short: looking for garbage is wasted time
+    gc.set_threshold(_GARBAGE_THRESHOLD)  # short process: garbage collection is wasted time
     taken = b""
     answered = False
 
@@ -98,8 +98,8 @@ def run_hook(arguments: Sequence[str]) -> None:
 
 
 def _answer_here(arguments: Sequence[str], taken: bytes, error: BaseException) -> None:
-    """The daemon does not do it. Any other error: a signal said to end while the daemon was at
-    work, or the input could not be read; then nothing is done."""
+    """Handle the event here if the daemon did not. After any other error, such as a signal while
+    the daemon was working or unreadable input, only answer."""
     try:
         from holdfast.interfaces.hooks.in_process import answer, answer_without_work
 
@@ -107,12 +107,12 @@ def _answer_here(arguments: Sequence[str], taken: bytes, error: BaseException) -
             answer(arguments, own_process=True, taken=taken, begin_daemon=error.missing)
         else:
             answer_without_work(arguments, taken, error)
-    except BaseException:  # another signal: the agent goes on
+    except BaseException:  # another signal: the agent continues
         return
 
 
 def _prepare_process() -> None:
-    # Started without them, the next file opened would take their numbers.
+    # If a standard stream is closed, the next opened file would get its number.
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -128,7 +128,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _read_input() -> bytes:
-    """The event; of one that is too large for the daemon, just the beginning."""
+    """The event; only the beginning of one that is too large for the daemon."""
     blocks, size = [], 0
     while size <= MOST_SENT_BYTES and (block := os.read(0, _BLOCK_BYTES)):
         blocks.append(block)
@@ -137,7 +137,7 @@ def _read_input() -> bytes:
 
 
 def _write(data: bytes) -> bool:
-    """An answer that the agent does not take is no reason to fail; whether it was taken."""
+    """Returns whether the agent read the answer. A closed pipe is not an error."""
     try:
         while data:
             data = data[os.write(1, data) :]
@@ -154,8 +154,8 @@ def ask_about(
     *,
     version: str = __version__,
 ) -> None:
-    """Let the daemon handle an event. `tell` gets the text for the agent, and says whether the
-    agent took it. `NoAnswer` before that only."""
+    """Let the daemon handle an event. `tell` gets the text for the agent, and returns whether the
+    agent read it. Raises `NoAnswer` only before that."""
     if os.environ.get(SWITCH) == "off":
         raise NoAnswer("it is switched off")
     if len(payload) > MOST_SENT_BYTES:
@@ -177,7 +177,7 @@ def ask_about(
         if tell(text) and must_know:
             connection.sendall(pack(DELIVERED, b""))
     except OSError:
-        return  # it is delivered again, rather twice than never
+        return  # it is delivered again: better twice than never
     finally:
         connection.close()
 
@@ -197,24 +197,24 @@ def _message(arguments: Sequence[str], payload: bytes, began_ns: int, version: s
 def request_head(
     request: bytes, environment: Mapping[str, str], version: str
 ) -> tuple[bytes, bytes, bytes, bytes]:
-    """The fields that every request begins with."""
+    """The first fields of every request."""
     decisive = {os.fsencode(k): os.fsencode(v) for k, v in surroundings(environment).items()}
     return PROTOCOL, version.encode(), pack_variables(decisive), request
 
 
 def seen_from_here(directory: str | bytes) -> bytes:
-    """Which mounts, which root and which directory this process sees. One in a container, or in a
-    mount namespace of its own, may know other directories under the same names, and below them."""
+    """The mounts, root and directory that this process sees. A process in a container or another
+    mount namespace may see other directories at the same paths."""
     root, here = os.stat("/"), os.stat(directory)
     try:
         mounts = os.readlink(b"/proc/self/ns/mnt")
-    except OSError:  # a system without them
+    except OSError:  # a system without namespaces
         mounts = b"-"
     return b"%s %d %d %d %d" % (mounts, root.st_dev, root.st_ino, here.st_dev, here.st_ino)
 
 
 def connect(environment: Mapping[str, str], timeout_s: float) -> sockets.socket | None:
-    """A connection to the daemon of this user, or None."""
+    """A connection to this user's daemon, or None."""
     for path in candidates(environment):
         if not is_private(os.path.dirname(path)):
             continue
@@ -231,7 +231,7 @@ def connect(environment: Mapping[str, str], timeout_s: float) -> sockets.socket 
 
 
 def peer_user(connection: sockets.socket) -> int | None:
-    """The user at the other end; None where the system does not tell."""
+    """The user at the other end; None if the system does not report it."""
     if hasattr(sockets, "SO_PEERCRED"):
         credentials = connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12)
     elif sys.platform == "darwin":
@@ -251,8 +251,8 @@ def _answer(connection: sockets.socket) -> tuple[bool, bytes]:
 
 
 def receive(connection: sockets.socket, timeout_s: float) -> list[bytes]:
-    """The fields of the next message, whole or not at all. `ConnectionResetError` when the other
-    end closes before that, `ValueError` for anything that is no message."""
+    """The fields of the next message. Raises `ConnectionResetError` if the other end closes first,
+    and `ValueError` for an invalid message."""
     deadline = time.monotonic() + timeout_s
     length = int.from_bytes(_exactly(connection, 4, deadline), "big")
     if length > LARGEST_BYTES:
@@ -284,7 +284,7 @@ def pack(*fields: bytes) -> bytes:
 
 
 def unpack(data: bytes) -> list[bytes]:
-    """The fields of a message, without its length; `ValueError` for anything else."""
+    """The fields of a message without its length; raises `ValueError` if it is invalid."""
     if data[:1] != MARK:
         raise ValueError("not a message of this form")
     fields, at = [], 1

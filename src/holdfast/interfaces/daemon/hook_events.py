@@ -1,12 +1,11 @@
 """Handles agent events in the daemon, with the same result as in the hook's own process.
 
-    the fields of the message → same directory and root? → event → handled in the open workspace →
-    answer
+    message fields → same directory and root? → event → handled in the open workspace → answer
 
-Guarantees: components see the environment of the hook's process, and the answer is the one that
-process would have given. Anything that cannot be done here in the same way is refused, and the hook
-does it: another mount namespace, plug-ins (which may ask for their own environment), a workspace
-whose settings turn the daemon off, a check of the user's, anything unexpected.
+Guarantees: components see the environment of the hook's process, and the answer is the same as from
+that process. The daemon refuses work that it cannot do in the same way, and the hook does it:
+another mount namespace, plug-ins (which may need the hook's environment), a workspace whose
+settings turn the daemon off, the user's own checks, and anything unexpected.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class WorkForHook(Exception):
-    """The hook's own process has to do it, for the reason given."""
+    """The hook's own process has to do it; the message says why."""
 
 
 class _Asked(NamedTuple):
-    """One call of a hook, as its process sent it."""
+    """One hook call, as the hook's process sent it."""
 
     words: list[str]
     directory: str
@@ -48,8 +47,8 @@ class _Asked(NamedTuple):
 
 
 def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
-    """`WorkForHook`, or anything else unexpected, when the hook has to do it. In the answer,
-    `settle` is to be called with whether the agent got the text; None if that does not matter."""
+    """Raises `WorkForHook`, or another error, if the hook has to do it. Call `settle` in the answer
+    with whether the agent got the text; None if that does not matter."""
     asked = _asked(arguments["fields"])
     if not _same_place(asked):
         raise WorkForHook("it sees different directories at the same paths")
@@ -65,7 +64,7 @@ def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     automation, workspace = daemon.automation, OpenEventWorkspace(daemon, asked, event)
     try:
         reply = automation.handle_event(event, workspace)
-    except (Busy, NoSpace) as error:  # it would be the same for the hook
+    except (Busy, NoSpace) as error:  # the hook would fail in the same way
         reply = automation.failed(event, error)
     except HoldfastError as error:  # the hook may have the key, or another view of the store
         raise WorkForHook(f"it could not be saved here: {error.message}") from None
@@ -90,7 +89,7 @@ def _asked(fields: list[Any]) -> _Asked:
 
 
 def unpack_variables(data: bytes) -> dict[str, str]:
-    """Variables of an environment, as `hook_client.pack_variables` writes them."""
+    """Environment variables, as `hook_client.pack_variables` writes them."""
     pairs = [os.fsdecode(entry).partition("=") for entry in data.split(b"\0") if entry]
     return {name: value for name, _, value in pairs}
 
@@ -103,7 +102,7 @@ def _same_place(asked: _Asked) -> bool:
 
 
 class OpenEventWorkspace:
-    """The workspace of one event, among those that the daemon keeps open: see
+    """The workspace of one event, kept open by the daemon; see
     `holdfast.api.automation.EventWorkspace`."""
 
     def __init__(self, daemon: Daemon, asked: _Asked, event: AgentEvent) -> None:
@@ -147,5 +146,6 @@ class OpenEventWorkspace:
         return self._daemon.automation.has_store(self.path)
 
     def _make_store(self) -> None:
-        """Even in place of one that is lost; this event's answer reports that."""
+        """Create a store, even if it replaces a missing one. The answer to this event reports
+        that."""
         self._news = self._daemon.automation.make_store(self.path, purpose="holdfast daemon")

@@ -1,13 +1,13 @@
 """One daemon at a time, which runs the installed code and serves only its user.
 
-The lock is held as long as the daemon lives, so a socket that is there without it is stale and is
-replaced. The lock file itself is never removed: two processes could then hold different ones.
+The daemon holds the lock as long as it lives, so a socket without a held lock is stale and is
+replaced. The lock file is never removed: two processes could then lock different files.
 
-An outdated daemon exits in favour of a new one. An installer replaces all files, even those of the
-same version, so one file is looked at with each request. In an editable installation one file
-changes alone, so all are looked at, every few seconds at most.
+An outdated daemon exits in favour of a new one. An installer replaces all files, even for the same
+version, so one file is checked on each request. In an editable installation a single file may
+change, so all are checked, every few seconds at most.
 
-Also the log of its process.
+This module also has the daemon's log.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log_limits: list[int] = []
 
 
 class AlreadyRunning(Exception):
-    """Another daemon holds the lock; `pid` if it said so."""
+    """Another daemon holds the lock; `pid` if it is known."""
 
     def __init__(self, pid: int | None) -> None:
         super().__init__(f"process {pid}" if pid else "another process")
@@ -41,10 +41,10 @@ class AlreadyRunning(Exception):
 
 
 class Listener:
-    """A bound socket that only its user can reach, and the lock that goes with it."""
+    """A bound socket that only its user can reach, and its lock."""
 
     def __init__(self, path: str) -> None:
-        """`AlreadyRunning`, `NoPlace` or OSError when it cannot be had."""
+        """Raises `AlreadyRunning`, `NoPlace` or OSError."""
         require_private(os.path.dirname(path))
         self.path = path
         with contextlib.ExitStack() as opened:
@@ -70,11 +70,11 @@ class Listener:
             opened.pop_all()
 
     def is_reachable(self) -> bool:
-        """Whether the socket is still where clients look for it."""
+        """Whether the socket is still at its path."""
         return _identity(self.path) == self._identity
 
     def close(self) -> None:
-        """Any number of times; another daemon can take the place from here on."""
+        """Can be called repeatedly. Afterwards another daemon can start."""
         lock, self._lock = self._lock, -1
         if lock < 0:
             return
@@ -86,9 +86,8 @@ class Listener:
 
 
 def listen(environment: Mapping[str, str]) -> Listener:
-    """At the first place that works; a file system without sockets or locks is not one. What other
-    machines see, too, comes last: a daemon on one of them would hold the lock for all, and no other
-    process could reach it."""
+    """Listen at the first address that works; some file systems lack sockets or locks. Network file
+    systems come last: a daemon on another machine would hold the lock, but could not be reached."""
     reasons = []
     for path in sorted(candidates(environment), key=_is_on_a_network):
         try:
@@ -122,7 +121,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 class CodeOnDisk:
-    """As it was when this was made: what this process has loaded, or would load next."""
+    """The state of the code files when the process started."""
 
     def __init__(self) -> None:
         self._package = os.path.dirname(os.path.abspath(holdfast.__file__))
@@ -138,7 +137,7 @@ class CodeOnDisk:
         return _stamp(self._main_file) != self._first
 
     def was_edited(self) -> bool:
-        """False without a look when the last one was a moment ago."""
+        """Checks at most every few seconds; False in between."""
         if time.monotonic() - self._looked_at < _BETWEEN_LOOKS_S:
             return False
         found = hash(frozenset(_stamps(self._package)))
@@ -163,7 +162,7 @@ def _stamp(path: str) -> Stamp | None:
 
 
 def is_newer(one: str, other: str) -> bool:
-    """Whether a version is later; one that cannot be read is not."""
+    """Whether a version is later; False if one cannot be parsed."""
     try:
         return [int(part) for part in one.split(".")] > [int(part) for part in other.split(".")]
     except ValueError:
@@ -171,15 +170,15 @@ def is_newer(one: str, other: str) -> bool:
 
 
 def bound_log(most_bytes: int = 1 << 20) -> None:
-    """Standard error is a log of our own from here on: a full one is restarted, since a daemon may
-    live for months."""
+    """Limit the size of the log on standard error, since a daemon may run for months. A full log is
+    truncated."""
     _log_limits[:] = [most_bytes]
 
 
 def log(text: str) -> None:
-    """A line for later diagnosis of why something was not done; never file content."""
+    """A line that explains why something was not done; never file content."""
     with contextlib.suppress(OSError, ValueError):
         if _log_limits and os.fstat(2).st_size > _log_limits[0]:
-            os.ftruncate(2, 0)  # it is opened to append
+            os.ftruncate(2, 0)  # it is opened for appending
         moment = datetime.now().astimezone().isoformat(timespec="seconds")
         print(f"{moment} {text.rstrip()}", file=sys.stderr, flush=True)

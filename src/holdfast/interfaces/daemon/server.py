@@ -1,11 +1,11 @@
-"""The daemon: answers requests, makes due checkpoints, and exits when it is not needed.
+"""The daemon: answers requests, makes due checkpoints, and exits when it is idle.
 
-    main thread   → accepts connections; a thread for each of them reads, answers, reads …
-    timer thread  → sleeps until a trigger of some workspace can be due, or something happened
-    watcher       → a thread of its own, asleep while nothing changes
+    main thread   → accepts connections; one thread per connection reads and answers
+    timer thread  → sleeps until a trigger of some workspace may be due, or an event wakes it
+    watcher       → its own thread, asleep while nothing changes
 
-Bounds: connections at once, size of a message, time for a message to arrive. A failed request is
-logged, and the daemon keeps running. If it is killed, nothing is lost, because it holds no state of
+Limits: simultaneous connections, message size, and time for a message to arrive. A failed request
+is logged, and the daemon keeps running. If it is killed nothing is lost, because it has no state of
 its own.
 """
 
@@ -47,11 +47,11 @@ _FINISH_S = 30.0
 _TAKE_AGAIN_S = 0.2
 _CHECK_SOCKET_S = 300.0
 _QUIET_S = 5.0
-"""After so long without a request, unused memory goes back to the system."""
+"""After this time without a request, unused memory is returned to the system."""
 
 
 class Daemon:
-    """One per user and surroundings. `idle_s`: ends after so long without work; 0 for never."""
+    """One per user and environment. `idle_s` is the idle time before it exits; 0 for never."""
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class Daemon:
         return round(time.monotonic() - self._started, 3)
 
     def end(self) -> None:
-        """Finish what is being done, then end."""
+        """Finish the current work, then exit."""
         self._ended.set()
         self.workspaces.wake_timer()
         with contextlib.suppress(OSError):
             os.write(self._wake_write, b".")
 
     def run(self) -> None:
-        """Until `end`, or until it was not needed for long enough."""
+        """Run until `end`, or until idle for long enough."""
         timer = threading.Thread(
             target=self.workspaces.watch_triggers,
             args=(self._ended,),
@@ -132,7 +132,7 @@ class Daemon:
         self.end()
         self._listener.close()
         with self._slot_freed:
-            for connection in self._waiting:  # nothing was asked of them yet
+            for connection in self._waiting:  # idle ones, without a request
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RD)
             self._slot_freed.wait_for(lambda: self.connections == 0, timeout=_FINISH_S)
@@ -149,7 +149,7 @@ class Daemon:
         return min(max(self._used_at() + self.idle_s - time.monotonic(), 0.0), latest)
 
     def _free_memory(self) -> None:
-        """What it took to look at whole workspaces: a daemon is idle most of its life."""
+        """Free the memory used by scans, because a daemon is idle most of the time."""
         quiet = not self.connections and time.monotonic() - self._last_used >= _QUIET_S
         done = self.requests
         if not quiet or self._memory_freed_at == done:
@@ -157,25 +157,25 @@ class Daemon:
         for workspace in self.workspaces.all():
             with self.workspaces.if_free(workspace) as free:
                 if not free:
-                    return  # the timer is at work: the next look is soon enough
+                    return  # the timer is busy; try again next time
                 try:
                     workspace.rest()
                     if workspace.is_cleanup_due:
                         self.run_in_background(partial(self._clean_up, workspace.workspace))
-                except Exception:  # a store that is damaged or gone is the next request's to tell
+                except Exception:  # the next request reports a damaged or missing store
                     log(traceback.format_exc())
         self._memory_freed_at = done
         give_memory_back()
 
     def _clean_up(self, workspace: Path) -> None:
-        """With the store opened once more: requests that come meanwhile get their turn."""
+        """Open the store separately, so that requests are served meanwhile."""
         try:
             clean_up(workspace, self._environment)
         except HoldfastError as error:
             log(f"{workspace}: not cleaned up: {error}")
 
     def end_gone_sessions(self) -> None:
-        """Those whose agent ended without a word, as one that was killed does."""
+        """End sessions whose agent exited without an event, such as a killed one."""
         for workspace in self.workspaces.all():
             gone = self.automation.agents.ended_sessions(workspace.workspace)
             with self.workspaces.if_free(workspace) as free:
@@ -184,7 +184,7 @@ class Daemon:
                 try:
                     workspace.end_sessions(gone)
                     self.automation.agents.forget(workspace.workspace, gone)
-                except HoldfastError as error:  # the next look is soon enough
+                except HoldfastError as error:  # try again next time
                     log(f"{workspace.workspace}: a session was not ended: {error}")
 
     def _is_idle(self) -> bool:
@@ -193,7 +193,7 @@ class Daemon:
         return time.monotonic() - self._used_at() >= self.idle_s
 
     def _used_at(self) -> float:
-        """When a request was last answered, or a file of a workspace with a session changed."""
+        """The last time a request was answered, or a file changed in a workspace with a session."""
         changed = [w.watch.activity().last_ns / 1e9 for w in self.workspaces.all() if w.session]
         return max(self._last_used, *changed, 0.0)
 
@@ -205,7 +205,7 @@ class Daemon:
                 return
             except OSError as error:
                 log(f"a connection was not accepted: {error}")
-                self._ended.wait(_TAKE_AGAIN_S)  # too many open files: not at once again
+                self._ended.wait(_TAKE_AGAIN_S)  # too many open files: wait before the next try
                 return
             if hook_client.peer_user(connection) != os.geteuid():
                 connection.close()
@@ -236,7 +236,7 @@ class Daemon:
             self._free_slot()
 
     def _serve_hook(self, connection: socket.socket, message: dict[str, Any]) -> None:
-        """Tell the hook at once that the daemon is alive, then the answer."""
+        """Acknowledge the request immediately, then send the answer."""
         connection.sendall(hook_client.pack(hook_client.ACCEPTED, b""))
         message["arguments"]["process"] = _peer_process(connection)
         answer = self._answer(message)
@@ -252,7 +252,7 @@ class Daemon:
                 settle(delivered)
 
     def run_in_background(self, work: Callable[[], None]) -> None:
-        """Do something in the background; ending waits for it as for a request."""
+        """Run work in the background; shutdown waits for it as for a request."""
         if not self._take_slot():
             work()
             return
@@ -314,20 +314,20 @@ class Daemon:
             return {"refused": f"it failed: {error}"}
 
     def _other_version(self, message: dict[str, Any]) -> dict[str, Any]:
-        """A client that is newer gets room for a daemon of its own version; an older one does the
-        work itself, so that two versions side by side do not take turns in ending each other."""
+        """Exit in favour of a newer client's daemon. An older client does the work itself, so that
+        two versions do not keep replacing each other."""
         theirs = str(message.get("version"))
         reason = f"its version is {self._version}, but the client's is {theirs}"
         return self._retired(reason) if is_newer(theirs, self._version) else {"refused": reason}
 
     def _retired(self, reason: str) -> dict[str, Any]:
-        self._listener.close()  # before the answer: who asks starts the next one at once
+        self._listener.close()  # before the answer: the client starts the next one at once
         self.end()
         return {"refused": reason, "retired": True}
 
 
 def _peer_process(connection: socket.socket) -> int:
-    """The number of the process at the other end; 0 where the system does not tell."""
+    """The process id at the other end; 0 if the system does not report it."""
     if not hasattr(socket, "SO_PEERCRED"):
         return 0
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)

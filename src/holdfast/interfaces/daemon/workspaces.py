@@ -1,6 +1,6 @@
 """The workspaces that the daemon keeps open, each used by one request at a time.
 
-A timer thread sleeps until a trigger of some workspace can be due, or something happened, and makes
+A timer thread sleeps until a trigger of some workspace may be due, or an event wakes it, and makes
 the automatic checkpoints.
 """
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class _Place:
-    """Room for one workspace; the lock is held while it is opened, used or closed."""
+    """A slot for one workspace; the lock is held while it is opened, used or closed."""
 
     __slots__ = ("lock", "workspace")
 
@@ -40,8 +40,8 @@ class _Place:
 
 
 class Workspaces:
-    """Opened when first asked for; the one not used for longest is closed when there are too many,
-    in a thread of `run_in_background`."""
+    """Workspaces are opened on first use. If too many are open, the least recently used one is
+    closed by `run_in_background`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Workspaces:
 
     @contextmanager
     def use(self, path: str) -> Iterator[WatchedWorkspace]:
-        """The workspace, as it would be if it were opened now."""
+        """The workspace, reopened if it is out of date."""
         key = os.path.realpath(os.path.expanduser(path))
         with self._lock:
             place = self._places.setdefault(key, _Place())
@@ -71,9 +71,8 @@ class Workspaces:
         self._enforce_limit()
 
     def work_in(self, path: str, work: Callable[[WatchedWorkspace], T]) -> T:
-        """Do the work in a workspace. One that was kept open may have become useless in a way that
-        only the work itself finds out, as when its store was repaired or removed: then the work is
-        done once more with it opened afresh."""
+        """Do work in a workspace. If its store was repaired or removed while it was open, only the
+        work may notice. The workspace is then reopened and the work repeated once."""
         known = {str(workspace.workspace) for workspace in self.all()}
         try:
             with self.use(path) as workspace:
@@ -88,7 +87,7 @@ class Workspaces:
             return work(workspace)
 
     def discard(self, path: str) -> None:
-        """Its cached data is of no further use."""
+        """Close the workspace, because its cached data is invalid."""
         with self._lock:
             place = self._places.get(os.path.realpath(os.path.expanduser(path)))
         if place is not None:
@@ -113,13 +112,13 @@ class Workspaces:
         return place.workspace
 
     def all(self) -> list[WatchedWorkspace]:
-        """Those that are open, without waiting for any."""
+        """The open workspaces, without waiting for any."""
         with self._lock:
             return [p.workspace for p in self._places.values() if p.workspace is not None]
 
     @contextmanager
     def if_free(self, workspace: WatchedWorkspace) -> Iterator[bool]:
-        """Use one of `all` unless another thread does, or it is closed meanwhile."""
+        """Use an open workspace, unless another thread uses it or has closed it."""
         with self._lock:
             place = next((p for p in self._places.values() if p.workspace is workspace), None)
         if place is None or not place.lock.acquire(blocking=False):
@@ -131,7 +130,7 @@ class Workspaces:
             place.lock.release()
 
     def _enforce_limit(self) -> None:
-        """Not while a client waits for an answer: what is not saved there may be much."""
+        """In the background, so that no client waits while unsaved changes are saved."""
         if self._oldest_beyond_limit() is not None:
             self._run_in_background(self._close_oldest)
 
@@ -143,7 +142,7 @@ class Workspaces:
         return min(kept, key=lambda p: p.workspace.last_used_ns if p.workspace else 0)
 
     def _close_oldest(self) -> None:
-        oldest = self._oldest_beyond_limit()  # others may have made room meanwhile
+        oldest = self._oldest_beyond_limit()  # another thread may have closed some
         if oldest is not None and oldest.lock.acquire(blocking=False):
             try:
                 if oldest.workspace is not None:
@@ -156,17 +155,17 @@ class Workspaces:
     def _close(place: _Place) -> None:
         workspace, place.workspace = place.workspace, None
         if workspace is not None:
-            # A store that is damaged or gone is the next request's to tell.
+            # The next request reports a damaged or missing store.
             with contextlib.suppress(HoldfastError, OSError):
                 workspace.close()
 
     def wake_timer(self) -> None:
-        """Something happened in a workspace: what the timer knows is out of date."""
+        """Make the timer recompute when triggers are due."""
         with self._changed:
             self._changed.notify()
 
     def watch_triggers(self, ended: threading.Event) -> None:
-        """Make the checkpoints that are due, until the daemon has ended."""
+        """Make due checkpoints until the daemon ends."""
         while not ended.is_set():
             with self._changed:
                 self._changed.wait(self.until_due_s())
@@ -194,14 +193,14 @@ class Workspaces:
                 log(traceback.format_exc())
 
     def _finish(self, workspace: WatchedWorkspace) -> None:
-        """Save what no checkpoint has, because it is not watched from now on."""
+        """Save unsaved changes, because the workspace is no longer watched."""
         try:
             workspace.finish()
-        except Exception as error:  # others are finished anyway
+        except Exception as error:  # continue with the others
             self._note_missed(workspace, error)
 
     def _note_missed(self, workspace: WatchedWorkspace, error: Exception) -> None:
-        """No request waited for it, so that the log and `status` have to tell."""
+        """Record it in the log and for `status`, because no request is waiting."""
         log(f"{workspace.workspace}: no automatic checkpoint: {error}")
         self._problems.note_missed(workspace.workspace, workspace.session or "", error)
 
