@@ -1,10 +1,10 @@
 """Workspaces that a server keeps open, shared by its requests.
 
-    known and current → used by one more; else opened, and the outdated one is closed
-    too many          → the one unused for longest is closed
+    open and current  → shared; otherwise opened, and the outdated one is closed
+    too many          → the least recently used one is closed
 
-Nothing is closed while a request uses it. Opening can wait for other processes; other requests do
-not wait for that.
+A workspace is not closed while a request uses it. Opening can wait for other processes; other
+requests do not wait for that.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Open(Generic[V]):
 
 
 class OpenCache(Generic[K, V]):
-    """Safe to use from many threads."""
+    """Thread-safe."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[K, _Open[V]] = OrderedDict()
@@ -47,7 +47,7 @@ class OpenCache(Generic[K, V]):
 
     @contextmanager
     def use(self, key: K, open_it: Callable[[], V]) -> Iterator[V]:
-        """The value as it would be if it were opened now."""
+        """The value, reopened if it is out of date."""
         used = self._borrow(key, open_it)
         try:
             yield used.value
@@ -96,7 +96,7 @@ class OpenCache(Generic[K, V]):
                 _close(used.value)
 
     def _drop(self, key: K) -> None:
-        """Closed now, or when the last request that uses it has ended."""
+        """Closes it now, or when the last request that uses it has ended."""
         dropped = self._open.pop(key)
         dropped.stale = True
         if dropped.users == 0:
@@ -106,11 +106,11 @@ class OpenCache(Generic[K, V]):
 def _is_current(value: Closable) -> bool:
     try:
         return value.is_current()
-    except Exception:  # opening it again reports what is wrong
+    except Exception:  # opening it again reports the problem
         return False
 
 
 def _close(value: Closable) -> None:
-    # A store that is damaged or gone is the next request's to report.
+    # The next request reports a damaged or missing store.
     with suppress(HoldfastError, OSError):
         value.close()

@@ -1,4 +1,4 @@
-"""A file descriptor that a signal makes readable, so that a wait for other input ends as well.
+"""A file descriptor that a signal makes readable, so that a wait for other input ends too.
 
 Python runs a signal handler between two of its own steps. A signal that arrives after the last step
 and before a blocking wait would be handled only when that wait ends.

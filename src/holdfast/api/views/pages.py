@@ -43,13 +43,13 @@ DiffPageView = TypedDict(  # not a class: `from` is a keyword
     },
 )
 DiffPageView.__doc__ = """A page of the files that differ between two ends; `next` asks for the
-page after it. `to` is `workspace` for the files as they are now. Of `total_files`,
-`total_directories` are directories: those that nothing in them speaks for."""
+next page. `to` is `workspace` for the current files. `total_files` includes
+`total_directories`: directories that are listed because nothing inside them is."""
 
 
 class FileView(TypedDict):
-    """A piece of a file, from `offset` on. `next` is the offset of the next piece. `content` is
-    text, or base64 where `encoding` says so."""
+    """A piece of a file, from `offset` on. `next` is the offset of the next piece. `encoding` says
+    whether `content` is text or base64."""
 
     checkpoint: str
     path: str

@@ -1,4 +1,4 @@
-"""Automation for the processes of this user, with the daemon's directory to fall back to."""
+"""Automation for this user's processes, with the daemon's directory as a fallback."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class RuntimeFiles:
-    """Files beside the daemon's socket: see `holdfast.api.automation.Fallback`. Another
-    `HOLDFAST_HOME` has other files, as it has another daemon."""
+    """Files beside the daemon's socket; see `holdfast.api.automation.Fallback`. Another
+    `HOLDFAST_HOME` has its own daemon, and so its own files."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment

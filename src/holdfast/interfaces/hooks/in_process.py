@@ -2,9 +2,9 @@
 
     read → translate → handle → answer
 
-Guarantees: whatever happens, the agent gets an answer that lets it continue, and status 0. Failures
-are logged. An agent that ends waits only briefly for its hooks, so the end of a session is answered
-at once and handled in a process of its own.
+Guarantees: the agent always gets an answer that lets it continue, and status 0. Failures are
+logged. An exiting agent waits only briefly for its hooks, so the end of a session is answered
+immediately and handled in another process.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def answer(
     taken: bytes = b"",
     begin_daemon: bool = False,
 ) -> int:
-    """Run the hook; always 0. In its own process it may go on after it has answered. `taken` is the
-    beginning of the input, if it was read already. With `begin_daemon` there is one the next time,
-    unless the settings say otherwise."""
+    """Run the hook; always returns 0. In its own process it may continue after the answer. `taken`
+    is the beginning of the input, if it was read already. `begin_daemon` starts a daemon for the
+    next event, unless the settings forbid it."""
     call = read_call(arguments)
     event: AgentEvent | None = None
     known: Agent | None = None
@@ -60,7 +60,7 @@ def answer(
         answered = True
         delivered = _write(known.render(event, reply), own_process)
         handler.settle(event, workspace, reply, delivered=delivered)
-    except BaseException as error:  # the agent goes on, whatever it is
+    except BaseException as error:  # the agent continues, whatever the error is
         if answered:
             _note(event.agent if event else call.agent, event, error)
         else:
@@ -69,13 +69,13 @@ def answer(
 
 
 def answer_without_work(arguments: Sequence[str], taken: bytes, error: BaseException) -> None:
-    """Say yes to the agent, and log that nothing was done, and why."""
+    """Answer yes to the agent, and log why nothing was done."""
     call = read_call(arguments)
     event: AgentEvent | None = None
     known: Agent | None = None
     try:
         event, known = event_of(call, parse_payload(taken), os.environ, time.time_ns())
-    except Exception:  # what the event was about stays unknown
+    except Exception:  # the content of the event stays unknown
         event = None
     _answer_failure(call, event, known, error, own_process=True)
 
@@ -87,7 +87,7 @@ def _answer_failure(
     error: BaseException,
     own_process: bool,
 ) -> None:
-    """The agent continues, and is notified that nothing was saved."""
+    """Let the agent continue, and notify it that nothing was saved."""
     agent = event.agent if event is not None else call.agent
     if event is None or known is None or not event.is_known:
         if event is None or event.is_known:
@@ -113,7 +113,7 @@ def _note(agent: str, event: AgentEvent | None, error: BaseException) -> None:
 
 
 def _begin_daemon() -> None:
-    """For the next event: an agent never waits until a daemon is there."""
+    """Start it for the next event: an agent never waits for a daemon to start."""
     from holdfast.interfaces.daemon.client import begin_daemon
 
     begin_daemon(os.environ)
@@ -129,7 +129,7 @@ def _finish_in_child(
     try:
         child = os.fork()
     except OSError:
-        child = 0  # no further process: do it in this one
+        child = 0  # cannot fork: do it in this process
     else:
         if child:
             return
@@ -157,7 +157,7 @@ def _input() -> BinaryIO:
 
 
 def _write(text: str, own_process: bool) -> bool:
-    """Whether the agent took the answer. One that it does not take is no reason to fail."""
+    """Returns whether the agent read the answer. A closed pipe is not an error."""
     data = (text + "\n" if text else "").encode()
     try:
         if not own_process:

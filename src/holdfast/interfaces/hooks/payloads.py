@@ -1,8 +1,8 @@
-"""Reading an event's JSON: bounded, whole or broken, of any agent and any version; and what it says
-of a tool call: whether it may change files, the command, the paths.
+"""Reads an event's JSON, with limits, from any agent and version. Also reads a tool call: whether
+it may change files, its command and its paths.
 
-A payload that is too large, or no JSON at all, still tells which event it is: the fields that
-matter are searched for in its beginning and its end, so that the state is saved nevertheless.
+A payload that is too large or not JSON can still be identified. The important fields are searched
+for at its beginning and end, so that the workspace is saved anyway.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _FIELD = re.compile(
 
 
 class Unreadable(Exception):
-    """Nothing in the payload says what it is about."""
+    """Nothing in the payload identifies the event."""
 
 
 def read_payload(stream: BinaryIO, beginning: bytes = b"") -> dict[str, Any]:
-    """The whole stream is read, behind its `beginning`, which was read already: an agent must not
-    fail because its input was not read."""
+    """Reads the whole stream after its `beginning`, which was read already: an agent must not fail
+    because its input was not read."""
     data = beginning + stream.read(MOST_BYTES + 1 - len(beginning))
     if len(data) <= MOST_BYTES:
         return parse_payload(data)
@@ -61,13 +61,13 @@ def _salvage(data: bytes) -> dict[str, Any]:
         found.setdefault(name.decode(), text)
     if not found:
         raise Unreadable("the event is not JSON")
-    # Their real position is lost; every reader looks here as well.
+    # Their real position is lost; all readers look here too.
     found.setdefault("tool_input", {k: found[k] for k in ("command", "file_path") if k in found})
     return found
 
 
 def text_of(payload: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that is a text or a number; empty when there is none."""
+    """The first of these fields that is a text or a number, as text; empty if there is none."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value:
@@ -78,7 +78,7 @@ def text_of(payload: Mapping[str, Any], *names: str) -> str:
 
 
 def object_of(payload: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The first of these fields that is an object, or a text that is the JSON of one."""
+    """The first of these fields that is an object, or a text with the JSON of one."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value.lstrip().startswith("{"):
@@ -92,7 +92,7 @@ def object_of(payload: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def texts_of(payload: Mapping[str, Any], *names: str) -> list[str]:
-    """The texts of the first of these fields that is a list with any."""
+    """The texts in the first of these fields that is a list with any."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, list):
@@ -111,7 +111,7 @@ _LIST_FIELDS = ("paths", "files", "file_paths")
 _FROM_AND_TO = ("source", "destination")
 _PATCH_FILE = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 
-# Behind an agent's own table: names of tools that come and go with versions, plug-ins and servers.
+# Fallbacks after an agent's own table: tool names that vary with versions, plug-ins and servers.
 _SHELL = re.compile(r"bash|shell|powershell|terminal|exec|run_?command|command_?run|zsh|cmd$")
 _NOTEBOOK = re.compile(r"notebook")
 _WRITE = re.compile(r"write|create|new_?file|delete|remove|move|rename|save_?file|upload|mkdir")
@@ -142,13 +142,13 @@ _OURS = re.compile(r"(?:mcp__(?:plugin_holdfast_)?holdfast__|mcp_holdfast_|holdf
 
 
 def tool_kind(name: str, table: Mapping[str, ToolKind]) -> ToolKind:
-    """By the agent's own table first, then by what the name says. What is not known to be harmless
-    may change files: it is unknown what a tool of an MCP server does."""
+    """By the agent's own table, then by the name. A tool that is not known to be harmless may
+    change files, because the effect of an MCP tool is unknown."""
     known = table.get(name)
     if known is not None:
         return known
     if _OURS.match(name) or re.sub(r"[\W_]", "", name).lower() in _OF_AGENTS:
-        return ToolKind.OTHER  # our own save by themselves
+        return ToolKind.OTHER  # Holdfast's own tools save automatically
     if _only_reads(name):
         return ToolKind.OTHER
     word = name.rsplit("__", 1)[-1].lower()
@@ -164,15 +164,15 @@ def tool_kind(name: str, table: Mapping[str, ToolKind]) -> ToolKind:
 
 
 def _only_reads(name: str) -> bool:
-    """Whether a tool says by its name that it reads, and nothing else. The name of its server may
-    precede it: `mcp__files__read_file`, `files-read_file`, `MCP:read_file`."""
+    """Whether a tool's name says that it only reads. The server's name may precede it:
+    `mcp__files__read_file`, `files-read_file`, `MCP:read_file`."""
     words = [word.lower() for word in _WORDS.findall(re.split(r"__|[-:/.]", name)[-1])]
     every = {word.lower() for word in _WORDS.findall(name)}
     return bool(words) and words[0] in _READS and _CHANGES.isdisjoint(every)
 
 
 def command_of(tool_input: Mapping[str, Any]) -> str:
-    """The command line of a shell tool: a text, or a list of words or of commands."""
+    """The command line of a shell tool: a text, or a list of words or commands."""
     text = text_of(tool_input, "command", "cmd", "script", "code")
     if text:
         return text
@@ -183,7 +183,7 @@ def command_of(tool_input: Mapping[str, Any]) -> str:
 
 
 def paths_of(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
-    """The files that a tool names, those in the headers of a patch included."""
+    """The files that a tool names, including those in patch headers."""
     found: dict[str, None] = {}
     for name in _PATH_FIELDS:
         path = text_of(tool_input, name)

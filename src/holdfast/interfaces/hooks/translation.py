@@ -1,10 +1,9 @@
 """Turns a hook's command line and an agent's JSON into an `AgentEvent`, for all agents.
 
-    which agent really sent it → its module brings the payload into the common shape → each field is
-    read by all of its names
+    find the sending agent → its module flattens the payload → each field is read by all its names
 
-Guarantees: unknown, missing and wrongly typed fields are ignored; names of events are compared
-without regard to case and separators, so that a small change of a schema does no harm.
+Guarantees: unknown, missing and wrongly typed fields are ignored. Event names are compared without
+case and separators, so that small schema changes do no harm.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class UnknownAgent(Exception):
 
 
 class Call(NamedTuple):
-    """What was asked for: the agent that is named, the event if it is, the directory of `-C`."""
+    """The hook's command line: the agent, the event if it is named, and the directory of `-C`."""
 
     agent: str
     event: str
@@ -74,7 +73,7 @@ def read_call(arguments: Sequence[str]) -> Call:
 def event_of(
     call: Call, payload: dict[str, Any], environment: Mapping[str, str], received_ns: int
 ) -> tuple[AgentEvent, Agent]:
-    """The event, and the agent that sent it; `UnknownAgent` when there is none by that name."""
+    """The event, and the agent that sent it; raises `UnknownAgent`."""
     if call.agent not in AGENTS:
         raise UnknownAgent(f"unknown agent: {call.agent!r}; known agents: {', '.join(AGENTS)}")
     called, agent = agent_named(call.agent), agent_named(sender(call.agent, payload))
@@ -144,13 +143,13 @@ def event_kind(name: str, agent: Agent) -> EventKind:
 
 
 def _id_of(flat: Mapping[str, Any], *names: str) -> str | None:
-    """Kept as it is, unless no store could keep it: JSON can hold half of a character."""
+    """The id, unless it cannot be stored: JSON can contain half a character."""
     text = text_of(flat, *names)[:_MOST_ID]
     return text.encode("utf-8", "backslashreplace").decode() or None
 
 
 def _fingerprint(tool_input: Mapping[str, Any]) -> str:
-    """Two calls with the same id are distinguished by their arguments."""
+    """Distinguishes calls with the same id by their arguments."""
     given = repr(tool_input).encode("utf-8", "backslashreplace")
     return f"{len(given)}-{crc32(given):08x}"
 
@@ -158,7 +157,7 @@ def _fingerprint(tool_input: Mapping[str, Any]) -> str:
 def _project(
     flat: Mapping[str, Any], environment: Mapping[str, str], *agents: Agent | None
 ) -> str | None:
-    """The directory that the agent was opened on, which is not always its current one."""
+    """The directory that the agent was opened in, which may differ from its current one."""
     for agent in agents:
         if agent is not None and (directory := environment.get(agent.project_variable)):
             return directory
@@ -167,8 +166,8 @@ def _project(
 
 
 def _failure(name: str, flat: Mapping[str, Any]) -> str | None:
-    """Why a tool call failed, if it did; each agent says so in its own way. One that a person
-    stopped did not fail."""
+    """Why a tool call failed, if it did; agents report this in different ways. A call that the user
+    cancelled did not fail."""
     if flat.get("is_interrupt") is True:
         return None
     if name.lower().endswith("failure"):

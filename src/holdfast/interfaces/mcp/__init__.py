@@ -1,2 +1,2 @@
-"""The Model Context Protocol (MCP) server: transports and protocol. The tools it serves are defined
-in `interfaces/tools/`."""
+"""The Model Context Protocol (MCP) server: transports and protocol. `interfaces/tools/` defines the
+tools."""

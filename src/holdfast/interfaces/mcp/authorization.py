@@ -1,14 +1,14 @@
-"""Access tokens: the local one, or those of an authorization server, and the keys it signs with.
+"""Access tokens: the local one, or those of an authorization server and its signing keys.
 
     issuer → its metadata (RFC 8414, else OpenID's) → jwks_uri → keys by id → token checked
 
-A token of an authorization server is a JWT, signed with a key of the issuer by an asymmetric
-algorithm. `iss`, `aud` and `exp` have to be there and right, `nbf` if it is there. Every invalid
-token gets the same answer: no.
+A token from an authorization server is a JWT, signed by the issuer with an asymmetric algorithm.
+`iss`, `aud` and `exp` are required and checked, and `nbf` if present. Every invalid token gets the
+same answer.
 
-Keys are fetched again when they are old or a token names one that is not known, but not more often
-than every half minute. A breaker stops requests to an issuer that fails; known keys are used
-meanwhile, for up to a day.
+Keys are fetched again when they are old or a token names an unknown one, but at most every half
+minute. A circuit breaker stops requests to a failing issuer. Known keys are used meanwhile, for up
+to a day.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _AGAIN_NS = 30 * 10**9
 _LARGEST_ANSWER = 1_000_000
 _TIMEOUT_S = 5.0
 _LONGEST_S = 15.0
-"""For all that is asked of an issuer at once, however slowly it answers."""
+"""For all requests to an issuer in one lookup, however slowly it answers."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Breaker:
-    """Stops asking an issuer that fails; safe to use from many threads.
+    """Stops requests to a failing issuer; thread-safe.
 
         closed ── failures in a row ──► open ── time ──► one try ── success ──► closed
 
@@ -64,7 +64,7 @@ class Breaker:
         self._lock = threading.Lock()
 
     def allows(self) -> bool:
-        """Whether to try now. While it is open, one try is allowed after each rest."""
+        """Whether to try now. While it is open, one try is allowed after each pause."""
         with self._lock:
             if self._failures < self._most:
                 return True
@@ -86,11 +86,11 @@ class Breaker:
 
 
 class KeysUnavailable(Exception):
-    """The issuer did not give its keys; what it said stays here."""
+    """The issuer did not provide its keys; its answer is not passed on."""
 
 
 def require_safe_url(url: str, what: str) -> str:
-    """Keys come over TLS, or from this machine."""
+    """Keys must come over TLS, or from this machine."""
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         return url
@@ -114,7 +114,7 @@ class SigningKeys:
         self._lock: anyio.Lock | None = None
 
     async def key(self, key_id: str | None) -> jwt.PyJWK | None:
-        """The key of that id; the only one there is, for a token that names none."""
+        """The key with that id; the only key, for a token that names none."""
         if self._lock is None:
             self._lock = anyio.Lock()
         async with self._lock:
@@ -145,7 +145,7 @@ class SigningKeys:
                 async with httpx2.AsyncClient(timeout=_TIMEOUT_S, follow_redirects=False) as client:
                     url = self._jwks_url or await self._discover(client)
                     keys = _keys(await _get(client, url))
-        except Exception:  # whatever an issuer sends, it is an issuer that fails
+        except Exception:  # any invalid answer counts as a failure of the issuer
             self._breaker.failed()
             return
         self._breaker.succeeded()
@@ -169,7 +169,7 @@ class SigningKeys:
 
 
 def _keys(answer: dict[str, Any]) -> dict[str | None, jwt.PyJWK]:
-    """Those that sign, by their id; what cannot be one is passed over."""
+    """Signing keys by id; invalid entries are skipped."""
     return {
         key.key_id: key
         for key in jwt.PyJWKSet.from_dict(answer).keys
@@ -195,7 +195,7 @@ async def _get(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     return answer
 
 
-# Asymmetric ones only: with any other the public key would be the secret.
+# Asymmetric algorithms only: with others, the public key would be the secret.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 _LONGEST_TOKEN = 16_000
 _LEEWAY_S = 30
@@ -251,7 +251,7 @@ class SignedTokenVerifier:
         client = claims.get("client_id") or claims.get("azp") or claims.get("sub")
         subject = claims.get("sub")
         return AccessToken(
-            token="signed",  # the token itself goes no further
+            token="signed",  # the token itself is not passed on
             client_id=str(client or "unknown")[:200],
             scopes=_scopes(claims),
             expires_at=int(claims["exp"]) + _LEEWAY_S,

@@ -1,15 +1,15 @@
-"""Automatic checkpoints of the workspaces that a server serves, without hooks and without a daemon.
+"""Automatic checkpoints of the served workspaces, without hooks and without a daemon.
 
-    a thread sleeps until a trigger can be due, files change, or a session is opened
+    a thread sleeps until a trigger may be due, files change, or a session is opened
     → checkpoints by changed files, by time, at the end of the day and after merges, in the session
-      that calls work in
+    that calls use
 
-Watching begins about a second after the server does. A project without a store gets one then, with
-an initial checkpoint, unless every trigger is turned off. A directory that is not a project is left
-alone until a checkpoint is made in it, because agents start servers anywhere. Where another process
-watches for the same session, the first to save wins, and the other finds nothing to keep.
+Watching begins about a second after the server starts. A project without a store then gets one,
+with an initial checkpoint, unless every trigger is off. A directory that is not a project is left
+alone until a checkpoint is made in it, because agents start servers anywhere. If another process
+watches for the same session, the first one saves, and the other finds nothing new.
 
-Not guaranteed: a checkpoint when the server ends. Clients may kill it.
+Not guaranteed: a checkpoint when the server exits. Clients may kill it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class AutomaticCheckpoints:
         self._thread.join()
 
     def _run(self) -> None:
-        self._ended.wait(_DEBOUNCE_S)  # the first answer comes first
+        self._ended.wait(_DEBOUNCE_S)  # the first answer has priority
         from holdfast.api.automation import open_watcher
 
         watcher = open_watcher()
@@ -92,12 +92,12 @@ class AutomaticCheckpoints:
             if workspace is not None:
                 session = workspace.session or ""
                 workspace.consider(self._local_time())
-        except Exception as error:  # tried again when something happens
+        except Exception as error:  # tried again at the next event
             self._close(path)
             self._note_missed(path, session, error)
 
     def _current(self, path: Path, watcher: Watcher) -> WatchedWorkspace | None:
-        """The workspace with the store and the settings that are in force now."""
+        """The workspace with its current store and settings."""
         from holdfast.api.automation import begins_unasked, watch_workspace
         from holdfast.api.stores import store_directory
 

@@ -1,14 +1,14 @@
-"""Limits for slow clients over HTTP: bounded memory, bounded places, for a bounded time.
+"""Limits for slow HTTP clients: bounded memory, connections and time.
 
-    a connection opens, or a request on it begins   → a clock runs
-    the request is there to its last byte           → it stops
-    the send buffer of a connection is full         → its bytes count, and another clock runs
-    it drains                                       → both stop
-    a clock runs out, or too many requests are open → the connection is cut off, the oldest first
-    too many connections, or unread bytes in all    → new requests get 503 with Retry-After
+    a connection opens, or a request on it begins   → a timer starts
+    the request has arrived completely              → it stops
+    the send buffer of a connection is full         → its bytes count, and another timer starts
+    the buffer drains                               → both stop
+    a timer expires, or too many requests are open  → the connection is aborted, the oldest first
+    too many connections, or unread bytes in total  → new requests get 503 with Retry-After
 
-None of these clients needs a token. The server itself closes connections that wait between two
-requests. One event loop uses it.
+These limits need no token. The server itself closes idle connections between requests. One event
+loop uses it.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ UNREAD_S = 60.0
 MOST_INCOMPLETE = 500
 REQUEST_S = 30.0
 _FULL_BYTES = 32 * 1024
-"""What a connection may hold without being counted; times the connections, that is bounded too."""
+"""The bytes that a connection may buffer without being counted; the number of connections bounds
+the sum."""
 _BODIES = (b"content-length", b"transfer-encoding")
 
 if TYPE_CHECKING:
 
     class _HttpProtocol(asyncio.Protocol):
-        """The parts of a protocol of the server."""
+        """The parts of the server's protocol that are used here."""
 
         app: ASGIApp
 
         def __init__(self, *given: Any, **named: Any) -> None: ...
 else:
-    # Always the same one: another, which uvicorn prefers where it is installed, has no bound on the
-    # size of headers.
+    # Always this one: the parser that uvicorn prefers, if it is installed, does not limit the size
+    # of headers.
     _HttpProtocol = H11Protocol
 
 
 class Clocks:
-    """Connections whose clock runs. One that runs out is cut off."""
+    """Connections with a running timer. If it expires, the connection is aborted."""
 
     def __init__(self, patience_s: float, most: int | None = None) -> None:
         self.patience_s = patience_s
@@ -57,7 +58,7 @@ class Clocks:
         self.cut_off = 0
 
     def start(self, transport: asyncio.Transport) -> None:
-        """A clock that runs already goes on."""
+        """A running timer continues."""
         if transport in self.running:
             return
         loop = asyncio.get_running_loop()
@@ -81,7 +82,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class ConnectionLimits:
-    """Of all connections of one server: `incomplete` requests, and `unread` answers."""
+    """For all connections of one server: `incomplete` requests, and `unread` answers."""
 
     def __init__(
         self,
@@ -107,8 +108,8 @@ class ConnectionLimits:
         return self.unread_bytes() < self._most_unread_bytes
 
     def guarded(self, app: ASGIApp, refusal: ASGIApp | None = None) -> ASGIApp:
-        """New requests are let in while there is room. Others get the `refusal`, whose status is
-        503 and whose headers include `REFUSAL_HEADERS`."""
+        """Accept new requests while there is room. Others get the `refusal`: status 503, with
+        `REFUSAL_HEADERS`."""
         refuse = _refuse if refusal is None else refusal
 
         async def choose(scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,7 +119,7 @@ class ConnectionLimits:
         return choose
 
     def protocol(self) -> type[asyncio.Protocol]:
-        """The protocol of a connection, which reports here."""
+        """The protocol class of a connection, which reports here."""
         incomplete, unread, limits = self.incomplete, self.unread, self
 
         class Watched(_HttpProtocol):
@@ -181,12 +182,12 @@ class ConnectionLimits:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket of a server. `Refused` where the address cannot be used."""
+    """The socket of a server. Raises `Refused` if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=2048)
-        # Connections inherit it. asyncio sets it only on sockets that were made for TCP by name,
-        # and an answer in two writes would wait 40 ms for the acknowledgement of the first.
+        # Connections inherit it. asyncio sets it only on sockets that name TCP explicitly, and an
+        # answer in two writes would wait 40 ms for the acknowledgement of the first.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except (OSError, OverflowError) as error:

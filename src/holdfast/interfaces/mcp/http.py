@@ -2,9 +2,9 @@
 
     Host and Origin → bearer token in the Authorization header → scopes → the protocol
 
-A token is taken from the header and nowhere else, and is never logged. Bodies are bounded, and so
-are unread answers and unfinished requests. What the authorization server is, clients learn from the
-protected-resource metadata (RFC 9728).
+A token is accepted only in the header, and never logged. Bodies, unread answers and unfinished
+requests are bounded. The protected-resource metadata (RFC 9728) names the authorization server to
+clients.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _DRAIN_S = 5
 
 @dataclass(frozen=True, slots=True)
 class HttpPlace:
-    """Where to listen, and who vouches for clients: with an `issuer` its tokens for `public_url`,
-    without one the local token, and then on loopback only."""
+    """Where to listen, and which tokens to accept: those of an `issuer` for `public_url`, or the
+    local token, on loopback only."""
 
     host: str
     port: int
@@ -110,7 +110,7 @@ def make_app(
     home: Path,
     monotonic_ns: Callable[[], int],
 ) -> tuple[ASGIApp, Path | None]:
-    """The application, and the file of the local token if that is what it takes."""
+    """The application, and the file of the local token if it accepts that."""
     resource = place.public_url or address
     verifier: TokenVerifier
     token_file = metadata_url = None
@@ -139,7 +139,7 @@ def make_app(
 
 
 def _guarded(app: ASGIApp, guarded: RequireAuthMiddleware) -> ASGIApp:
-    """Everything needs a token, apart from what tells where to get one."""
+    """Everything needs a token, except the metadata that says where to get one."""
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         is_open = scope["type"] == "lifespan" or scope["path"].startswith(_WELL_KNOWN)
@@ -149,7 +149,7 @@ def _guarded(app: ASGIApp, guarded: RequireAuthMiddleware) -> ASGIApp:
 
 
 def _transport_security(resource: str) -> TransportSecuritySettings:
-    """A browser that was led here by another name, or by another page, is turned away."""
+    """Reject browsers that came through another host name or from another page."""
     parts = urlsplit(resource)
     own = ["127.0.0.1", "localhost", "[::1]"]
     hosts = [*own, *(f"{name}:*" for name in own), parts.netloc, f"{parts.hostname}:*"]

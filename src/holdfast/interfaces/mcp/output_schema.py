@@ -1,15 +1,16 @@
-"""The schemas of tool results, as short as possible, because every conversation pays for them.
+"""The schemas of tool results, as short as possible, because they cost tokens in every
+conversation.
 
-They are made by pydantic from the results' dataclasses, and then reduced to names and types:
+pydantic generates them from the results' dataclasses. Then they are reduced to names and types:
 
     titles, docstrings, defaults                   removed; the names say what they mean
     {"anyOf": [{"type": T}, {"type": "null"}]}     becomes {"type": [T, "null"]}
-    a long definition that another tool spelled    becomes a plain object with a description that
-    out already                                    names the tool
+    a long definition that another tool has        becomes a plain object with a description that
+    names the tool
     a result that another tool returns too         keeps its plain fields, and names the tool
 
-Guarantee: every answer is valid by its schema, and so is the answer to a failed call: fields are
-not listed as required, and others are allowed.
+Guarantee: every answer matches its schema, even that of a failed call: no field is required, and
+others are allowed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Schema = dict[str, Any]
 
 
 def output_schemas(tools: Iterable[Tool]) -> dict[str, Schema]:
-    """By the name of the tool, in the order in which the tools are offered."""
+    """By tool name, in the order in which tools are offered."""
     spelled_out: dict[str, str] = {}
     schemas: dict[str, Schema] = {}
     for tool in tools:
@@ -59,7 +60,7 @@ def _types(schema: Schema) -> list[str]:
 
 
 def _reduced(schema: Any) -> Any:
-    """A schema without its titles, descriptions and defaults."""
+    """A schema without titles, descriptions and defaults."""
     if not isinstance(schema, dict):
         return schema
     found: Schema = {}
@@ -74,7 +75,7 @@ def _reduced(schema: Any) -> Any:
 
 
 def _union(parts: list[Schema]) -> Schema:
-    """Types in one list, if at most one part is more than a type."""
+    """A list of types, if at most one part is more than a type."""
     plain = [part["type"] for part in parts if part.keys() == {"type"}]
     others = [part for part in parts if part.keys() != {"type"}]
     if not others:
@@ -85,7 +86,7 @@ def _union(parts: list[Schema]) -> Schema:
 
 
 class _Placement:
-    """Puts definitions in the place of references to them, in the schema of one tool."""
+    """Replaces references with their definitions, in the schema of one tool."""
 
     def __init__(
         self, tool: str, definitions: dict[str, Schema], spelled_out: dict[str, str]

@@ -1,7 +1,7 @@
-"""Resources and prompts, which a client uses without calling a tool: checkpoints, differences and
-the timeline to read, and prompts that a person can hand to an agent.
+"""Resources and prompts, which clients use without calling a tool: checkpoints, differences and the
+timeline, and prompts that a user can give to an agent.
 
-Notices for the agent wait for its next call: a reader of a resource need not be the agent.
+Notices for the agent wait for its next call, because the reader of a resource may not be the agent.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
 
 
 def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
-    """Everything that happened, a page as JSON."""
+    """A page of the timeline as JSON."""
     from holdfast.api.views.timeline import timeline_view
 
     before = None
@@ -110,7 +110,7 @@ def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
             padded = page.encode() + b"=" * (-len(page) % 4)
             before = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
         except ValueError:
-            before = "?"  # which is answered like any other text that is no place
+            before = "?"  # answered like any other invalid cursor
     found = timeline_view(handlers.session.timeline(_PAGE, before=before))
     found["warnings"] = [reason_line(warning) for warning in found["warnings"]]
     if found["next"] is not None:

@@ -1,12 +1,11 @@
-"""One server: tools, resources and prompts, behind the checks that every request passes.
+"""One server: tools, resources and prompts, behind checks for every request.
 
-    admission (calls a second of each client, bytes in flight) → scope of the client's token → work
+    admission (calls per second of a client, bytes in flight) → scopes of the token → work
 
-A client may call in bursts and then at a steady rate; what all calls hold together while they are
-answered or wait is bounded. A call over the limit is rejected with a hint to retry, and costs
-nothing. Without a token (stdio, where the client is the user's own process) everything is granted.
-A wider scope does not bring the narrower ones: a token names each scope that it grants. Nothing
-about a request's content is logged.
+A client may call in bursts and then at a steady rate. The memory of all calls in progress is
+bounded. A call over the limit is rejected with a hint to retry, and costs nothing. Without a token
+(stdio, where the client is the user's own process) everything is allowed. A wider scope does not
+include narrower ones: a token names each scope it grants. Request content is never logged.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ SCOPES: Mapping[Scope, str] = {
 
 
 class InsufficientScope(Refused):
-    """A token that does not grant what the request needs."""
+    """The token does not grant the scope that the request needs."""
 
     code = "insufficient_scope"
 
 
 def scope_needed(method: str, params: Mapping[str, Any] | None) -> str:
-    """What a request needs; looking around is reading."""
+    """The scope that a request needs; listing is reading."""
     name = (params or {}).get("name")
     if method == "tools/call" and isinstance(name, str) and name in TOOLS:
         return SCOPES[TOOLS[name].scope]
@@ -73,7 +72,7 @@ _SECOND_NS = 1_000_000_000
 
 
 class Admission:
-    """Lets calls in; safe to use from many threads."""
+    """Limits calls; thread-safe."""
 
     def __init__(
         self,
@@ -95,7 +94,7 @@ class Admission:
 
     @contextmanager
     def admit(self, client: str, params: Mapping[str, Any] | None) -> Iterator[None]:
-        """Room for one call as long as the block runs; `Busy` when there is none."""
+        """Admit one call while the block runs; raises `Busy` if there is no room."""
         size_bytes = _LEAST_WEIGHT + weight(params)
         with self._lock:
             self._spend(client)
@@ -117,7 +116,7 @@ class Admission:
                 self._in_flight_bytes -= size_bytes
 
     def _spend(self, client: str) -> None:
-        """One of the calls that the client has left; they come back with time."""
+        """Use up one of the client's calls; they become available again over time."""
         now = self._monotonic_ns()
         left, since = self._left.pop(client, (float(self._burst), now))
         left = min(left + (now - since) / _SECOND_NS * self._per_second, self._burst)
@@ -132,7 +131,7 @@ class Admission:
 
 
 def weight(value: object) -> int:
-    """About how many bytes a request holds."""
+    """The approximate size of a request in bytes."""
     total, left = 0, [value]
     while left:
         one = left.pop()
@@ -147,7 +146,7 @@ def weight(value: object) -> int:
     return total
 
 
-# What is listed is the same for all and costs nothing.
+# Lists are the same for all clients and cost nothing.
 _GUARDED = ("tools/call", "resources/read", "prompts/get", "completion/complete")
 _REFUSED = -32000
 _LONGEST_REASON = 300
@@ -164,8 +163,8 @@ CallNext = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
 def make_server(
     sessions: ServedSessions, admission: Admission, queue: AnswerQueue | None = None
 ) -> MCPServer[Any]:
-    """The server of some workspaces, for any transport; `queue` is where its answers leave, if all
-    of them leave by one way."""
+    """A server for some workspaces and any transport; `queue` has its answers, if all of them use
+    one channel."""
 
     async def guard(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method not in _GUARDED:
@@ -187,7 +186,7 @@ def make_server(
                 code=_REFUSED, message=error_text(error), data=error_data(error)
             ) from None
         except ValueError as error:
-            # An unknown prompt, or one without its arguments: the caller's mistake.
+            # An unknown prompt or missing arguments: the caller's mistake.
             if ctx.method != "prompts/get":
                 raise
             said = one_line(str(error))[:_LONGEST_REASON]

@@ -1,8 +1,7 @@
-"""The workspaces that a server serves, and the sessions that it has open.
+"""The workspaces that a server serves, and its open sessions.
 
-A server serves the workspaces it was started with and no others, whatever a client asks for: a path
-in a request chooses among them. Sessions are opened when first used and kept, with their open
-previews.
+A server serves only the workspaces it was started with. A path in a request chooses among them.
+Sessions are opened on first use and kept open, with their previews.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class _Open:
 
 
 def _require_saved(workspace: Path, directory: Path) -> None:
-    """A directory below means the workspace, unless nothing of it is saved there."""
+    """A directory inside means its workspace, unless ignore rules exclude the directory."""
     from holdfast.api.stores import is_left_out
 
     if is_left_out(workspace, directory):
@@ -46,7 +45,7 @@ def _require_saved(workspace: Path, directory: Path) -> None:
 
 
 class ServedSessions:
-    """Opens what a request names; safe to use from many threads."""
+    """Opens the sessions that requests name; thread-safe."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class ServedSessions:
         """Called when a session was opened, which may have created its store."""
 
     def default_session(self, directory: Path) -> str:
-        """The session of calls that name none."""
+        """The session for calls that name none."""
         return self._session(directory, None)
 
     @property
@@ -73,8 +72,8 @@ class ServedSessions:
     def handlers(
         self, workspace: object, session_id: object, *, create: bool = False
     ) -> Iterator[ToolHandlers]:
-        """The tools of a session; of the default ones where nothing is named. A session that a
-        request names has to exist, unless the request may `create` it."""
+        """The tools of a session, by default of the default session. A named session must exist,
+        unless the request may `create` it."""
         directory = self._workspace(workspace)
         name = self._session(directory, session_id)
         with self._open.use((directory, name), lambda: self._open_session(directory, name)) as used:
@@ -84,7 +83,7 @@ class ServedSessions:
             yield used.handlers
 
     def without_store(self, workspace: object, session_id: object) -> tuple[Path, str] | None:
-        """The workspace and the session that are named, if the workspace has no store."""
+        """The named workspace and session, if the workspace has no store."""
         from holdfast.api.stores import store_directory
 
         directory = self._workspace(workspace)
@@ -106,7 +105,7 @@ class ServedSessions:
             )
         try:
             path = Path(wanted).expanduser().resolve()
-        except (OSError, RuntimeError):  # too long, in a circle, of an unknown user
+        except (OSError, RuntimeError):  # too long, a loop, or an unknown user
             path = None
         around = [] if path is None else [path, *path.parents]  # the nearest first
         nearest = next((one for one in around if one in self._workspaces), None)
@@ -132,7 +131,7 @@ class ServedSessions:
             return opened.sessions.ensure_current(lambda: self._fresh_id(opened))
 
     def _open_session(self, directory: Path, name: str) -> _Open:
-        # Late: a server that is asked what it offers needs no engine for the answer.
+        # Late: listing the tools needs no engine.
         from holdfast.api.session import SessionCheckpointer
         from holdfast.api.stores import store_directory
         from holdfast.api.workspace import open_workspace

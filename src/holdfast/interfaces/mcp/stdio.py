@@ -1,14 +1,13 @@
 """The server over standard input and output, as agents start it.
 
-The two streams belong to the protocol while it runs: what programs started here read is empty and
-what they print goes to standard error. A line longer than a request may be is skipped, so that
-memory stays bounded; its sender gets the answer that it was no request. Waiting for the next line
-holds up nothing: a server ends on SIGTERM.
+The protocol owns both streams while the server runs. Child processes read an empty input, and their
+output goes to standard error. Lines over the size limit are skipped to bound memory, and their
+sender gets an error. Waiting for the next line blocks nothing, so SIGTERM ends the server.
 
-    answers that wait to be written ── too many ──► no more requests are read, no more work begun
+    too many answers wait to be written ──► no requests are read, and no work is begun
 
 So a client that does not read costs a bounded number of answers in memory. Its open requests are
-answered when it reads on. One event loop uses it.
+answered when it reads again. One event loop uses it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _TOO_LONG = b'{"jsonrpc": "2.0", "error": "the line is longer than a request may
 
 
 class AnswerQueue:
-    """How many answers wait, and how many are being made."""
+    """The number of answers that wait, and that are being made."""
 
     def __init__(self, most: int = MOST_WAITING) -> None:
         self._most = most
@@ -39,13 +38,13 @@ class AnswerQueue:
         self.waiting = self.at_work = 0
 
     async def room(self) -> None:
-        """Returns when few enough answers wait for another request to be read."""
+        """Wait until another request may be read."""
         while self.waiting >= self._most:
             await self._change()
 
     @asynccontextmanager
     async def work(self) -> AsyncIterator[None]:
-        """Begins when there is room for the answer that the block makes."""
+        """Wait until there is room for the answer that the block makes."""
         while self.waiting + self.at_work >= self._most:
             await self._change()
         self.at_work += 1
@@ -74,7 +73,7 @@ class AnswerQueue:
 
 
 class CountedStream:
-    """A stream whose waiting messages a queue counts."""
+    """A stream whose waiting messages are counted by a queue."""
 
     def __init__(self, inner: Any, queue: AnswerQueue) -> None:
         self._inner = inner
@@ -98,13 +97,13 @@ class CountedStream:
 
 
 class IncomingLines:
-    """The lines of a stream as they come, none longer than may be."""
+    """The lines of a stream, up to a maximum length."""
 
     def __init__(self, fd: int, queue: AnswerQueue | None = None) -> None:
         """While the queue has no room, nothing is read."""
         self._fd = fd
         self._queue = queue
-        # A file, or /dev/null, is always there to be read, and cannot be waited for.
+        # A file or /dev/null is always readable, and cannot be waited for.
         mode = os.fstat(fd).st_mode
         self._waits = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
         self._pending = bytearray()
@@ -152,8 +151,8 @@ async def _serve(server: MCPServer[Any], queue: AnswerQueue) -> None:
 
 
 def _pass_over_signals(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A signal unwinds whichever task was running, and the tasks that waited for it: that is
-    reported once, by the caller of the server."""
+    """A signal unwinds the running task and those that wait for it. The server's caller reports it
+    once."""
     rest = error = context.get("exception")
     if isinstance(error, BaseExceptionGroup):
         rest = error.split(KeyboardInterrupt)[1]
@@ -164,7 +163,7 @@ def _pass_over_signals(loop: asyncio.AbstractEventLoop, context: dict[str, Any])
 
 
 def _claim_streams() -> tuple[int, int]:
-    """Private ends of the two streams; the public ones lead to nowhere and to standard error."""
+    """Private copies of the two streams; the public ones lead to /dev/null and standard error."""
     incoming, outgoing = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)

@@ -1,15 +1,15 @@
-"""The agent's tools as tools of the protocol: schemas from their specs, results as typed data.
+"""Agent tools as MCP tools: schemas from their definitions, results as typed data.
 
     raw arguments → the session's handlers, in a thread → text for the model, data by its schema
 
-Arguments are checked by the handlers and not by the protocol's library, so that a mistake gets a
-correction. If a confirmation is needed and the client supports it, the person is asked. A client
-that cannot, or that closes the question without an answer (as one without a person does), gets the
-preview and its token. Restores by others are reported with the answer of a call, to the client and
-not to the person, and again with the next answer if the first did not arrive.
+The handlers check arguments, not the protocol's library, so that a mistake gets a correction. If a
+confirmation is needed and the client supports it, the user is asked. A client that cannot ask, or
+closes the question without an answer (as one without a user does), gets the preview and its token.
+Notices about other restores come with the answer to a call, for the client and not for the user. If
+that answer does not arrive, the next one repeats them.
 """
 
-# Annotations are values here, not texts: the library reads those of the functions made below.
+# Annotations must be values, not strings: the library reads those of the functions below.
 import dataclasses
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -52,21 +52,22 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import CheckpointId
 
 _PLACE = ("workspace", "session_id")
-"""Every tool takes them; the server's instructions say what they mean."""
+"""Every tool takes them; the server's instructions explain them."""
 Answered = tuple[ToolResult, "CheckpointId | None"]
-"""An answer, and the record of a restore that it reports."""
+"""An answer, and the restore record that it reports."""
 _MOST_AT_WORK = 8
 
 
 class Consent(BaseModel):
-    """What the person is asked."""
+    """The user's answer."""
 
     confirm: bool = Field(description="Do it")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Preview:
-    """What is to be confirmed, where the client can ask; `question` is None where it is not."""
+    """The preview to confirm; `question` is None if the client cannot ask or there is nothing to
+    ask."""
 
     question: str | None = None
     token: str | None = None
@@ -111,7 +112,7 @@ class ServedTools:
         return call
 
     def _confirmed_tool(self, name: str) -> Any:
-        """A tool whose deed is confirmed, by the person if the client can ask one."""
+        """A tool that needs a confirmation, from the user if the client can ask."""
 
         async def look(ctx: Context) -> _Preview:
             arguments = arguments_of(ctx)
@@ -150,7 +151,7 @@ class ServedTools:
     async def call(
         self, name: str, arguments: Mapping[str, Any], *, notices: bool = True
     ) -> ToolResult:
-        """The answer of a tool; with `notices` of restores for the agent."""
+        """The answer of a tool; with `notices`, including notices about restores for the agent."""
         given = {key: value for key, value in arguments.items() if key not in _PLACE}
 
         def work(handlers: ToolHandlers) -> Answered:
@@ -176,9 +177,9 @@ class ServedTools:
         empty: Callable[[Path, str], ToolResult] | None = None,
         starts_session: bool = False,
     ) -> ToolResult:
-        """What some work on a session answers; it is done in a thread and always to its end. Work
-        that only reads has an `empty` answer, and creates no store where there is none. Work that
-        `starts_session` may name a new session."""
+        """The answer of some work on a session. The work runs in a thread and always completes.
+        Read-only work has an `empty` answer, and creates no store. Work that `starts_session` may
+        name a new session."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_WORK)
         claimed: list[NoticeClaim] = []
@@ -236,15 +237,15 @@ def can_ask(ctx: Context) -> bool:
 
 
 def _question(shown: ToolResult, token: str) -> str:
-    """The preview without the words about its token: the same plan is the same question."""
+    """The preview without its token, so that the same plan gives the same question."""
     lines = [line for line in shown.output.split("\n") if token not in line]
     plan = getattr(shown.data, "plan_id", "")
     return "\n".join([*lines, f"Proceed? (plan {plan})"])
 
 
 def _declined(shown: ToolResult, consent: object) -> ToolResult:
-    """A person's no ends it. A question that was closed unanswered is no answer: clients without a
-    person close it themselves, and would have no way to go on."""
+    """A no from the user is final. A question closed without an answer is not a no: clients without
+    a user close it themselves, and need a way to continue."""
     if isinstance(consent, CancelledElicitation):
         text = (
             "The question was closed without an answer, so nothing was changed. If the person "

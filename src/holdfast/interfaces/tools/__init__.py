@@ -1,1 +1,1 @@
-"""Definitions and handlers of the agent tools, shared by MCP and `holdfast.tools`."""
+"""Agent tool definitions and handlers, shared by MCP and `holdfast.tools`."""

@@ -1,8 +1,8 @@
-"""The arguments of a call, checked against a tool's parameters.
+"""Checks the arguments of a call against a tool's parameters.
 
-Models send text where a number is meant, JSON in a text, names that do not exist. Unambiguous
-mistakes are accepted. For everything else the answer names the argument, what it takes and an
-example, so that the next call is right.
+Models send text for numbers, JSON in strings, and names that do not exist. Unambiguous mistakes are
+accepted. For others, the answer names the argument, the accepted values and an example, so that the
+next call is right.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ _TRUTHS = {"true": True, "false": False}
 
 
 class BadArguments(UsageError):
-    """Arguments that a call cannot be made of; the hint shows one that works."""
+    """Arguments that cannot be used; the hint shows a call that works."""
 
     code = "bad_arguments"
 
 
 def parse_arguments(tool: Tool, arguments: object) -> dict[str, Any]:
-    """A value for every parameter, the defaults filled in; `BadArguments` names what is wrong."""
+    """A value for every parameter, with defaults; raises `BadArguments`, which names the
+    mistake."""
     given = _by_parameter(tool, _object(tool, arguments))
     values: dict[str, Any] = {}
     for parameter in tool.parameters:
@@ -50,7 +51,7 @@ def parse_arguments(tool: Tool, arguments: object) -> dict[str, Any]:
 
 
 def _by_parameter(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by the names of their parameters, aliases resolved."""
+    """The arguments by parameter name, with aliases resolved."""
     given: dict[str, Any] = {}
     for name, value in arguments.items():
         parameter = tool.parameter(str(name))
@@ -76,7 +77,7 @@ def _by_parameter(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_left_out(parameter: Parameter, value: object) -> bool:
-    """Models write null, or an empty string, for what they do not mean to give."""
+    """Models write null or an empty string for arguments they leave out."""
     blank = isinstance(value, str) and not value.strip()
     return value is None or (blank and not parameter.required and parameter.type == "string")
 
@@ -167,7 +168,7 @@ def _texts(parameter: Parameter, value: Any) -> tuple[str, ...]:
 
 
 def _list_in_text(value: str) -> Any:
-    """A list written as JSON, or the one entry that was meant."""
+    """A list from JSON, or a list with this one entry."""
     if value.lstrip().startswith("["):
         try:
             return json.loads(value)
@@ -219,7 +220,7 @@ def _shown(value: object) -> str:
 
 
 def _example(tool: Tool, parameter: Parameter | None = None) -> str:
-    """A call that works, with the argument in question in it."""
+    """A call that works, with the argument in question."""
     wanted = [known for known in tool.parameters if known.required or known is parameter]
     arguments = {known.name: known.example for known in wanted}
     return f"for example: {tool.name} {json.dumps(arguments, ensure_ascii=False)}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.api.diffs import ContentDiff, Difference
     from holdfast.domain.checkpoints import Checkpoint
 
-# What a model is given of changed lines at once; paths narrow it down.
+# The limit of changed lines in one answer; `paths` narrows them down.
 _MOST_CHARACTERS = 60_000
 _LONGEST_LINE = 2_000
 _MOST_CONTEXT = 100
@@ -45,8 +45,8 @@ class ChangedPath:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What differs between two states. `to_id` is None for the workspace as it is now, `from_id`
-    where nothing came before. `recorded` is not restored."""
+    """The differences between two states. `to_id` is None for the current workspace, `from_id` if
+    nothing came before. `recorded` is not restored."""
 
     from_id: str | None
     to_id: str | None
@@ -133,7 +133,7 @@ def _row(change: ChangedPath) -> str:
 
 
 def _unified(found: Difference) -> tuple[str, bool]:
-    """A diff in the usual form, as far as it fits; whether that is all of it."""
+    """A unified diff, as far as it fits, and whether it is complete."""
     written: list[str] = []
     room = _MOST_CHARACTERS
     for change in found.changes:

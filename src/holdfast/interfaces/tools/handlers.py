@@ -1,8 +1,7 @@
-"""Every tool: its definition in the format of each kind of agent, and the answer to a call.
+"""All tools: their definitions in the format of each kind of agent, and the answers to calls.
 
-Guarantee: a call always gets an answer, whatever was passed and whatever failed; nothing is raised
-into the agent's loop. A failure is reported with its reason and a hint, never as a stack
-trace.
+Guarantee: a call always gets an answer, whatever was passed and whatever failed. Nothing is raised
+into the agent's loop. A failure is reported with its reason and a hint, never as a stack trace.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _LONGEST_REASON = 300
 
 
 def definitions(format: ToolFormat = "openai") -> list[dict[str, Any]]:  # noqa: A002 - CP-10's word
-    """Every tool, ready to be passed on: OpenAI's `tools`, Anthropic's `tools`, MCP's list."""
+    """All tools in OpenAI's, Anthropic's or MCP's format."""
     shape = _FORMATS.get(format)
     if shape is None:
         raise UsageError(
@@ -73,8 +72,8 @@ def definitions(format: ToolFormat = "openai") -> list[dict[str, Any]]:  # noqa:
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:
-    """The arguments of a tool as JSON Schema. It is kept short, because every conversation pays for
-    it: lengths are checked by the call, whose answer names the bound."""
+    """A tool's arguments as JSON Schema. It is short, because it costs tokens in every
+    conversation: calls check lengths, and their answers name the limit."""
     properties = {parameter.name: _schema(parameter) for parameter in tool.parameters}
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     required = [parameter.name for parameter in tool.parameters if parameter.required]
@@ -128,7 +127,7 @@ def _schema(parameter: Parameter) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to one call: `output` is for the model. `data` is for programs: a value of the
+    """The answer to one call. `output` is for the model. `data` is for programs: a value of the
     tool's `result` type, or a `ToolFailure`."""
 
     tool_call_id: str | None
@@ -137,13 +136,13 @@ class ToolResult:
     data: object = field(default=None, compare=False)
 
     def __await__(self) -> Generator[None, None, ToolResult]:
-        """So that `await handlers.call(…)` gives the answer too."""
+        """Lets `await handlers.call(…)` return the answer too."""
         yield from ()
         return self
 
 
 class ToolHandlers:
-    """The tools of one session; safe to use from many threads.
+    """The tools of one session; thread-safe.
 
     >>> ToolHandlers(session).call("checkpoint_restore", {"checkpoint_id": "before-refactor"})
     """
@@ -161,9 +160,8 @@ class ToolHandlers:
         arguments: Mapping[str, Any] | str | None = None,
         tool_call_id: str | None = None,
     ) -> ToolResult:
-        """Do what the model asked for. `arguments` may be the object or its JSON text. A call
-        without an id gets one. Restores since the last call are reported with the answer, once
-        (RB-10)."""
+        """Do what the model asked for. `arguments` is the object or its JSON text. A call without
+        an id gets one. The answer reports restores since the last call, once (RB-10)."""
         if tool_call_id is None:
             tool_call_id = self._context.workspace.new_call_id()
         result, restored = self.answer(name, arguments, tool_call_id)
@@ -172,7 +170,7 @@ class ToolHandlers:
         try:
             notices = context.workspace.conversation.take_notices(context.session_id, answered)
         except HoldfastError:
-            notices = []  # a conversation that cannot be read must not withhold an answer
+            notices = []  # an unreadable conversation must not prevent an answer
         return with_notices(result, notices)
 
     async def acall(
@@ -181,7 +179,7 @@ class ToolHandlers:
         arguments: Mapping[str, Any] | str | None = None,
         tool_call_id: str | None = None,
     ) -> ToolResult:
-        """Like `call`, in a thread: the event loop goes on meanwhile."""
+        """Like `call`, in a thread, so that the event loop continues."""
         from asyncio import to_thread
 
         return await to_thread(self.call, name, arguments, tool_call_id)
@@ -192,7 +190,7 @@ class ToolHandlers:
         arguments: Mapping[str, Any] | str | None = None,
         tool_call_id: str | None = None,
     ) -> tuple[ToolResult, CheckpointId | None]:
-        """The answer alone, and the record of a restore that it reports. Notices stay open."""
+        """The answer alone, and the restore record that it reports. Notices stay open."""
         try:
             if not isinstance(name, str) or name not in TOOLS:
                 return failed(UsageError(_unknown(name)), tool_call_id, _unknown(name)), None
@@ -205,8 +203,8 @@ class ToolHandlers:
             return unexpected(name, error, tool_call_id), None
 
     def claim_notices(self, restored: CheckpointId | None) -> NoticeClaim | None:
-        """Notices for an answer that may not reach the agent: `settle_notices` says whether it did,
-        and otherwise the next answer has them."""
+        """Notices for an answer that may not reach the agent. `settle_notices` says whether it did;
+        otherwise the next answer has them."""
         context = self._context
         answered = () if restored is None else (restored,)
         try:
@@ -219,8 +217,8 @@ class ToolHandlers:
 
 
 def without_store(name: str, workspace: Path, session_id: str) -> ToolResult:
-    """The answer of a tool that only reads, in a workspace without checkpoints: no store is made.
-    `session_id` is the one that would be used, or empty where it is not known yet."""
+    """A read-only tool's answer in a workspace without checkpoints; no store is created.
+    `session_id` is the session that would be used, or empty if it is unknown."""
     answer = TOOLS[name].without_store if name in TOOLS else None
     if answer is not None:
         empty = answer(workspace, session_id)
@@ -232,23 +230,23 @@ def without_store(name: str, workspace: Path, session_id: str) -> ToolResult:
 
 
 def with_notices(result: ToolResult, notices: Sequence[str]) -> ToolResult:
-    """The answer with notices for the agent, in calls of tools."""
+    """The answer with notices for the agent, which name tool calls instead of commands."""
     if not notices:
         return result
     return replace(result, output="\n\n".join((result.output, *map(notice_in_calls, notices))))
 
 
 def error_text(error: HoldfastError) -> str:
-    """An error as a model can act on it."""
+    """An error as text that a model can act on."""
     hint = f"\nWhat to do: {many_lines(in_calls(error.hint))}" if error.hint else ""
     return f"Not done ({error.code}): {many_lines(error.message)}{hint}"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:
-    """A call that failed. `error` is `corruption_detected`, `insufficient_space` or the `code`.
-    `degraded_mode`: the store is damaged, full or cannot be written, so saves fail until
-    `suggested_action` (repair or cleanup) is done; reading may still work."""
+    """A failed call. `error` is `corruption_detected`, `insufficient_space` or the `code`.
+    `degraded_mode`: the store is damaged, full or read-only, so saves fail until `suggested_action`
+    (repair or cleanup) is done; reading may still work."""
 
     error: str
     code: str
@@ -264,7 +262,7 @@ class ToolFailure:
 def failed(
     error: HoldfastError, tool_call_id: str | None = None, output: str | None = None
 ) -> ToolResult:
-    """The answer to a call that failed with an error of Holdfast."""
+    """The answer to a call that failed with a Holdfast error."""
     corrupt = isinstance(error, StoreDamaged) and not isinstance(error, NewerStore)
     full = isinstance(error, NoSpace)
     data = ToolFailure(
@@ -284,18 +282,18 @@ def failed(
 
 
 def unexpected(name: str, error: Exception, tool_call_id: str | None = None) -> ToolResult:
-    """The answer to a call that failed in a way that Holdfast does not know."""
+    """The answer to a call that failed with an unexpected error."""
     text = unexpected_error_text(name, error)
     return ToolResult(tool_call_id, False, text, ToolFailure("error", "error", text))
 
 
 def error_data(error: HoldfastError) -> dict[str, str | None]:
-    """The same for programs that hand it to a model."""
+    """Like `error_text`, as data for programs that pass it to a model."""
     return error.to_dict() | {"hint": in_calls(error.hint) if error.hint else None}
 
 
 def unexpected_error_text(name: str, error: Exception) -> str:
-    """An unforeseen failure, without its stack."""
+    """An unexpected failure, without its stack trace."""
     reason = one_line(str(error))[:_LONGEST_REASON]
     return (
         f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"

@@ -75,8 +75,8 @@ class NoteInfo:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Everything about one checkpoint. `components` is what it holds besides files, in lines;
-    `conversation` the last messages before it was made."""
+    """Everything about one checkpoint. `components` are lines about state other than files,
+    `conversation` the last messages before it."""
 
     checkpoint: CheckpointInfo
     goal_id: str | None
@@ -222,7 +222,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
 
 
 def _written(context: ToolContext, found: Checkpoint) -> list[NoteInfo]:
-    """The newest notes about a checkpoint, as far as an answer holds them."""
+    """The newest notes about a checkpoint that fit an answer."""
     annotations = context.workspace.conversation.around(found).annotations
     return [
         NoteInfo(note.number, note.revision, note.author, cut(note.text, _LONGEST_NOTE))
@@ -231,7 +231,7 @@ def _written(context: ToolContext, found: Checkpoint) -> list[NoteInfo]:
 
 
 def _messages_before(context: ToolContext, found: Checkpoint) -> list[MessageInfo]:
-    """The message that a checkpoint belongs to and those before it, as far as they can be read."""
+    """The message of a checkpoint and those before it, as far as they are readable."""
     if found.message_index is None:
         return []
     first = max(found.message_index + 1 - _MOST_MESSAGES, 0)
@@ -240,7 +240,7 @@ def _messages_before(context: ToolContext, found: Checkpoint) -> list[MessageInf
             found.session_id, first=first, limit=found.message_index + 1 - first
         )
     except HoldfastError:
-        return []  # a conversation that cannot be read must not hide a checkpoint
+        return []  # an unreadable conversation must not hide a checkpoint
     return [
         MessageInfo(one.index, one.role.value, cut(one.content, _LONGEST_MESSAGE))
         for one in messages
@@ -270,8 +270,8 @@ def _details(found: Checkpoint) -> Iterator[tuple[str, str]]:
 def _within_an_answer(
     found: Iterable[Checkpoint], limit: int
 ) -> tuple[list[Checkpoint], Checkpoint | None]:
-    """As many as fit: at most `limit`, and with long reasons as many as an answer holds, at least
-    one; and the next one, if there is one."""
+    """At most `limit` checkpoints, fewer if their reasons are long but at least one, and the
+    following one, if any."""
     fitting: list[Checkpoint] = []
     room = _MOST_REASONING
     for one in found:

@@ -1,5 +1,5 @@
-"""Tools for the store: `checkpoint_stats`, `checkpoint_cleanup`, which previews first, and
-`checkpoint_auto_configure`: how automatic checkpoints are made and kept."""
+"""Store tools: `checkpoint_stats`, `checkpoint_cleanup`, which previews first, and
+`checkpoint_auto_configure`, for making and keeping automatic checkpoints."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _DAY_NS = 24 * 3600 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class DegradedPart:
-    """A part of the state that the last checkpoint is without, and why. After some `failures` in a
-    row it is left alone until a time; None when every save tries."""
+    """A component that the last checkpoint lacks, and why. After several `failures` in a row it is
+    paused until a time; None if every save tries."""
 
     component: str
     reason: str
@@ -42,11 +42,11 @@ class DegradedPart:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of the session, and of the store of its workspace. `has_unapproved`: the workspace or HEAD
-    holds something that is not approved; `unsaved`: the workspace something that HEAD does not.
-    These and the round are None before the first checkpoint. The counts by type, `unique_sessions`
-    and `latest_checkpoint` (a time) are those of the workspace. `retention_days` is how long
-    automatic checkpoints are kept; None for ever."""
+    """Statistics of the session and its store. `has_unapproved`: the workspace or HEAD has
+    unapproved changes. `unsaved`: the workspace differs from HEAD. These and the round are None
+    before the first checkpoint. Counts by type, `unique_sessions` and `latest_checkpoint` (a time)
+    are of the whole workspace. `retention_days` is how long automatic checkpoints are kept; None
+    for ever."""
 
     workspace: str
     session_id: str
@@ -86,8 +86,8 @@ class DroppedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class CleanedUp:
-    """A cleanup that was previewed or, when `done`, carried out. `bytes_freed` of a preview is what
-    could be freed."""
+    """A cleanup preview or, if `done`, a cleanup. In a preview, `bytes_freed` is what could be
+    freed."""
 
     status: str
     done: bool
@@ -252,7 +252,7 @@ def _data(
 
 
 def _plan_id(dropped: Sequence[Decision]) -> str:
-    """The same for the same checkpoints."""
+    """Equal for the same checkpoints."""
     from holdfast.domain.trees.objects import digest_of
 
     ids = " ".join(sorted(decision.checkpoint.id for decision in dropped))
@@ -293,12 +293,12 @@ _TRIGGERS = ("auto_interval", "auto_files", "end_of_day")
 _LIMITED = (Kind.INTERVAL, Kind.THRESHOLD)
 _ALSO = ("restore_on_failure", "end_of_day", "retention")
 AUTOMATIC = tuple(key for key in KEYS if key.startswith("auto_") or key in _ALSO)
-"""Only these: what is captured and where it is kept is not a model's to change."""
+"""Only these: models must not change what is captured and where it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingInfo:
-    """One setting with its value, where it comes from and what it means."""
+    """One setting with its value, origin and meaning."""
 
     name: str
     value: str | int | float | bool | list[str] | dict[str, Any] | None
@@ -308,8 +308,8 @@ class SettingInfo:
 
 @dataclass(frozen=True, slots=True)
 class AutomaticSettings:
-    """How automatic checkpoints are made and kept; `status` is enabled or disabled, `changed` are
-    the settings that this call set, `max_checkpoints` of None is no limit."""
+    """How automatic checkpoints are made and kept. `status` is enabled or disabled, `changed` are
+    the settings of this call, and `max_checkpoints` of None is no limit."""
 
     status: str
     interval_minutes: float
@@ -346,7 +346,7 @@ def auto_configure(context: ToolContext, arguments: dict[str, Any]) -> Answer:
 
 
 def _requested_settings(now: Settings, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The settings that a call asks for, by their names."""
+    """The requested settings, by name."""
     wanted: dict[str, Any] = dict(arguments["settings"] or {})
     if arguments["interval_minutes"] is not None:
         wanted["auto_interval"] = arguments["interval_minutes"]
@@ -370,7 +370,8 @@ def _is_enabled(settings: Settings) -> bool:
 
 
 def _require_possible(key: str, value: Any) -> None:
-    """Before the first is changed, so that all of them are or none. Of rules one can be set."""
+    """Checked before the first change, so that all settings are changed or none. Single rules can
+    be set."""
     name, _, entry = key.partition(".")
     if name not in AUTOMATIC or (entry and name != "retention"):
         raise BadArguments(
@@ -383,7 +384,7 @@ def _require_possible(key: str, value: Any) -> None:
 
 
 def _current(context: ToolContext) -> tuple[Settings, list[SettingInfo]]:
-    """As they are now; the session keeps those it was opened with."""
+    """The current values; the session has those it was opened with."""
     from holdfast.api.workspace import open_workspace
 
     place = context.session.workspace

@@ -2,7 +2,7 @@
 `checkpoint_undo`.
 
     preview: plan → words → a token for the target, the paths and every step
-    call with the token: plan again → the same steps: carry out; others: a new preview
+    call with the token: plan again → same steps: carry out; others: a new preview
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _RESET = "checkpoint_reset"
 
 @dataclass(frozen=True, slots=True)
 class _Preview:
-    """A preview that was shown: the request, the arguments it came from, and the plan."""
+    """A preview that was shown: the request, its arguments, and the plan."""
 
     request: RestoreRequest
     arguments: tuple[tuple[str, Any], ...]
@@ -106,7 +106,7 @@ def _show_preview(
     abandoned = None
     if request.kind is OperationKind.RESET:
         abandoned = context.workspace.rounds.abandoned_by(request, plan)
-    # A reset also ends a round whose work was rolled back already.
+    # A reset also ends a round whose work was already rolled back.
     besides = any(step.actions for step in plan.components)
     to_do = bool(plan.steps) or besides or abandoned is not None
     obstacles = bool(plan.blocked) or any(step.blocked for step in plan.components)
@@ -177,7 +177,7 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
 
 
 def _require_same(preview: _Preview, arguments: dict[str, Any]) -> None:
-    """With a token no other argument is needed; one that is given anyway must be the one shown."""
+    """A token needs no other arguments; any given argument must match the preview."""
     shown = dict(preview.arguments)
     for name, value in arguments.items():
         default = getattr(RESTORE.parameter(name), "default", None)

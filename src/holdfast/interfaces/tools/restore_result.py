@@ -1,4 +1,4 @@
-"""The answer of a tool that restores: as data and in words, before and after."""
+"""The answer of a tool that restores, as data and as text, before and after."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class StepInfo:
 
 @dataclass(frozen=True, slots=True)
 class ComponentNews:
-    """What a restore does, or did, to a part of the state other than files. `status` is None in a
-    preview, and afterwards restored or failed; `blocked` says why it cannot be, or was not."""
+    """What a restore does, or did, to a component. `status` is None in a preview, then restored or
+    failed. `blocked` says why it cannot be, or was not, restored."""
 
     name: str
     mode: str
@@ -67,7 +67,7 @@ class ComponentNews:
 
 @dataclass(frozen=True, slots=True)
 class AffectedFile:
-    """A file that a restore changes, by git's letter: A is created, D deleted, M rewritten."""
+    """A file that a restore changes, with git's letter: A is created, D deleted, M rewritten."""
 
     status: str
     file: str
@@ -75,12 +75,11 @@ class AffectedFile:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A restore that was previewed or, when `done`, carried out. `method` is files_only or
-    full_branch, with the branch in `branch_created`. `degraded_mode`: something was not restored.
-    A preview of something that can be done has a `confirm_token`, and `plan_id` is the same for the
-    same plan. A restore that was done has the checkpoint of the state before it, and whether it was
-    verified. `kept` are files that stay though the checkpoint does not have them; `missing` were
-    left out of the checkpoint, and are gone."""
+    """A restore preview or, if `done`, a restore. `method` is files_only or full_branch, with the
+    branch in `branch_created`. `degraded_mode`: something was not restored. A feasible preview has
+    a `confirm_token`; `plan_id` is equal for equal plans. A completed restore has the safety
+    checkpoint, and whether it was verified. `kept` are files that the checkpoint lacks but that
+    stay; `missing` are files that the checkpoint lacks and that are gone."""
 
     success: bool
     preview: bool
@@ -111,14 +110,14 @@ class Restored:
     git: GitDriftInfo | None = None
     missing: list[PathNote] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    """Those of the warnings that need no action."""
+    """Warnings that need no action."""
     git_now: GitNow | None = None
     agents: list[str] = field(default_factory=list)
-    """Those that `stop_agents` is about, each with its status."""
+    """The agents of `stop_agents`, each with its status."""
 
 
 def fingerprint(plan: RestorePlan) -> bytes:
-    """The same for plans that do the same to the same: contents and modes count, times do not."""
+    """Equal for plans with the same effect: contents and modes count, times do not."""
     from holdfast.domain.trees.objects import digest_of
 
     steps = [(s.type.value, s.path, _state(s.before), _state(s.after)) for s in plan.steps]
@@ -128,7 +127,7 @@ def fingerprint(plan: RestorePlan) -> bytes:
 
 
 def _state(entry: Entry | None) -> tuple[object, ...]:
-    """What `same_state` compares."""
+    """The values that `same_state` compares."""
     if isinstance(entry, FileEntry):
         return ("file", entry.digest, entry.mode, entry.link)
     if isinstance(entry, DirectoryEntry):
@@ -139,8 +138,8 @@ def _state(entry: Entry | None) -> tuple[object, ...]:
 def _restored(
     found: RestorePlan | RestoreOutcome, *, done: bool, target: str, git: str | None, **more: Any
 ) -> Restored:
-    """What a preview and a restore that was carried out have in common. `git` is how git comes
-    back, if it does."""
+    """The common part of a preview and a completed restore. `git` is the git mode, if git is
+    restored."""
     counts = count_steps(found.steps)
     steps = found.steps[:MOST_LISTED]
     files = [
@@ -308,7 +307,7 @@ def _restored_components(outcomes: Iterable[ComponentOutcome]) -> list[Component
 
 
 def _component_lines(news: Sequence[ComponentNews]) -> list[str]:
-    """One line for each thing that is, or was, done to one."""
+    """One line per change to a component."""
     rows: list[str] = []
     for one in news:
         rows += [f"{one.name}: {line}" for line in one.actions]
@@ -320,5 +319,5 @@ def _component_lines(news: Sequence[ComponentNews]) -> list[str]:
 
 
 def _way(mode: str) -> str:
-    """A mode without the keys of what was chosen."""
+    """A mode without the keys of chosen parts."""
     return mode.partition(":")[0]

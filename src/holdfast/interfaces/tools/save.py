@@ -37,9 +37,9 @@ from holdfast.interfaces.tools.wording import (
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A checkpoint that is durable, and what is not in it although it should be. `deduplicated`: it
-    is one that was there, because nothing has changed since. `files_saved` are the files in it.
-    `degraded_mode`: the files are saved, and some other part of the state is not."""
+    """A durable checkpoint, and what it lacks although it should not. `deduplicated`: an existing
+    one, because nothing has changed since. `files_saved` are the files in it. `degraded_mode`:
+    files are saved, but some component is not."""
 
     success: bool
     checkpoint_id: str
@@ -53,17 +53,17 @@ class Created:
     warnings: list[str]
     deduplicated: bool = False
     remarks: list[str] = field(default_factory=list)
-    """Those of the warnings that need no action."""
+    """Warnings that need no action."""
     git: GitNow | None = None
     degraded: list[str] = field(default_factory=list)
-    """What was not saved besides files, with the reason and the fix."""
+    """Components that were not saved, with the reason and the fix."""
     databases: list[str] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """What is now written about a checkpoint; an edit is a new revision of the same number."""
+    """A note on a checkpoint; an edit is a new revision of the same number."""
 
     checkpoint: CheckpointInfo
     number: int
@@ -73,7 +73,7 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """What is locked in, how many checkpoints of the round, and the round that begins."""
+    """The approved checkpoint, the number of checkpoints in its round, and the new round."""
 
     checkpoint: CheckpointInfo
     merged_round: str
@@ -160,12 +160,12 @@ def _given_reason(arguments: dict[str, Any]) -> str | None:
 
 
 def _is_left_out_by_rule(one: Skipped) -> bool:
-    """By an ignore rule, a size limit or the like."""
+    """Excluded by an ignore rule, a size limit or similar."""
     return not one.reason.is_failure and not one.is_expected
 
 
 def _git(context: ToolContext, made: Checkpoint) -> tuple[str | None, GitNow | None]:
-    """Where git was at the checkpoint, in words and as data."""
+    """The git position at the checkpoint, as text and as data."""
     state = context.workspace.contents.git_state(made)
     data = git_at_checkpoint_view(state, made)
     if data is None:

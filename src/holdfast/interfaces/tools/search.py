@@ -1,5 +1,5 @@
-"""Tools that find a moment of the work: `checkpoint_search`, by reasons, messages and paths, and
-`checkpoint_why`, by the lines of a file that it wrote."""
+"""Tools that find a checkpoint: `checkpoint_search`, by reasons, messages and paths, and
+`checkpoint_why`, by the lines it wrote."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LONGEST_REASONING = 2_000
 
 @dataclass(frozen=True, slots=True)
 class FoundText:
-    """A piece of text that matched: its position, and which message it is."""
+    """A matching text: its field, and the message it is in."""
 
     field: str
     text: str
@@ -42,7 +42,7 @@ class FoundText:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A checkpoint, or a message that no checkpoint knows, with what matched."""
+    """A checkpoint, or a message without one, with its matches."""
 
     checkpoint: CheckpointInfo | None
     matches: list[FoundText]
@@ -50,7 +50,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Best first; not `complete` while the index has not taken everything in yet."""
+    """Best first; not `complete` while the index is catching up."""
 
     hits: list[SearchHit]
     complete: bool
@@ -111,7 +111,7 @@ SEARCH = Tool(
 )
 
 
-# What a model is given of one file: more than that is asked for line by line.
+# The limit for one file in an answer; further lines are requested one by one.
 _MOST_SPANS = 200
 _MOST_SHOWN = 40
 _LONGEST_TEXT = 500
@@ -121,10 +121,10 @@ _LONGEST_CALL = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ExplainedLines:
-    """Neighbouring lines of one origin. `state` is written, initial (there before the history
-    begins), unsaved or older (than what was looked at); `checkpoint` is the first that has them,
-    `before` the one it follows, `path` what the file was called then. `others` are calls of other
-    sessions that were running and may have written them; without `own`, no call of this one was."""
+    """Neighbouring lines with one origin. `state` is written, initial (older than the history),
+    unsaved, or older (than the searched history). `checkpoint` is the first that has them, `before`
+    the one before it, and `path` the file's name then. `others` are calls of other sessions at that
+    time, which may have written them; without `own`, this session had none."""
 
     first_line: int
     last_line: int
@@ -144,7 +144,7 @@ class ExplainedLines:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Where the lines of a file come from; `of` is None for the file as it is now."""
+    """Where the lines of a file come from; `of` is None for the current file."""
 
     path: str
     of: str | None
@@ -207,7 +207,7 @@ def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
 
 
 def _call(call: ToolCall) -> str | dict[str, Any]:
-    """As it was made; one that holds a whole file only in part."""
+    """The call; one that contains a whole file is shortened."""
     if isinstance(call, str):
         return cut(call, _LONGEST_CALL)
     whole = dict(call)

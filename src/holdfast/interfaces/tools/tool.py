@@ -1,8 +1,7 @@
 """An agent tool: its description, parameters, scope, and the function that answers it.
 
-Definitions in any format, the check of arguments, the schemas of answers and the server's
-annotations are made from this. The words are for a model that decides when to call: when to use the
-tool, what comes back, and what to do next.
+Definitions in all formats, argument checks, result schemas and MCP annotations are generated from
+it. The texts help a model decide: when to use the tool, what it returns, and what to do next.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _PAGE = 500
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A tool's answer: text for the model, data for programs. `restored` is the record of a restore
-    that it made and reports."""
+    that it reports."""
 
     text: str
     data: object
@@ -72,7 +71,7 @@ class ToolContext:
         return next((one for one in found if not one.kind.is_record), found[0])
 
     def _with_sha(self, start: str) -> Iterator[Checkpoint]:
-        """The session's checkpoints whose `sha` begins so, newest first."""
+        """The session's checkpoints whose `sha` begins with this, newest first."""
         before = None
         while page := self.workspace.history.checkpoints(
             self.session_id, limit=_PAGE, records=True, before=before
@@ -81,8 +80,8 @@ class ToolContext:
             before = page[-1].sequence
 
     def paths(self, given: Sequence[str]) -> list[bytes]:
-        """Paths as models write them: relative, with `./`, or absolute inside the workspace. None
-        at all when the whole workspace is among them."""
+        """Paths as models write them: relative, with `./`, or absolute inside the workspace. Empty
+        if the whole workspace is among them."""
         found: list[bytes] = []
         root = str(self.session.workspace)
         for text in given:
@@ -102,8 +101,8 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a tool. `least` and `most` bound a number, or the length of a text.
-    `aliases` are other names that a call may use; a definition shows only `name`."""
+    """One argument of a tool. `least` and `most` limit a number, or the length of a text. `aliases`
+    are other names that a call may use; a definition shows only `name`."""
 
     name: str
     type: ParameterType
@@ -114,7 +113,7 @@ class Parameter:
     least: float | None = None
     most: float | None = None
     in_bytes: bool = False
-    """The length of the text is in bytes; the store measures and refuses it."""
+    """The limit is in bytes; the store checks it."""
     aliases: tuple[str, ...] = ()
 
 
@@ -130,12 +129,12 @@ class Tool:
     handler: Callable[[ToolContext, dict[str, Any]], Answer]
     result: type
     sets_values: bool = False
-    """Whether a second call like the first changes nothing more."""
+    """Whether repeating a call changes nothing more."""
     starts_session: bool = False
-    """Whether it creates the session that a call names, where there is none."""
+    """Whether it creates the session that a call names, if it is missing."""
     without_store: Callable[[Path, str], Answer] | None = None
-    """The answer in a workspace without checkpoints, from its path and the id of the session; where
-    a tool that only reads has none, that is an error."""
+    """The answer in a workspace without checkpoints, from its path and the session id. A read-only
+    tool without one returns an error."""
 
     @property
     def read_only(self) -> bool:
@@ -151,7 +150,7 @@ class Tool:
         return self.read_only or self.sets_values
 
     def parameter(self, name: str) -> Parameter | None:
-        """By its name or an alias."""
+        """A parameter by its name or an alias."""
         return next(
             (known for known in self.parameters if name == known.name or name in known.aliases),
             None,

@@ -1,15 +1,15 @@
-"""How tools write to a model: one fact a line, names made harmless, long lists cut short, and hints
-that name shell commands translated into tool calls.
+"""Text for models: one fact per line, safe names, shortened lists, and hints with tool calls
+instead of shell commands.
 
-Hints contain the command as a person types it. An agent that has tools and no shell needs the call
-with its arguments instead; where no tool does it, a person can run the command.
+Hints contain commands as users type them. An agent without a shell needs a tool call instead. If no
+tool does it, the user can run the command.
 
     list checkpoints: holdfast log          →  list checkpoints: checkpoint_list {}
     skip such paths: --best-effort           →  skip such paths: "best_effort": true
     run: holdfast repair                     →  ask the person to run: holdfast repair
 
-Guarantee: a command is left in a text only behind `ask the person to run: `.
-Texts that people wrote are not translated.
+Guarantee: a command remains in a text only after `ask the person to run: `. Texts that users wrote
+are not translated.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ Said = str | Callable[[re.Match[str]], str]
 
 
 def in_calls(text: str) -> str:
-    """A hint, a warning or a reason of the engine, for an agent."""
+    """A hint, warning or reason from the engine, for an agent."""
     for pattern, words in _RULES:
         text = pattern.sub(words, text)
     return text
 
 
 def notice_in_calls(notice: str) -> str:
-    """The notice to an agent about a restore (RB-10); it quotes people, who are left their
-    words."""
+    """The notice to an agent about a restore (RB-10). Quoted user text is not translated."""
     for phrase in NOTICE_PHRASES:
         notice = notice.replace(phrase, in_calls(phrase))
     return notice
@@ -60,7 +59,7 @@ def _call(tool: str, **arguments: Any) -> str:
 
 
 def _unquoted(word: str) -> str:
-    """A word as the shell would have passed it."""
+    """A word as the shell would pass it."""
     from shlex import split
 
     try:
@@ -144,7 +143,7 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     ),
     _rule(r"or end it if it hangs: kill (\d+)", lambda m: f"or {PERSON}kill {m[1]}"),
     _rule(r"(?<!person to )run: holdfast ", f"{PERSON}holdfast "),
-    # In brackets is the holder of the store, after a dot the directory in the workspace.
+    # The holder of the store is in brackets, and the workspace's directory begins with a dot.
     _rule(r"(?<!run: )(?<![(.])holdfast (?=[a-z])", f"{PERSON}holdfast "),
 )
 
@@ -160,30 +159,30 @@ _UNSAFE = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]|[\u2028\u2029\u2
 
 @dataclass(frozen=True, slots=True)
 class PathNote:
-    """A path and what there is to say about it."""
+    """A path and a note about it."""
 
     path: str
     note: str
 
 
 def one_line(text: str) -> str:
-    """A text that cannot pass for more than one line, nor for anything else than text."""
+    """A text on one line, without control characters."""
     return _UNSAFE.sub(_written_out, text)
 
 
 def many_lines(text: str) -> str:
-    """The same for a text that may have lines and tabs."""
+    """Like `one_line`, but lines and tabs are kept."""
     lines = text.split("\n")
     return "\n".join("\t".join(one_line(part) for part in line.split("\t")) for line in lines)
 
 
 def reason_line(text: str) -> str:
-    """A warning or a reason of the engine on one line, in calls of tools."""
+    """A warning or reason from the engine on one line, with tool calls."""
     return reworded(text, lambda words: one_line(in_calls(words)))
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:
-    """A line each; a remark is no warning."""
+    """One line each; remarks are not marked as warnings."""
     labels = (
         ("Note" if isinstance(one, Remark) else "Warning", reason_line(one)) for one in warnings
     )
@@ -227,7 +226,7 @@ def row(found: CheckpointInfo) -> str:
 
 
 def bullets(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
-    """The lines, and how many were left out."""
+    """The lines, and how many are left out."""
     shown = [f"  {line}" for line in lines[:most]]
     return [*shown, f"  … and {len(lines) - most:,} more"] if len(lines) > most else shown
 
@@ -237,7 +236,7 @@ def notes(problems: Iterable[tuple[bytes, str]]) -> list[PathNote]:
 
 
 def path_list(title: str, found: Sequence[PathNote]) -> list[str]:
-    """Paths under a title; nothing when there are none."""
+    """Paths under a title; empty if there are none."""
     if not found:
         return []
     return [title, *bullets([f"{note.path}: {note.note}" for note in found])]

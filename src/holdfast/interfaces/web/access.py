@@ -1,19 +1,19 @@
 """Access control for every request, before anything else reads it.
 
-    user of the connection → Host → Origin and Sec-Fetch-Site → size and type of the body
-    → token or cookie → rate → app → the route → what the token allows
+    user of the connection → Host → Origin and Sec-Fetch-Site → body size and type
+    → token or cookie → rate → app → route → scope of the token
 
-A program sends the local token as `Authorization: Bearer`, or one of an authorization server, whose
-scopes say what it may do. A browser opens a one-time link, which
-becomes a cookie. The cookie is signed with a key made from the token: it outlives a restart of the
-server, and a new token ends it. Tokens are never in an address that a browser keeps, nor in a log.
+A program sends the local token as `Authorization: Bearer`, or a token from an authorization server
+with scopes. A browser opens a one-time link, which becomes a cookie. The cookie is signed with a
+key derived from the token: it survives a restart of the server, and a new token invalidates it.
+Tokens are never in an address that a browser keeps, nor in a log.
 
-Guarantees: a page from elsewhere cannot use the server, whatever name it reaches it by (DNS
-rebinding) and whatever the browser sends along. Each answer has the headers that keep a browser
-from running or framing it. Another user of this machine gets nothing, not even with a link or a
-cookie, where the system says who connects (Linux). Requests without a token do not use up the rate
-of those that have one. Not guaranteed: anything against programs of the same user, which can read
-the token, or against the administrator.
+Guarantees: a page from another site cannot use the server, whatever name it uses for it (DNS
+rebinding) and whatever the browser sends. Each answer has headers that keep browsers from running
+or framing it. Another user of this machine gets nothing, even with a link or a cookie, if the
+system reports who connects (Linux). Requests without a token do not use up the rate of others. Not
+guaranteed: protection against programs of the same user, which can read the token, or against the
+administrator.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ COOKIE_S = 30 * 86_400
 LOGIN_PATH = "/login"
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 OBSERVED_KEY = "holdfast.observed"
-"""Of the scope of a request: what is found out about it, for metrics and the log."""
+"""Scope key: facts about the request for metrics and the log."""
 SCOPES_KEY = "holdfast.scopes"
-"""Of the scope of a request: what its token allows."""
+"""Scope key: what the request's token allows."""
 LOCAL = "local"
 """The scope of routes that only the local token and a cookie open. A signed-in browser may do
-everything for as long as its cookie lasts."""
+everything until its cookie expires."""
 ALL_SCOPES = frozenset({"read", "write", "restore", "admin", LOCAL})
 OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
-"""For probes: they tell that the server runs, and nothing else."""
+"""For probes, which only report that the server runs."""
 
 _SECOND_NS = 1_000_000_000
 _ADMINISTRATOR = 0
@@ -71,7 +71,7 @@ SECURITY_HEADERS: Mapping[str, str] = {
 
 
 class RateLimit:
-    """A bucket of tokens: `burst` at once, and `per_second` in the long run."""
+    """A token bucket: `burst` at once, and `per_second` in the long run."""
 
     def __init__(self, per_second: float, burst: int, monotonic_ns: Callable[[], int]) -> None:
         self._per_ns, self._burst = per_second / _SECOND_NS, float(burst)
@@ -109,7 +109,7 @@ class OneTimeLinks:
         return code
 
     def take(self, code: str) -> bool:
-        """Whether the code counts; it is used up."""
+        """Whether the code is valid; it is then used up."""
         with self._lock:
             until = self._open.pop(code, None)
         return until is not None and self._monotonic_ns() <= until
@@ -121,7 +121,7 @@ class Cookies:
     def __init__(self, token: str, port: int, now_ns: Callable[[], int]) -> None:
         self._key = hashlib.sha256(b"holdfast cookie\0" + token.encode()).digest()
         self._now_ns = now_ns
-        # Cookies are shared by all ports of a host.
+        # All ports of a host share cookies.
         self.name = f"holdfast_{port}"
 
     def new(self, code: str) -> str:
@@ -142,8 +142,8 @@ class Cookies:
 
 @dataclass(frozen=True, slots=True)
 class IssuedTokens:
-    """Tokens of an authorization server: `scopes_of` says what one allows, None that it does not
-    count. `metadata` tells clients which server issues them (RFC 9728)."""
+    """Tokens of an authorization server. `scopes_of` returns what a token allows; None if it is
+    invalid. `metadata` names the server that issues them (RFC 9728)."""
 
     scopes_of: Callable[[str], Awaitable[frozenset[str] | None]]
     metadata: Mapping[str, object]
@@ -173,11 +173,11 @@ class Access:
         self.links = OneTimeLinks(new_code, monotonic_ns)
         self.cookies = Cookies(token, port, now_ns)
         self.requests = RateLimit(1_000, 2_000, monotonic_ns)
-        """The limit of all signed-in clients."""
+        """The limit for all signed-in clients."""
         self.failures = RateLimit(2, 20, monotonic_ns)
-        """Of requests that are not signed in: few are honest mistakes."""
+        """The limit for requests without a valid token: few are honest mistakes."""
         self.probes = RateLimit(50, 200, monotonic_ns)
-        """The limit of public addresses."""
+        """The limit for public addresses."""
 
     def new_link(self) -> str:
         return f"{self.origins[0]}{LOGIN_PATH}?code={self.links.offer()}"
@@ -216,7 +216,7 @@ class Guard:
         await answer(scope, receive, protected)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to a request that goes no further; None for one that may."""
+        """The answer to a rejected request; None if it may continue."""
         headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
         foreign = self._another_user(scope) or self._foreign(headers)
         if foreign is not None:
@@ -237,8 +237,8 @@ class Guard:
         return None if method in _SAFE_METHODS else _wrong_body(headers)
 
     def _another_user(self, scope: Scope) -> Response | None:
-        """Another user may have seen a link on a command line, or been sent a cookie: those are
-        shared by all ports of a machine."""
+        """Another user may have seen a link on a command line or received a cookie, which all ports
+        of a machine share."""
         client, server = scope.get("client"), scope.get("server")
         user = None if client is None or server is None else user_of(client, server)
         if user in (None, _ADMINISTRATOR, self._access.user):
@@ -246,7 +246,7 @@ class Guard:
         return problem_response(403, "wrong_user", "this server belongs to another user")
 
     def _foreign(self, headers: Headers) -> Response | None:
-        """A browser that was led here by another name, or by another page, is turned away."""
+        """Reject browsers that came through another host name or from another page."""
         if headers.getlist("host") not in ([host] for host in self._access.hosts):
             return problem_response(
                 403,
@@ -278,7 +278,7 @@ class Guard:
         )
 
     async def _scopes(self, headers: Headers) -> frozenset[str] | None:
-        """What the token or the cookie of a request allows; None without a valid one."""
+        """What the request's token or cookie allows; None without a valid one."""
         given = headers.get("authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
@@ -289,7 +289,7 @@ class Guard:
                 return ALL_SCOPES
             issued = self._access.issued
             return None if issued is None else await issued.scopes_of(token)
-        # Other programs on this machine set cookies too, and not all of them are well formed.
+        # Other programs on this machine set cookies too, and some are malformed.
         found = cookie_parser("; ".join(headers.getlist("cookie"))).get(self._access.cookies.name)
         return None if found is None or not self._access.cookies.counts(found) else ALL_SCOPES
 
@@ -342,8 +342,8 @@ def _too_large() -> ProblemResponse:
 
 
 class _Body:
-    """A body without a length is counted while it is read. One that is too large ends there, and
-    its answer is that it is, whatever the application makes of the end."""
+    """Counts a body without a length while it is read. If it is too large, reading ends and the
+    answer is 413, whatever the application answers."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive

@@ -1,8 +1,9 @@
 """The application: routes behind the guard, errors as problem details, and the OpenAPI document.
 
-guard → /api/workspaces/ID/… becomes /api/… with the workspace noted → route → endpoint
+    guard → /api/workspaces/ID/… becomes /api/… with the workspace noted → route → endpoint
 
-Parts of an address keep `%` and `/` encoded until the endpoint reads them: names have both.
+Path segments keep `%` and `/` encoded until the endpoint reads them, because names may contain
+both.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _NO_TELEMETRY: TelemetryConfig = {
     "operation_spans": False,
     "auto_configure": False,
 }
-"""FastAPI's own spans and logs have addresses with paths, names and searches in them."""
+"""FastAPI's own spans and logs contain addresses with paths, names and searches."""
 
 
 def describe_api() -> bytes:
@@ -70,7 +71,7 @@ def _routed_app() -> FastAPI:
         title="Holdfast", openapi_url=None, docs_url=None, redoc_url=None, telemetry=_NO_TELEMETRY
     )
     app.router.redirect_slashes = False
-    # Fixed words first: `…/checkpoints/timeline` is no checkpoint. Routes are tried in their order,
+    # Fixed words first: `…/checkpoints/timeline` is not a checkpoint. Routes are tried in order,
     # so those for HEAD, which few clients send, come last.
     ordered = sorted(ROUTES, key=lambda one: one.path.replace("{", "~"))
     for route in ordered:
@@ -96,7 +97,7 @@ def _routed_app() -> FastAPI:
 def make_app(server: Server) -> ASGIApp:
     app = _routed_app()
     app.state.server = server
-    document = cache(lambda: openapi_document(app, ROUTES))  # it takes a moment to make
+    document = cache(lambda: openapi_document(app, ROUTES))  # generating it takes a moment
     app.router.routes.extend(page_routes())
     app.add_route("/openapi.json", lambda request: _document(document()))
     app.add_exception_handler(HoldfastError, _on_error)
@@ -125,7 +126,7 @@ class _Addresses:
 
 
 def _split(raw_path: bytes) -> str:
-    """Decoded, except for `%` and for `/` inside of a part."""
+    """Decoded, except for `%` and `/` inside a segment."""
     parts = (unquote(part) for part in raw_path.decode("ascii").split("/"))
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
@@ -174,7 +175,7 @@ def _on_http_error(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """What is used at an address: each route knows its own method alone."""
+    """The methods at an address, because each route knows only its own."""
     found = set[str]()
     for route in request.app.router.routes:
         if isinstance(route, StarletteRoute) and route.matches(request.scope)[0] is not Match.NONE:
@@ -183,7 +184,7 @@ def _methods(request: Request) -> list[str]:
 
 
 def _note(request: Request, code: str) -> None:
-    """For metrics and the log, which know the address of the route and nothing of the request."""
+    """For metrics and the log, which record the route's address but nothing from the request."""
     observed = request.scope.get(OBSERVED_KEY, {})
     observed["code"] = code
     route = request.scope.get("route")
@@ -192,6 +193,6 @@ def _note(request: Request, code: str) -> None:
 
 
 def _on_bug(request: Request, error: Exception) -> Response:
-    # After the status was sent, an error with a code arrives here too, and keeps its code.
+    # An error after the status was sent also arrives here, and keeps its code.
     _note(request, request.scope.get(OBSERVED_KEY, {}).get("code", "error"))
     return error_response(error)

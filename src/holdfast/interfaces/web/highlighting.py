@@ -1,6 +1,6 @@
 """Syntax colours: for each line, pairs of a short class name and a length.
 
-The page has a style for each class. Code that is long, or of an unknown language, has no colours.
+The page has a style for each class. Long code, and code in an unknown language, has no colours.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _lexer(path: str) -> Lexer | None:
 
 
 def _of_hunk(lexer: Lexer, hunk: PagedHunkView) -> Colours:
-    """Old and new lines are separate texts: what one opens, the other does not close."""
+    """Old and new lines are coloured as separate texts, because a string opened in one is not
+    closed in the other."""
     colours: Colours = [[] for _ in hunk["lines"]]
     for marks in (" -", " +"):
         places = [at for at, line in enumerate(hunk["lines"]) if line[:1] in marks]

@@ -1,7 +1,7 @@
-"""JSON Schema of the answers, made from the typed dictionaries of `holdfast.api.views`.
+"""JSON Schemas of the answers, generated from the typed dictionaries of `holdfast.api.views`.
 
-One schema per typed dictionary, named after it. Examples come from one table by field name, so that
-every route has one.
+There is one schema per typed dictionary, with its name. Examples come from one table by field name,
+so that every route has one.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _EXAMPLES: dict[str, Any] = {
 
 
 class Schemas:
-    """Collects what routes refer to."""
+    """Collects the schemas that routes refer to."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, Schema] = {}
 
     def schema(self, kind: Any) -> Schema:
-        """A schema, or a reference to the one of a typed dictionary."""
+        """A schema, or a reference to that of a typed dictionary."""
         if kind in _PLAIN:
             return dict(_PLAIN[kind])
         if is_typed_dict(kind):
@@ -85,7 +85,7 @@ class Schemas:
         return schema
 
     def example(self, schema: Schema, name: str = "") -> Any:
-        """A value that the schema describes."""
+        """An example value for the schema."""
         if "$ref" in schema:
             return self.example(self.definitions[schema["$ref"].removeprefix(_PREFIX)], name)
         if "anyOf" in schema:

@@ -31,7 +31,7 @@ _FAILURES = {
     "503": "The store is busy",
     "507": "No space left",
 }
-_KNOWN = {"304": {"description": "You have this version already, as If-None-Match says"}}
+_KNOWN = {"304": {"description": "Not changed since the version in If-None-Match"}}
 _LINKED = (
     "show_checkpoint",
     "change_checkpoint",
@@ -41,7 +41,7 @@ _LINKED = (
     "rollback",
     "delete_checkpoint",
 )
-"""What can be done with a new checkpoint."""
+"""The operations on a new checkpoint."""
 _OTHERS = "/api/workspaces/{workspace_id}"
 _WORKSPACE_PARAMETER = {
     "name": "workspace_id",
@@ -124,7 +124,7 @@ def _answer(meaning: str, view: Any, route: Route, schemas: Schemas) -> dict[str
 
 
 def _name_operations(paths: dict[str, Any]) -> None:
-    """Each operation has its own id, also where two addresses share an endpoint."""
+    """Each operation has its own id, even if two addresses share an endpoint."""
     seen: set[str] = set()
     for operations in paths.values():
         for operation in operations.values():

@@ -1,10 +1,10 @@
 """Long-running operations: a client waits a moment, then polls the operation by its id.
 
-    request → the work begins in a thread of its own → done soon: the usual answer
-                                                     → else 202, and progress under its address
+    request → the work begins in its own thread → done soon: the usual answer
+    → else 202, and progress at its address
 
-Guarantee: the work continues if the client disconnects. Results are kept for a while, the newest
-ones. Only so much runs at once; more is refused until some of it is done.
+Guarantee: the work continues if the client disconnects. The newest results are kept for a while.
+The number of running operations is limited; more are refused.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _PATIENCE_S = 2.0
 
 
 class OperationView(TypedDict):
-    """Work in progress. `status` is `running`, `done` or `failed`; `total` is null where it is not
-    known. `result` is the answer that the request would have had, `problem` why it failed."""
+    """A long-running operation. `status` is `running`, `done` or `failed`; `total` is null if
+    unknown. `result` is the answer of the request, and `problem` says why it failed."""
 
     id: str
     kind: str
@@ -55,7 +55,7 @@ LATER = {202: OtherAnswer("Still running; the URL in Location shows the progress
 
 
 class Operation:
-    """One piece of work; also the listener of its progress."""
+    """One operation, which also receives the progress of its work."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Operation:
         self._changed(self)
 
     def answer(self) -> Answer:
-        """Of work that is finished; raises what it raised."""
+        """The answer of finished work; re-raises its error."""
         if self._error is not None:
             raise self._error
         assert self._answer is not None
@@ -116,7 +116,7 @@ class Operation:
 
 
 class Operations:
-    """The newest ones by id; safe to use from many threads."""
+    """The newest operations by id; thread-safe."""
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self._new_id = new_id
@@ -125,7 +125,7 @@ class Operations:
         self._is_reporting = threading.Lock()
         self.patience_s = _PATIENCE_S
         self.listener: Callable[[Operation], None] = lambda operation: None
-        """Called when an operation gets on or ends."""
+        """Called when an operation advances or ends."""
 
     def start(
         self, kind: str, workspace: str | None, work: Callable[[Operation], Answer]
@@ -142,14 +142,14 @@ class Operations:
             finished = [one for one in self._known.values() if one.finished.is_set()]
             for old in finished[: max(len(self._known) - _MOST_KEPT, 0)]:
                 del self._known[old.id]
-        # Not a daemon thread: the server ends when the work is done.
+        # Not a daemon thread: the server exits when the work is done.
         threading.Thread(target=operation.run, args=(work,), name=f"holdfast {kind}").start()
         return operation
 
     @contextmanager
     def reporting(self, workspace: Workspace, operation: Operation) -> Iterator[None]:
-        """Within the block, the work reports its progress, unless other work does already: a
-        workspace has one listener, and only one operation at a time changes it anyway."""
+        """Report progress within the block, unless another operation does. A workspace has one
+        listener, and only one operation at a time changes it anyway."""
         if not self._is_reporting.acquire(blocking=False):
             yield
             return
@@ -170,7 +170,7 @@ class Operations:
 def run_long(
     request: Request, kind: str, work: Callable[[Workspace], Answer], *, create: bool = False
 ) -> Answer:
-    """The answer, or 202 where it takes long or the client prefers not to wait."""
+    """The answer, or 202 if it takes long or the client prefers not to wait."""
     operations = server_of(request).operations
 
     def in_workspace(operation: Operation) -> Answer:

@@ -1,6 +1,6 @@
-"""The page's files, read and compressed once, and sent under a policy that runs nothing else.
+"""The page's files, read and compressed once, and sent with a policy that runs nothing else.
 
-The address bar belongs to the page: every address below it is answered with the same document.
+The page handles its own addresses: every address below it gets the same document.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ADDRESSES = (
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """One file, as it is and compressed."""
+    """One file, plain and compressed."""
 
     content: bytes
     compressed: bytes
@@ -58,7 +58,7 @@ def page_routes() -> list[BaseRoute]:
 
 @cache
 def page_files() -> dict[str, PageFile]:
-    """By their names; nothing else in the directory can be asked for."""
+    """Page files by name; nothing else in the directory can be requested."""
     return {
         path.relative_to(PAGE).as_posix(): _read(path)
         for path in PAGE.rglob("*")

@@ -1,4 +1,4 @@
-"""Parameters that routes share, with their bounds."""
+"""Parameters that routes share, with their limits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pydantic import BeforeValidator
 from holdfast.domain.ids import SESSION_ID_MAX_LENGTH
 
 DECODED = BeforeValidator(unquote)
-"""For parts of an address: those have `%` and `/` still encoded; see `holdfast.interfaces.web.app`.
-"""
+"""For path segments, in which `%` and `/` are still encoded; see `holdfast.interfaces.web.app`."""
 
 SessionParameter: TypeAlias = Annotated[
     str,

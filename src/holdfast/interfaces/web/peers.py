@@ -1,7 +1,7 @@
-"""Which user a connection comes from, as the kernel of this machine knows it.
+"""The user behind a connection, as the kernel of this machine knows it.
 
 Linux answers for one connection at a time, by its two ends (`sock_diag(7)`), in a few microseconds.
-Not known: on other systems, and for connections from other machines and other network namespaces.
+Unknown on other systems, and for connections from other machines and network namespaces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ANSWER_S = 1.0
 
 
 def user_of(client: _Address, server: _Address) -> int | None:
-    """The user who owns the client's end of a TCP connection; None where that is not known."""
+    """The user who owns the client's end of a TCP connection; None if unknown."""
     try:
         question = _question(client, server)
         with socket.socket(

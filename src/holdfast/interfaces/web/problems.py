@@ -1,6 +1,6 @@
 """Errors as problem details (RFC 9457), with Holdfast's code and hint.
 
-`type` is a URN made from the code, so that a program can tell problems apart without reading text.
+`type` is a URN with the code, so that programs can distinguish problems without reading text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def problem_of(error: BaseException) -> Problem:
 
 
 def log_bug(error: BaseException) -> None:
-    """For work that no request waits for; errors that have a code are reported to its client."""
+    """For work without a waiting request; errors with a code are reported to the client."""
     if not isinstance(error, HoldfastError):
         logging.getLogger("holdfast").error("a bug in Holdfast", exc_info=error)
 

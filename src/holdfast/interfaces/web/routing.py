@@ -1,10 +1,10 @@
-"""Routes as data, and what their endpoints share: the open workspace, the clock, the answer.
+"""Routes as data, and the common parts of their endpoints: workspace, clock, answer.
 
-An endpoint is a plain function that returns a view of `holdfast.api.views`. It runs in a thread,
+An endpoint is a plain function that returns a view from `holdfast.api.views`. It runs in a thread,
 and its answer is not validated again.
 
 Guarantee: requests that wait for the store, which another process can keep busy for long, take no
-threads from those that only read what is saved.
+threads from requests that only read saved data.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 WORKSPACE_KEY = "holdfast.workspace"
-"""Of the scope: the id of the workspace that the address names."""
+"""Scope key: the id of the workspace in the address."""
 _MOST_WAITING = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What every endpoint reaches through `request.app.state.server`."""
+    """What endpoints reach through `request.app.state.server`."""
 
     workspaces: ServedWorkspaces
     access: Access
@@ -57,8 +57,8 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`answer` is the type of the view; `scope` is what a token must allow. `looks` is set where
-    reading needs the store's lock, as looking at the workspace does."""
+    """`answer` is the type of the view, and `scope` is what a token must allow. `looks` marks reads
+    that need the store's lock, such as a scan of the workspace."""
 
     method: str
     path: str
@@ -80,7 +80,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class OtherAnswer:
-    """An answer with another status: what it means, and its view. None: the same content."""
+    """An answer with another status: its meaning, and its view. None means the same content."""
 
     meaning: str
     view: Any = None
@@ -88,7 +88,7 @@ class OtherAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A view with another status than 200, or with headers."""
+    """A view with a status other than 200, or with headers."""
 
     view: Any
     status: int = 200
@@ -108,7 +108,7 @@ def server_of(request: Request) -> Server:
 
 
 def served(request: Request, *, create: bool = False) -> AbstractContextManager[Workspace]:
-    """The workspace that the address names, or the server's own."""
+    """The workspace in the address, or the server's own."""
     return server_of(request).workspaces.use(workspace_id(request), create=create)
 
 
@@ -118,32 +118,32 @@ def workspace_id(request: Request) -> str | None:
 
 
 def address(request: Request, *parts: str) -> str:
-    """The address of something in the same workspace, from the parts of its path below `/api`."""
+    """An address in the same workspace, from the path segments below `/api`."""
     workspace = workspace_id(request)
     place = () if workspace is None else ("workspaces", workspace)
     return "/".join(quote(part, safe="") for part in ("", "api", *place, *parts))
 
 
 def elapsed_ms(request: Request) -> float:
-    """Since the request began."""
+    """Milliseconds since the request began."""
     begun_ns: int = request.state.begun_ns
     return round((server_of(request).monotonic_ns() - begun_ns) / 1e6, 3)
 
 
 def known_session(workspace: Workspace, text: str) -> SessionId:
-    """A session that the workspace has, by its id."""
+    """An existing session, by its id."""
     return workspace.sessions.require(session_id(text)).id
 
 
 def raw_parameter(request: Request, name: str) -> str | None:
-    """A parameter with the bytes that were sent: paths need not be UTF-8."""
+    """A parameter with the bytes that were sent, because paths need not be UTF-8."""
     query = request.scope["query_string"].decode("latin-1")
     found = parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
     return next((str(value) for key, value in found if key == name), None)
 
 
 def path_parameter(request: Request, name: str = "path") -> bytes | None:
-    """A path inside the workspace; None without one."""
+    """A path inside the workspace; None if it is missing."""
     text = raw_parameter(request, name)
     return None if text is None else checked_path(text)
 
@@ -156,7 +156,7 @@ def checked_path(text: str) -> bytes:
 
 
 def link_next(request: Request, cursor: str | None) -> dict[str, str]:
-    """The header that names the next page (RFC 8288)."""
+    """The header with the next page (RFC 8288)."""
     if cursor is None:
         return {}
     given = parse_qsl(request.scope["query_string"], keep_blank_values=True)
@@ -169,7 +169,7 @@ def link_next(request: Request, cursor: str | None) -> dict[str, str]:
 
 
 def as_endpoint(route: Route) -> Callable[..., Any]:
-    """The function that answers HTTP: same parameters, but it returns the response."""
+    """The HTTP endpoint: same parameters, but it returns the response."""
     if iscoroutinefunction(route.endpoint):
 
         @functools.wraps(route.endpoint)
@@ -203,14 +203,14 @@ def _response(route: Route, request: Request, found: Any) -> Response:
 
 
 def headers_only(response: Response) -> Response:
-    """The answer to HEAD: what GET would send before the content."""
+    """The answer to HEAD: what GET sends before the content."""
     head = Response(None, response.status_code)
     head.raw_headers = response.raw_headers
     return head
 
 
 class InsufficientScope(Refused):
-    """The token does not allow what the route does."""
+    """The token does not allow the route."""
 
     code = "insufficient_scope"
 
@@ -232,7 +232,7 @@ def _begin(route: Route, request: Request) -> None:
 
 
 def json_response(request: Request, answer: Answer) -> Response:
-    """With an entity tag, so that a client which has the answer already gets 304."""
+    """With an entity tag, so that a client that already has the answer gets 304."""
     content, headers = _encode(answer.view), dict(answer.headers)
     if request.method in ("GET", "HEAD") and answer.status == 200:
         headers["etag"] = entity_tag(content)
@@ -247,11 +247,11 @@ def entity_tag(content: bytes) -> str:
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Whether the client says that it has this version."""
+    """Whether the client already has this version."""
     given = request.headers.get("if-none-match", "")
     return given == "*" or tag in (one.strip().removeprefix("W/") for one in given.split(","))
 
 
 def _encode(view: Any) -> bytes:
-    """ASCII: names that are not UTF-8 have their lone surrogates escaped."""
+    """In ASCII: lone surrogates in names that are not UTF-8 are escaped."""
     return json.dumps(view, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""The server: it listens, makes the application and runs until it is stopped."""
+"""The server: it listens, creates the application, and runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _DRAIN_S = 3
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to listen. Other machines reach it only over TLS, with a certificate and its key.
-    Tokens of an `issuer` for `public_url` are accepted besides the local one."""
+    """Where to listen. Other machines need TLS, with a certificate and its key. Tokens of an
+    `issuer` for `public_url` are accepted in addition to the local one."""
 
     host: str
     port: int
@@ -75,7 +75,7 @@ class Place:
             )
 
     def origins(self, port: int) -> list[str]:
-        """What a browser may call this server; the first is shown."""
+        """The origins that a browser may use for this server; the first is shown."""
         names = [f"[{self.host}]" if ":" in self.host else self.host]
         if self.host in _ANY_ADDRESS:
             names = []
@@ -95,7 +95,7 @@ class Clocks:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Streams end with the server, without waiting for their readers."""
+    """Ends streams with the server, without waiting for their readers."""
 
     def __init__(self, streams: Streams, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -107,7 +107,8 @@ class _Uvicorn(uvicorn.Server):
 
 
 class WebServer:
-    """A server that accepts connections once it is made, and answers them while it runs."""
+    """A server that accepts connections as soon as it is created, and answers them while it
+    runs."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class WebServer:
         *,
         log: Callable[[str], None] | None = None,
     ) -> None:
-        """`log` is given one line of JSON per request, and one per warning or error."""
+        """`log` gets one line of JSON per request, and per warning or error."""
         place.check()
         self._log = log
         token, token_file = local_token(home)
@@ -155,7 +156,7 @@ class WebServer:
                 http=limits.protocol(),
                 log_config=None,
                 access_log=False,
-                proxy_headers=False,  # a client says for whom it forwards, and can say anything
+                proxy_headers=False,  # do not trust forwarding headers: any client can send them
                 server_header=False,
                 date_header=False,
                 h11_max_incomplete_event_size=LARGEST_HEAD,
@@ -178,7 +179,7 @@ class WebServer:
             self._workspaces.close()
 
     def stop(self) -> None:
-        """From another thread: finish the open requests, and end."""
+        """From another thread: finish open requests, and exit."""
         self._server.should_exit = True
 
 
@@ -194,7 +195,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 def _issued_tokens(place: Place, monotonic_ns: Callable[[], int]) -> IssuedTokens | None:
     if place.issuer is None or place.public_url is None:
         return None
-    # Late: it is slow to load, and few need it.
+    # Late: slow to import and seldom needed.
     from holdfast.interfaces.mcp.authorization import (
         SignedTokenVerifier,
         SigningKeys,

@@ -1,13 +1,13 @@
 """Server-sent events: changes to a workspace, from any program, for any number of readers.
 
-    one thread a workspace: follows the events → encodes each once → a ring → readers wake
-    each reader           : catches up from the store, then takes from the ring at its own pace
+    one thread per workspace: follows the events → encodes each once → a ring → readers wake
+    each reader:              catches up from the store, then reads the ring at its own pace
 
-Guarantees: with `Last-Event-ID` a reader gets every later event once, in order, also after a
+Guarantees: with `Last-Event-ID` a reader gets every later event once, in order, even after a
 restart of the server. Memory is bounded: a reader that falls behind the ring is notified and
-catches up from the store. One that reads nothing for too long is cut off, and may come back.
-While the store cannot be read, streams say so once and stay open; then they go on.
-An event that becomes several messages has the ids `N.1`, `N.2`, …, and `N` for the last.
+catches up from the store. A reader that stops reading for too long is disconnected, and may
+reconnect. While the store cannot be read, streams report that once and stay open. An event with
+several messages has the ids `N.1`, `N.2`, …, and `N` for the last.
 """
 
 from __future__ import annotations
@@ -43,19 +43,20 @@ _AT_ONCE = 200
 _AT_ONCE_BYTES = 1 << 20
 _PIECE_BYTES = 64 << 10
 _LOOK_S = 2.0
-"""How often the thread looks whether there are readers left."""
+"""How often the thread checks whether there are readers left."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastEvent:
-    """The last message that a reader has: an event, and how many messages of the next number."""
+    """The last message that a reader has: an event, and the number of messages of the next
+    event."""
 
     number: int
     parts: int = 0
 
     def unseen(self, entry: _Entry) -> Sequence[bytes]:
-        """The messages of an event that the reader does not have. The last one ends the event, and
-        is always sent: there can be fewer than when the reader got its part."""
+        """The messages of an event that the reader lacks. The last one ends the event and is always
+        sent, because there may now be fewer than before."""
         seen = self.parts if entry.number == self.number + 1 else 0
         return entry.messages[min(seen, len(entry.messages) - 1) :]
 
@@ -74,7 +75,7 @@ class LastEvent:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One event in the ring, encoded. News that the store does not have has no number."""
+    """One encoded event in the ring. Server news, which the store does not have, has no number."""
 
     serial: int
     number: int | None
@@ -115,7 +116,7 @@ class Stream:
         self._thread: threading.Thread | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop, newest: int) -> None:
-        """Follow the workspace from its newest event on, unless that is going on."""
+        """Follow the workspace from its newest event, unless the thread already does."""
         with self._lock:
             self._loop = loop
             if self._thread is None and not self.is_closed:
@@ -129,7 +130,7 @@ class Stream:
         return self._closed.is_set()
 
     def from_store(self, after: int) -> list[_Entry]:
-        """Events after a number, as many as are read at once."""
+        """Events after a number, up to the size of one read."""
         found: list[_Entry] = []
         left = _AT_ONCE_BYTES
         with self._workspaces.use(self._workspace_id) as workspace:
@@ -146,7 +147,7 @@ class Stream:
             return self._serial
 
     def after(self, serial: int) -> list[_Entry] | None:
-        """What the ring has after a position; None where it has lost some of that."""
+        """Ring entries after a position; None if some have been overwritten."""
         with self._lock:
             if serial < self._serial - len(self._ring):
                 return None
@@ -155,7 +156,7 @@ class Stream:
     def publish(
         self, messages: Sequence[bytes], number: int | None = None, session_id: str | None = None
     ) -> None:
-        """From any thread."""
+        """Thread-safe."""
         with self._lock:
             self._serial += 1
             entry = _Entry(self._serial, number, session_id, tuple(messages))
@@ -170,7 +171,7 @@ class Stream:
         self._wake()
 
     async def wait(self, serial: int, timeout_s: float) -> bool:
-        """Until the ring has something after a position, or the time is over."""
+        """Wait until the ring has an entry after a position, or until the timeout."""
         woken = asyncio.Event()
         self._waiting.add(woken)
         try:
@@ -210,7 +211,7 @@ class Stream:
                         if self._closed.is_set():
                             return
                 is_readable = True
-            except Exception as error:  # without this thread, readers would wait in vain
+            except Exception as error:  # without this thread, readers would wait for ever
                 if is_readable:
                     self.publish([_unavailable(error)])
                 is_readable = False
@@ -229,8 +230,8 @@ def _unavailable(error: Exception) -> bytes:
 
 
 def start_position(workspace: Workspace, last: LastEvent | None) -> tuple[LastEvent, int]:
-    """What a reader has when it comes, and the newest event there is. A reader that names none
-    begins with the next one; one that names an event of a lost log gets everything."""
+    """The reader's position, and the newest event. Without `last` the reader starts with the next
+    event. If `last` is from a lost log, the reader gets everything."""
     newest = workspace.newest_event()
     if last is None:
         return LastEvent(newest), newest
@@ -253,7 +254,7 @@ class Streams:
             return self._known.setdefault(place, Stream(self._workspaces, workspace_id))
 
     def report(self, operation: Operation) -> None:
-        """Tell how far an operation is, a few times a second at most."""
+        """Publish the progress of an operation, a few times a second at most."""
         now = self._monotonic_ns()
         ended = operation.finished.is_set()
         try:
@@ -282,7 +283,7 @@ class Streams:
         stream.publish([_message(server_status_view("progress", about))])
 
     def readers(self) -> int:
-        """How many there are now."""
+        """The current number of readers."""
         with self._lock:
             return sum(stream.readers for stream in self._known.values())
 
@@ -294,7 +295,7 @@ class Streams:
     async def read(
         self, workspace_id: str | None, last: LastEvent, newest: int, session_id: str | None
     ) -> AsyncGenerator[bytes, None]:
-        """Messages for one reader, until it leaves or the server ends."""
+        """Messages for one reader, until it disconnects or the server ends."""
         stream = await run_in_threadpool(self.of, workspace_id)
         stream.readers += 1
         try:
@@ -320,7 +321,7 @@ class Streams:
                 live, serial = False, stream.position()
                 try:
                     entries = await run_in_threadpool(stream.from_store, number)
-                except Exception as error:  # the headers are sent: it is too late for a status
+                except Exception as error:  # the headers are sent, so it is too late for a status
                     yield _unavailable(error) if is_readable else _HEARTBEAT
                     is_readable = False
                     await stream.wait(serial, _LOOK_S)
@@ -340,7 +341,7 @@ class Streams:
                             piece, sent_s = b"", now_s()
                 if entry.number is not None:
                     number = entry.number
-            # Events of other sessions wake this reader too, and are no sign of life for it.
+            # Events of other sessions also wake this reader, but do not count as a heartbeat.
             left_s = self.heartbeat_s - (now_s() - sent_s)
             if not piece and live and (left_s <= 0 or not await stream.wait(serial, left_s)):
                 piece = _HEARTBEAT

@@ -1,6 +1,6 @@
 """The server's telemetry: Prometheus metrics, OpenTelemetry spans, and log lines.
 
-Guarantee: ids, counts, sizes, times and codes only. No reasons, messages, paths, names or contents.
+Guarantee: only ids, counts, sizes, times and codes; no reasons, messages, paths, names or contents.
 Durations cover this server's work. Counts and sizes cover the store, which other programs write
 too.
 """
@@ -38,13 +38,13 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.04, 0.05, 0.1, 0.15, 0.25, 0.4, 0.5, 0.8, 1, 2, 5, 10, 30, 120)
 _MILLISECONDS = (5, 10, 25, 50, 100, 250, 500, 1000, 1500, 2000, 5000, 10_000, 60_000)
 DAEMON_S = 0.5
-"""How long to wait for what the daemon knows about a workspace."""
+"""How long to wait for the daemon's facts about a workspace."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 _STREAM = "text/event-stream"
 
 
 class Telemetry:
-    """Of one server."""
+    """The telemetry of one server."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Telemetry:
 
     @contextmanager
     def save(self, session_id: str) -> Iterator[dict[str, Any]]:
-        """Measure a save; the caller adds attributes that it knows when it is done."""
+        """Measure a save; the caller adds attributes when it is done."""
         with self._span("holdfast.save", session_id) as (attributes, elapsed_s):
             yield attributes
         self._saves.observe(elapsed_s())
@@ -156,7 +156,7 @@ class Telemetry:
                 span.set_attributes({f"holdfast.{k}": v for k, v in attributes.items()})
 
     def observed(self, app: ASGIApp, log: Callable[[str], None] | None) -> ASGIApp:
-        """The application, with each request measured and, if asked for, logged."""
+        """The application, with each request measured and, if requested, logged."""
 
         async def observe(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
@@ -171,7 +171,7 @@ class Telemetry:
                 if message["type"] == "http.response.start":
                     status = message["status"]
                     if Headers(scope=message).get("content-type", "").startswith(_STREAM):
-                        ended = self._monotonic_ns()  # it lasts as long as its reader wishes
+                        ended = self._monotonic_ns()  # it lasts as long as its reader wants
                 await send(message)
 
             try:
@@ -179,7 +179,7 @@ class Telemetry:
             finally:
                 elapsed_s = ((self._monotonic_ns() if ended is None else ended) - begun) / 1e9
                 route, code = found.get("route", "none"), found.get("code")
-                # A client chooses the method, and the labels of a metric must stay few.
+                # Clients choose the method, but a metric must have few labels.
                 method = scope["method"] if scope["method"] in _METHODS else "other"
                 self._requests.labels(method, route, str(status)).observe(elapsed_s)
                 if code is not None:
@@ -191,7 +191,7 @@ class Telemetry:
 
 
 def _line(method: str, route: str, status: int, elapsed_s: float, code: str | None) -> str:
-    """One line of the log. The address is that of the route: a path may hold names."""
+    """One line of the log. It has the route's address, because a path may contain names."""
     return json.dumps(
         {
             "method": method,
@@ -205,7 +205,7 @@ def _line(method: str, route: str, status: int, elapsed_s: float, code: str | No
 
 @contextmanager
 def logged_as_json(log: Callable[[str], None] | None) -> Iterator[None]:
-    """Within the block, warnings and errors of all libraries are lines of the log, too."""
+    """Within the block, warnings and errors of all libraries go to the log too."""
     if log is None:
         yield
         return
@@ -218,7 +218,7 @@ def logged_as_json(log: Callable[[str], None] | None) -> Iterator[None]:
 
 
 class _JsonLines(logging.Handler):
-    """Without arguments and the words of errors: those may quote a path or a name."""
+    """Omits arguments and error messages, which may quote a path or a name."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
@@ -244,7 +244,7 @@ class _JsonLines(logging.Handler):
 
 
 class _LimitsCollector:
-    """What slow clients cost, and how many were cut off."""
+    """The cost of slow clients, and how many were disconnected."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
@@ -269,7 +269,7 @@ class _LimitsCollector:
 
 
 class _StoreCollector:
-    """Counts and sizes of the server's own workspace, read when they are asked for."""
+    """Counts and sizes of the server's own workspace, read on request."""
 
     def __init__(self, workspaces: ServedWorkspaces) -> None:
         self._workspaces = workspaces

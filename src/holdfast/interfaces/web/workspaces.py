@@ -1,7 +1,6 @@
-"""The workspaces that the server has open: its own, and every other one of the user.
+"""The server's open workspaces: its own, and the user's others.
 
-Each is opened when a request first names it, and opened again when its settings or its store have
-changed.
+Each is opened when a request first names it, and reopened when its settings or its store change.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ _PURPOSE = "holdfast serve"
 
 
 class ServedWorkspaces:
-    """Safe to use from many threads."""
+    """Thread-safe."""
 
     def __init__(self, own: Path) -> None:
         self.own = own
         self._open: OpenCache[Path, Workspace] = OpenCache()
         self._places: dict[str, Path] = {}
-        """Where workspaces were when they were last looked for."""
+        """Known workspace locations, from the last lookup."""
 
     def place(self, workspace_id: str | None) -> Path:
-        """Where a workspace is; None means the one that the server was started in."""
+        """The location of a workspace; None means the server's own."""
         if workspace_id is None:
             return self.own
         remembered = self._places.get(workspace_id)
@@ -47,8 +46,8 @@ class ServedWorkspaces:
 
     @contextmanager
     def use(self, workspace_id: str | None, *, create: bool = False) -> Iterator[Workspace]:
-        """The workspace as it would be if it were opened now; `create` makes a store for the
-        first checkpoint."""
+        """The workspace, reopened if it is out of date; `create` makes a store for the first
+        checkpoint."""
         path = self.place(workspace_id)
         opening = partial(
             open_workspace, path, create=create, spare_repositories=create, purpose=_PURPOSE

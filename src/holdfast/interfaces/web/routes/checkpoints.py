@@ -1,4 +1,4 @@
-"""Checkpoints: listed, shown, made, annotated, named and deleted; and their files."""
+"""Checkpoints: list, show, make, annotate, name and delete; and their files."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class NewCheckpoint(BaseModel):
 
 
 class CheckpointChange(BaseModel):
-    """What to change: the name (null removes it), tags, and the note: `annotation` replaces the
-    newest one, or the one with that `number`."""
+    """Changes to a checkpoint: its name (null removes it), its tags, and a note. `annotation`
+    replaces the newest note, or the one with that `number`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -81,7 +81,7 @@ class CheckpointChange(BaseModel):
 
 
 class NewAnnotation(BaseModel):
-    """A note; `number` is one that it replaces."""
+    """A note; `number` is the note that it replaces."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -95,7 +95,7 @@ def list_checkpoints(
     session_id: SessionParameter,
     limit: Limit = 100,
     cursor: Cursor = None,
-    records: Annotated[bool, Query(description="Also the records of restores.")] = False,
+    records: Annotated[bool, Query(description="Include restore records.")] = False,
 ) -> Answer:
     with served(request) as workspace:
         wanted = known_session(workspace, session_id)

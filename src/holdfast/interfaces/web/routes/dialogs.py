@@ -1,4 +1,4 @@
-"""Sessions as clients of dialogs know them: their round, approving it, and going back."""
+"""Sessions for dialog clients: show, approve and reset the round."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _page(
 
 
 def _before(workspace: Workspace, found: Checkpoint) -> Checkpoint | None:
-    """The checkpoint before, without records of restores; None before the first."""
+    """The checkpoint before, without restore records; None before the first."""
     steps = workspace.history.ancestry(found)
     next(steps)
     return next(steps, None)
@@ -194,7 +194,8 @@ def show_file(
 def raw_file(
     request: Request, session_id: SessionParameter, checkpoint_id: Reference, path: RequiredPath
 ) -> Response:
-    """The bytes of a file as it was. Images have their own type, everything else is binary."""
+    """The bytes of a file in a checkpoint. Images have their own media type; all others are
+    binary."""
     wanted = path_parameter(request) or b""
     with served(request) as workspace:
         found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
@@ -219,7 +220,7 @@ def raw_file(
         try:
             with served(request) as workspace:
                 yield from range_of(workspace.contents.read(entry), offset, length)
-        except HoldfastError as error:  # the status is sent; the connection is cut off
+        except HoldfastError as error:  # the status is sent, so abort the connection
             request.scope[OBSERVED_KEY]["code"] = error.code
             raise
 
@@ -229,7 +230,7 @@ def raw_file(
 def raw_present_file(
     request: Request, session_id: SessionParameter, checkpoint_id: Reference, path: RequiredPath
 ) -> Response:
-    """The bytes of a file that differs from the checkpoint, as it is in the workspace now."""
+    """The current bytes of a file that differs from the checkpoint."""
     wanted = path_parameter(request) or b""
     with served(request) as workspace:
         found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
@@ -260,14 +261,15 @@ def _raw_headers(path: bytes, tag: str) -> dict[str, str]:
 
 
 def _media_type(start: bytes) -> str:
-    """By its first bytes: a name says nothing. Only formats that cannot hold a script."""
+    """By its first bytes, because names are unreliable. Only formats that cannot contain a
+    script."""
     if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for sign, kind in _IMAGES if start.startswith(sign)), _BINARY)
 
 
 def _range(header: str | None, size: int) -> tuple[int, int] | None:
-    """Offset and length of one range; the whole file without one. None where it is not there."""
+    """Offset and length of one range; the whole file without one. None if the range is invalid."""
     unit, _, text = (header or "").partition("=")
     first, dash, last = text.partition("-")
     if unit.strip() != "bytes" or not dash or "," in text or not size:

@@ -1,6 +1,6 @@
-"""For the operator of the server: `livez`, `readyz` and `healthz`, and metrics.
+"""For server operators: `livez`, `readyz`, `healthz` and metrics.
 
-The probes need no token, so they tell nothing but whether the server works.
+Probes need no token, so they report only whether the server works.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ async def live(request: Request) -> ProbeView:
 
 
 def ready(request: Request) -> Answer:
-    """Whether the workspace can be read now. It is opened for that: what is kept open may remember
-    what the disk no longer has."""
+    """Whether the workspace can be read now. It is opened for this check, because an open workspace
+    may have cached data that the disk no longer has."""
     own = server_of(request).workspaces.own
     try:
         with open_workspace(own, create=False, passive=True) as workspace:

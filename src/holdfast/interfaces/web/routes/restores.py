@@ -1,4 +1,4 @@
-"""Restores: previewed, carried out, undone and redone; rounds, dialogs, and commits to git."""
+"""Restores: preview, restore, undo and redo; rounds, dialogs, and git commits."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
 
 class RollbackBody(BaseModel):
-    """What to restore: everything, some `paths`, or some `hunks` of one file. `plan` is that of a
-    preview: something else is refused. `components` says how state other than files comes back."""
+    """What to restore: everything, some `paths`, or some `hunks` of one file. With the `plan` of a
+    preview, the restore is refused if its plan would differ. `components` sets how state other than
+    files is restored."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -82,8 +83,8 @@ class ApproveBody(BaseModel):
 
 
 class AcceptBody(BaseModel):
-    """A range of checkpoints, `A..B`, and the message of the commit; both can be left out. With
-    `dry_run`, nothing is committed."""
+    """A range of checkpoints, `A..B`, and the commit message; both are optional. With `dry_run`,
+    nothing is committed."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -257,7 +258,7 @@ def _carry_out(
     wanted = find()
 
     def agreed() -> RestoreRequest:
-        """Called with the store's lock held: no other restore comes in between."""
+        """Called with the store's lock held, so that no other restore can intervene."""
         found = find()
         if expected is not None and fingerprint(restores.plan(found)).hex() != expected:
             raise Refused(

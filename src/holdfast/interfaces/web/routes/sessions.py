@@ -36,7 +36,7 @@ from holdfast.interfaces.web.routing import (
 
 
 class SessionChange(BaseModel):
-    """Another title, or `ended` or `archived` as the new status."""
+    """A new title, or a new status: `ended` or `archived`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -96,7 +96,7 @@ def session_timeline(
     session_id: SessionParameter,
     limit: Limit = 100,
     cursor: Cursor = None,
-    messages: Annotated[bool, Query(description="Whether to list messages too.")] = True,
+    messages: Annotated[bool, Query(description="Include messages.")] = True,
 ) -> Answer:
     with served(request) as workspace:
         wanted = known_session(workspace, session_id)
@@ -108,7 +108,7 @@ def workspace_timeline(
     request: Request,
     limit: Limit = 100,
     cursor: Cursor = None,
-    messages: Annotated[bool, Query(description="Whether to list messages too.")] = True,
+    messages: Annotated[bool, Query(description="Include messages.")] = True,
 ) -> Answer:
     with served(request) as workspace:
         page = timeline_page(workspace, None, limit=limit, cursor=cursor, messages=messages)
@@ -118,7 +118,9 @@ def workspace_timeline(
 def list_messages(
     request: Request,
     session_id: SessionParameter,
-    first: Annotated[int, Query(ge=0, le=1 << 40, description="The index of the first one.")] = 0,
+    first: Annotated[
+        int, Query(ge=0, le=1 << 40, description="The index of the first message.")
+    ] = 0,
     limit: Limit = 100,
 ) -> MessagesView:
     with served(request) as workspace:

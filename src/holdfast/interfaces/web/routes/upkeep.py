@@ -1,4 +1,4 @@
-"""Search, replay, settings, cleanup, the state of the store, and work in progress."""
+"""Search, replay, settings, cleanup, the state of the store, and long operations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _SessionFilter = Annotated[str | None, Query(max_length=128, description="Only t
 
 
 class SettingBody(BaseModel):
-    """A value as settings files have it; null resets the setting."""
+    """A value as in settings files; null resets the setting."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -134,7 +134,7 @@ def change_setting(
         raise unknown_setting(name)
     with served(request) as workspace:
         workspace.settings.set(key, body.value)
-    with served(request) as workspace:  # opened again with the new value
+    with served(request) as workspace:  # reopened with the new value
         origin = workspace.settings.origins.get(name, "default")
         settings = workspace.settings.effective
         view = setting_view(name, getattr(settings, name), origin)
