@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint, Skipped
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import Digest
+    from holdfast.domain.outcomes import SaveOutcome
     from holdfast.domain.snapshots import Artifact, WorkspaceSnapshot
     from holdfast.domain.trees.entries import Entry
     from holdfast.engine.compare.tree_diff import IgnoredContent
@@ -112,6 +113,13 @@ class Contents:
         from holdfast.engine.components.databases import saved_databases
 
         return saved_databases(self._vault, checkpoint)
+
+    def databases_in(self, outcome: SaveOutcome) -> list[SavedDatabase]:
+        """Like `databases`, for a new checkpoint: reads directories only if there may be any."""
+        from holdfast.engine.components.databases import saved_databases
+
+        with_files = outcome.may_have_databases
+        return saved_databases(self._vault, outcome.checkpoint, with_files=with_files)
 
     def counted_databases(self, checkpoint: Checkpoint) -> list[SavedDatabase]:
         """Like `databases`, with row counts of SQLite files. Counting reads each file."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:  # a save reports back as well, and needs no plan
 class SaveOutcome:
     """A durable checkpoint and everything worth saying about it. `deduplicated`: nothing had
     changed for a moment, and `checkpoint` is the one there was (SE-12). `degraded`: what
-    components could not capture, each with the reason and the fix."""
+    components could not capture, each with the reason and the fix. `may_have_databases` is False if
+    no file near the top of the workspace is named like a SQLite database."""
 
     checkpoint: Checkpoint
     skipped: tuple[Skipped, ...]
@@ -28,6 +29,7 @@ class SaveOutcome:
     warnings: tuple[str, ...] = ()
     deduplicated: bool = False
     degraded: tuple[str, ...] = ()
+    may_have_databases: bool = True
 
     @property
     def failures(self) -> tuple[Skipped, ...]:

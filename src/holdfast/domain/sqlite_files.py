@@ -24,6 +24,11 @@ _CUT_DOWN = tuple(beginning[:_CUT_DOWN_BYTES] for beginning in _SHARED_MEMORY_BE
 _SHARED_MEMORY_STEP_BYTES = 4096
 
 
+def may_name_databases(names: bytes) -> bool:
+    """Whether one of these joined names may have such a suffix: a quick look at many."""
+    return b".db" in names or b".sqlite" in names
+
+
 def database_of(name: bytes) -> bytes | None:
     """The database that a name beside it would belong to, if there is one."""
     for suffix in COMPANIONS:

@@ -7,11 +7,13 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.api.workspace import open_workspace
 from holdfast.domain.ids import SessionId
+from holdfast.engine.components import databases
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hostile_trees import git
 
@@ -249,6 +251,32 @@ def test_the_answer_lists_databases_and_the_command_that_restores(cli: CommandLi
     assert made["databases"] == [sqlite]
     assert made["restore"] == "holdfast restore 'the good one'"
     assert "\n  databases: data/app.db (SQLite, 8.2 kB)\n" in cli("checkpoint", "again").out
+
+
+@pytest.mark.requirement("CL-8", "PF-7")
+def test_databases_are_looked_for_only_where_a_file_is_named_like_one(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cli.workspace / "src/deep").mkdir(parents=True)
+    (cli.workspace / "src/deep/main.py").write_text("pass")
+    searched: list[bool] = []
+    real = databases._sqlite_files
+
+    def noted(vault: Any, checkpoint: Any) -> Any:
+        searched.append(True)
+        return real(vault, checkpoint)
+
+    monkeypatch.setattr(databases, "_sqlite_files", noted)
+    for reason in ("first", "again"):
+        assert cli.json("checkpoint", reason)["databases"] == []
+    assert searched == []
+    for suffix in (".db", ".db3", ".sqlite", ".sqlite3"):
+        path = cli.workspace / f"src/deep/one{suffix}"
+        make_database(path)
+        for reason in ("with it", "again"):
+            found = cli.json("checkpoint", reason)["databases"]
+            assert [one["name"] for one in found] == [f"src/deep/one{suffix}"]
+        path.unlink()
 
 
 @pytest.mark.requirement("CL-8", "AG-1")

@@ -20,11 +20,11 @@ from holdfast.domain.sqlite_files import HEADER, LOG, SUFFIXES
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
 from holdfast.domain.wording import count_words, printable, size_words
 from holdfast.engine.components.manifests import state_of
+from holdfast.engine.scan.databases import SUMMARY_DIRECTORIES
 from holdfast.engine.stored_objects import entry_at, read_content
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass, replace
 
-_MOST_DIRECTORIES = 100
 _MOST_FILES = 20
 _MOST_REMEMBERED = 10_000
 
@@ -47,10 +47,13 @@ class SavedDatabase:
         return f"{printable(self.name)} (PostgreSQL, {tables}, {rows})"
 
 
-def saved_databases(vault: Vault, checkpoint: Checkpoint) -> list[SavedDatabase]:
-    """Without unreadable ones: the checkpoint itself is not checked here."""
+def saved_databases(
+    vault: Vault, checkpoint: Checkpoint, *, with_files: bool = True
+) -> list[SavedDatabase]:
+    """Without unreadable ones: the checkpoint itself is not checked here. Not `with_files`: the
+    scan has found no SQLite files."""
     try:
-        files = list(_sqlite_files(vault, checkpoint))
+        files = list(_sqlite_files(vault, checkpoint)) if with_files else []
         server = state_of(vault.objects, checkpoint, "postgres")
     except StoreDamaged:
         return []
@@ -107,7 +110,7 @@ def _directory(vault: Vault, digest: Digest) -> _Directory:
 def _sqlite_files(vault: Vault, checkpoint: Checkpoint) -> Iterator[SavedDatabase]:
     waiting = deque([(b"", checkpoint.tree)])
     directories = files = 0
-    while waiting and directories < _MOST_DIRECTORIES:
+    while waiting and directories < SUMMARY_DIRECTORIES:
         directories += 1
         above, digest = waiting.popleft()
         found = _directory(vault, digest)

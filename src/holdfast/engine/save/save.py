@@ -32,6 +32,7 @@ from holdfast.engine.components.captured import (
     same_components,
 )
 from holdfast.engine.save.workspace_tree import SavedTree, has_left_out, save_tree
+from holdfast.engine.scan.databases import may_have_databases
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.scan.state_trees import count_state_changes
 from holdfast.engine.sessions.lifecycle import (
@@ -170,6 +171,7 @@ def _outcome(
         saved.warnings,
         deduplicated,
         components.troubles,
+        may_have_databases(saved.scan.root),
     )
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections import deque
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,8 +31,9 @@ from holdfast.domain.sqlite_files import (
     SHARED_MEMORY,
     database_of,
     has_size_of_shared_memory,
+    may_name_databases,
 )
-from holdfast.engine.scan.directory_state import numbers_of
+from holdfast.engine.scan.directory_state import DirectoryState, KnownChild, numbers_of
 from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 from holdfast.values.classes import NamedTuple
 
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from holdfast.ports.filesystem import LiveDatabases
 
 _ATTEMPTS = 4
+
+SUMMARY_DIRECTORIES = 100
+"""How many directories are searched for the databases in a checkpoint's summary."""
 
 
 class Swapped(Exception):
@@ -52,6 +57,24 @@ class PartRead(NamedTuple):
 
     stable: bool
     state: tuple[int, ...] | None
+
+
+def may_have_databases(root: DirectoryState) -> bool:
+    """Whether files near the top of the workspace are named like databases. Goes through the
+    directories in the order in which a checkpoint's summary does."""
+    waiting = deque([root])
+    directories = 0
+    while waiting and directories < SUMMARY_DIRECTORIES:
+        directories += 1
+        state = waiting.popleft()
+        if may_name_databases(state.names):
+            return True
+        for name in sorted(state.children):
+            child = state.children[name]
+            if isinstance(child, KnownChild):
+                return True  # the scan did not visit it
+            waiting.append(child)
+    return False
 
 
 def has_parts(name: bytes, present: Collection[bytes]) -> bool:

@@ -94,7 +94,7 @@ def create(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     )
     made = outcome.checkpoint
     place, git = _git(context, made)
-    databases = [one_line(str(one)) for one in context.workspace.contents.databases(made)]
+    databases = [one_line(str(one)) for one in context.workspace.contents.databases_in(outcome)]
     recorded = context.workspace.contents.component_summary(made).get("environment")
     agents = [one_line(str(one)) for one in context.workspace.sessions.active_agents()]
     problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)

@@ -90,7 +90,7 @@ def run(invocation: Invocation) -> int:
         with invocation.busy("saving", opened):
             outcome = opened.save(session, intent, reuse=options.reuse, record_environment=True)
         made = outcome.checkpoint
-        databases = opened.contents.databases(made)
+        databases = opened.contents.databases_in(outcome)
         agents = opened.sessions.active_agents()
         others: dict[str, str] = {}
         if not invocation.json:
