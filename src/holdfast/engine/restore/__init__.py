@@ -1,1 +1,1 @@
-"""Restoring a workspace to a checkpoint: whole or not at all, verified, undoable."""
+"""Restoring a workspace to a checkpoint: completely or not at all, verified, undoable."""

@@ -1,11 +1,11 @@
-"""Execution of a restore whose safety checkpoint is durable.
+"""Executes a restore whose safety checkpoint is durable.
 
     stage new content → journal → apply step by step → verify → components
-    → one catalog transaction → staging and journal gone
+    → one catalog transaction → remove staging and journal
 
-Guarantees: before the first change the plan's inputs are durable (I4); after a crash at any point
-the next operation finishes the restore or rolls it back; a failure half-way rolls back what was
-done. Nothing that is not in the store is overwritten or deleted.
+Guarantees: before the first change, the plan's inputs are durable (I4). After a crash at any point,
+the next operation finishes the restore or rolls it back. A failure half-way rolls back all changes.
+Nothing is overwritten or deleted unless the store has it.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def carry_out(
     unlocked: Unlocked | None = None,
     present: Checkpoint | None = None,
 ) -> RestoreOutcome:
-    """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
-    recovery, which captured the components once more: `present`."""
+    """Execute a plan whose safety checkpoint is durable. Recovery calls this again with the same
+    token; it has captured the components once more (`present`)."""
     recovering = vault.journal.read() is not None
     mode_mask = MODE_MASK & ~SETID_BITS if vault.settings.setuid == "drop" else MODE_MASK
     load = cached_loader(vault.load_tree)
@@ -108,13 +108,13 @@ def carry_out(
         except BaseException as error:
             if vault.catalog.operation_with_token(token) is not None:
                 note_truth(error, RESTORE_DONE)
-                raise  # recorded: the next command tidies up
+                raise  # recorded: the next command removes the leftovers
             try:
                 _roll_back(vault, journal, safety, executor, staging, restoring)
             except KeyboardInterrupt as again:
                 note_truth(again, ROLLED_BACK_LATER)
                 raise
-            if not recovering:  # else the restore of the journal must still be repaired
+            if not recovering:  # otherwise, the journal's restore still has to be repaired
                 vault.journal.remove()
             note_truth(error, ROLLED_BACK)
             raise _failure(error) from error
@@ -123,7 +123,7 @@ def carry_out(
 
 
 def _tidy(vault: Vault, staging: Staging, unlocked: Unlocked | None, plan: RestorePlan) -> None:
-    """What is left to do once a restore is recorded."""
+    """Remove leftovers after the restore is recorded."""
     try:
         if unlocked is not None:
             unlocked.put_back(but={step.path for step in plan.steps})
@@ -200,8 +200,8 @@ def _first_journal(
 def _write_first_journal(
     vault: Vault, journal: Journal, staging: Staging, *, recovering: bool
 ) -> None:
-    """When it fails nothing has changed yet, and nothing must happen later because of a journal
-    that may exist nevertheless; unless there was one before, whose restore is being recovered."""
+    """On failure, nothing has changed yet, so a journal that may exist anyway must have no effect
+    later. The exception is a journal from before, whose restore is being recovered."""
     try:
         vault.journal.write(encode_journal(journal))
     except BaseException:
@@ -227,7 +227,7 @@ def _roll_back(
     staging: Staging,
     restoring: ComponentRestore,
 ) -> None:
-    """Undo what was done. If even that fails, the journal says which way recovery has to go: a
+    """Undo all changes. If even that fails, the journal says that recovery must roll back: a
     restore that was reported as failed is never finished later."""
     executor.free_handles()
     turned = _turn_back(vault, journal)
@@ -248,7 +248,7 @@ def _roll_back(
 
 
 def _turn_back(vault: Vault, journal: Journal) -> bool:
-    """Whether the journal says durably that the restore is to be rolled back."""
+    """Record in the journal that the restore is to be rolled back; returns whether that worked."""
     try:
         vault.journal.write(encode_journal(journal.turned_back()))
     except OSError:
@@ -257,7 +257,7 @@ def _turn_back(vault: Vault, journal: Journal) -> bool:
 
 
 def os_error_words(error: OSError) -> str:
-    """With the blocking path, if the system named it."""
+    """With the path that the system named, if any."""
     why = error.strerror or str(error)
     name = error.filename
     if isinstance(name, bytes):
@@ -291,6 +291,6 @@ def _failure(error: BaseException) -> BaseException:
 
 
 def note_truth(error: BaseException, truth: str) -> None:
-    """A Ctrl-C carries the state of the restore, for the report."""
+    """Attach the restore's state to a Ctrl-C, for the report."""
     if isinstance(error, KeyboardInterrupt) and not getattr(error, "__notes__", ()):
         error.add_note(truth)

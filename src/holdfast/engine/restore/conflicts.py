@@ -1,7 +1,7 @@
 """Unsaved bytes that a restore moved out of the workspace (RB-6).
 
-They are stored and replace the older version in the safety checkpoint, so that undo restores what
-was really there.
+They are stored, and replace the older version in the safety checkpoint. So undo restores what was
+really there.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import FILE_FLAGS, SET_ASIDE
 
 Unsaved: TypeAlias = dict[bytes, FileEntry | SymlinkEntry | None]
-"""By path; nothing is kept for a log that is part of the database beside it by now."""
+"""By path; None for a log that the whole database beside it has absorbed."""
 
 
 def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
-    """Displaced things that are not what the plan expected, by path, with content made durable."""
+    """Displaced entries that the plan did not expect, by path, with durable content."""
 
     def is_expected(item: Displaced, there: SymlinkEntry | bytes) -> bool:
         if isinstance(there, SymlinkEntry):
@@ -43,11 +43,11 @@ def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
 
 
 def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> Unsaved:
-    """Files and links in the staging slots of a restore that none of the `known` trees has at their
-    path. A directory, which the restore had no time to return, is returned.
+    """Files and links in a restore's staging slots that none of the `known` trees has at their
+    path. A directory that the restore had no time to return is returned.
 
-    That the store holds the same content somewhere is not enough: what no checkpoint names goes
-    with the next collection.
+    Equal content elsewhere in the store is not enough: a collection may delete content that no
+    checkpoint refers to.
     """
     load = cached_loader(vault.load_tree)
 
@@ -63,7 +63,7 @@ def _unsaved(
     items: Iterable[Displaced],
     is_saved: Callable[[Displaced, SymlinkEntry | bytes], bool],
 ) -> Unsaved:
-    """Asks of each item whether the link, or the content with this digest, is saved."""
+    """`is_saved` decides for each link, and for each content by its digest."""
     found: list[Displaced] = []
     links: list[tuple[bytes, SymlinkEntry]] = []
     for item in items:
@@ -82,7 +82,7 @@ def _unsaved(
 
 
 def open_staging(vault: Vault, handles: DirectoryHandles, directory: bytes) -> int:
-    """Staging is ours: a mode that keeps us out is changed."""
+    """Staging belongs to Holdfast, so a mode that prevents access is changed."""
     try:
         return handles.open(directory)
     except PermissionError:
@@ -101,7 +101,7 @@ def _occupied_slots(
             if error.errno not in NO_DIRECTORY:
                 raise
             continue
-        # In the order of their steps: neighbours are in the same directory.
+        # In the order of the steps, because neighbours are in the same directory.
         for slot in sorted(vault.fs.list_names(area), key=lambda one: (len(one), one)):
             number, whole = _slot_number(slot)
             path = None if number is None else journal.slots.get(number)
@@ -114,7 +114,7 @@ def _occupied_slots(
 
 @contextmanager
 def _readable(vault: Vault, area: int, slot: bytes, status: os.stat_result) -> Iterator[None]:
-    """A file of staging that its own mode keeps us from reading is opened up for the block."""
+    """Makes a staged file readable within the block, if its mode prevents that."""
     mode = status.st_mode & MODE_MASK
     if mode & stat.S_IRUSR:
         yield
@@ -128,7 +128,7 @@ def _readable(vault: Vault, area: int, slot: bytes, status: os.stat_result) -> I
 
 def _has(load: TreeLoader, tree: Digest, item: Displaced, there: SymlinkEntry | bytes) -> bool:
     if item.whole and entry_at(load, tree, item.path + LOG) is not None:
-        return False  # there it is another state, for the log belongs to it
+        return False  # with its log, the database there is in another state
     entry = entry_at(load, tree, item.path)
     if isinstance(there, SymlinkEntry):
         return there.same_state(entry)
@@ -136,7 +136,7 @@ def _has(load: TreeLoader, tree: Digest, item: Displaced, there: SymlinkEntry | 
 
 
 def _slot_number(slot: bytes) -> tuple[int | None, bool]:
-    """Of the step that put it there, and whether it is a whole database."""
+    """The number of the slot's step, and whether it holds a whole database."""
     if slot.removesuffix(SET_ASIDE).isdigit():
         return int(slot.removesuffix(SET_ASIDE)), False
     number = slot.removeprefix(ASIDE).removeprefix(BACK)
@@ -144,8 +144,8 @@ def _slot_number(slot: bytes) -> tuple[int | None, bool]:
 
 
 def _is_no_content(vault: Vault, item: Displaced) -> bool:
-    """The shared memory of processes that have a database open changes all the time, and is no
-    loss."""
+    """The shared memory of programs that have a database open changes all the time, so losing it
+    does no harm."""
     if not item.path.endswith(SHARED_MEMORY):
         return False
     fd = vault.fs.open(item.slot, FILE_FLAGS, dir_fd=item.area)
@@ -158,8 +158,8 @@ def _is_no_content(vault: Vault, item: Displaced) -> bool:
 def _each_at_its_own_path(
     found: Iterable[tuple[bytes, FileEntry | SymlinkEntry | None]],
 ) -> Unsaved:
-    """One path can have been several things in turn, a directory among them. No tree has all of
-    them there: the others are beside it."""
+    """One path may have been several things in turn, even a directory. A tree holds only one of
+    them there; the others are placed beside it."""
     placed: Unsaved = {}
     directories: set[bytes] = set()
     for path, entry in found:
@@ -207,7 +207,7 @@ def _capture(vault: Vault, items: list[Displaced]) -> list[tuple[bytes, FileEntr
 
 
 def amended_tree(vault: Vault, safety_tree: Digest, changes: Mapping[bytes, Replacement]) -> Digest:
-    """The safety tree with these entries in it, durable."""
+    """The safety tree with these entries, durable."""
     digest, encoded = replace_entries(vault.load_tree, safety_tree, changes)
     with object_batch(vault.objects) as writer:
         for tree_digest, data in encoded.items():

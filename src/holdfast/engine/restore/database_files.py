@@ -2,8 +2,8 @@
 
 The planner, the verifier and the executor know paths and entries. All special rules for a database
 file, its log, journal and shared memory are here. A database is exchanged between two transactions:
-a journal that outlives its database would be rolled back into the file that took its place. A
-possible database is recognised by its size, which avoids opening every other file.
+otherwise, an old journal could be rolled back into the new database file. A possible database is
+recognised by its size, which avoids opening every other file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def transactions_under_way(scan: Scan) -> set[bytes]:
 
 
 def owner_of(load: TreeLoader, tree: Digest, path: bytes) -> bytes:
-    """The path whose rules decide about this one: rules cannot take a database apart."""
+    """The path whose rules apply to this one, because rules cannot split a database."""
     base = database_of(path)
     is_part = base is not None and isinstance(entry_at(load, tree, base), FileEntry)
     return base if base is not None and is_part else path
@@ -63,7 +63,7 @@ def with_whole_databases(
     target: Digest,
     paths: tuple[bytes, ...],
 ) -> RestorePlan:
-    """The plan with each database as one thing, under all of its names."""
+    """The plan with each database as a unit, under all of its names."""
     plan = database_steps.with_whole_databases(
         plan,
         {skip.path for skip in scan.skipped if skip.reason is SkipReason.SHARED_MEMORY},
@@ -76,8 +76,8 @@ def with_whole_databases(
 def _with_all_names(
     plan: RestorePlan, load: TreeLoader, now: Digest, then: Digest, paths: tuple[bytes, ...]
 ) -> RestorePlan:
-    """A database is replaced even if only its log differs. If its file has several names, they are
-    all replaced, so that they go on to be one file."""
+    """A database is replaced even if only its log differs. If its file has several names, all are
+    replaced, so that they remain one file."""
     groups = {
         step.after.link
         for step in plan.steps
@@ -102,7 +102,7 @@ def _with_all_names(
 def with_companions(
     vault: Vault, target: Checkpoint, paths: tuple[bytes, ...]
 ) -> tuple[bytes, ...]:
-    """A database that was selected comes with its log, or without the one that is there now."""
+    """Adds the log of each selected database, or the removal of its current log."""
     added: list[bytes] = []
     for path in paths:
         entry = entry_at(vault.load_tree, target.tree, path)
@@ -116,7 +116,7 @@ def with_companions(
 
 
 def _is_database(vault: Vault, entry: FileEntry) -> bool:
-    """By its beginning, if the store has it: a mere look at the workspace stores nothing."""
+    """Decides by the first bytes, if the store has them: a preview stores nothing."""
     stored = vault.objects.contains(entry.chunks or entry.digest)
     if not stored or entry.size < len(HEADER):
         return False
@@ -129,7 +129,7 @@ def _is_known(vault: Vault, target: Checkpoint, path: bytes) -> bool:
 
 
 def is_made_by_opening(fs: Filesystem, dir_fd: int, name: bytes, status: os.stat_result) -> bool:
-    """Whether a file is the empty log or shared memory that a program makes which opens the
+    """Whether a file is the empty log or shared memory that a program creates when it opens the
     database beside it."""
     if database_of(name) is None or not stat.S_ISREG(status.st_mode):
         return False
@@ -151,7 +151,7 @@ def _is_shared_memory(fs: Filesystem, dir_fd: int, name: bytes) -> bool:
 def between_transactions(
     databases: LiveDatabases, step: Step, dir_fd: int, name: bytes
 ) -> Iterator[None]:
-    """For the file that a step displaces; an `OSError` when a transaction does not end."""
+    """For the file that a step displaces; `OSError` if a transaction does not end."""
     size = step.before.size if isinstance(step.before, FileEntry) else 0
     if size == 0 or size % _SMALLEST_PAGE_BYTES:
         yield
@@ -173,8 +173,8 @@ def between_transactions_if_possible(
 
 @contextmanager
 def no_transaction(vault: Vault, paths: Sequence[bytes]) -> Iterator[bool]:
-    """Whether none of these databases is in the middle of a transaction, nor gets into one, for the
-    block; False when one does not end for a while."""
+    """Whether none of these databases is in a transaction, or enters one, within the block. False
+    if a transaction does not end for a while."""
     with (
         vault.open_root() as root_fd,
         DirectoryHandles(vault.fs, root_fd) as handles,
@@ -189,5 +189,5 @@ def _is_paused(
     try:
         dir_fd = handles.open(parent(path))
     except OSError:
-        return True  # it has gone meanwhile, which the next look will tell
+        return True  # gone meanwhile, which the next scan notices
     return held.enter_context(databases.pause_database(basename(path), dir_fd=dir_fd))

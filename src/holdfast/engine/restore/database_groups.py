@@ -1,7 +1,7 @@
 """Databases that a restore writes into their live files, each with its log and journal.
 
-The steps of a plan that belong to one database run as one, through SQLite, and so does a rollback.
-Users of the database see the old state or the new one.
+The steps of one database run together, through SQLite, and so does a rollback. Programs that use
+the database see the old state or the new one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.values.classes import dataclass, replace
 
 PATIENCE_S = 10.0
-"""How long others may keep a database locked before its restore is given up."""
+"""How long to wait for other programs' locks before the restore of a database fails."""
 
 ASIDE, BACK = b"aside-", b"back-"
 _PARTS = (b"", LOG, JOURNAL)
@@ -38,7 +38,7 @@ MoveAway: TypeAlias = Callable[[bytes, bytes, int], None]
 
 @dataclass(frozen=True, slots=True)
 class DatabaseGroup:
-    """The steps of one database by their numbers; `number` is that of the database itself."""
+    """The steps of one database by number; `number` is that of the database file."""
 
     base: bytes
     number: int
@@ -57,14 +57,14 @@ class DatabaseGroup:
         return len(self.steps) == 1
 
     def after(self) -> dict[bytes, tuple[int, FileEntry]]:
-        """What shall be there, by what its name adds to the database's, with its step's number."""
+        """The wanted files by suffix, each with its step's number."""
         found = {step.path: (n, step.after) for n, step in self.steps.items()}
         parts = {part: found.get(self.base + part) for part in _PARTS}
         return {k: (v[0], v[1]) for k, v in parts.items() if v and isinstance(v[1], FileEntry)}
 
 
 def groups_of(steps: tuple[Step, ...]) -> dict[int, DatabaseGroup]:
-    """The group of each step that belongs to one."""
+    """For each step that belongs to a group, that group."""
     numbers = {step.path: n for n, step in enumerate(steps) if step.database}
     members: dict[bytes, dict[int, Step]] = {base: {} for base in numbers}
     for number, step in enumerate(steps):
@@ -78,13 +78,13 @@ def groups_of(steps: tuple[Step, ...]) -> dict[int, DatabaseGroup]:
 
 
 class DatabaseWriter:
-    """Writes groups."""
+    """Writes database groups."""
 
     def __init__(self, site: RestoreSite) -> None:
         self._site, self._done = site, site.done
 
     def write(self, group: DatabaseGroup, move_away: MoveAway) -> bool:
-        """False when SQLite cannot: then its steps have to be done one by one."""
+        """False if SQLite cannot do it: then the steps must run one by one."""
         after = group.after()
         job = DatabaseJob(
             basename(group.base),
@@ -100,13 +100,13 @@ class DatabaseWriter:
         dir_fd = self._site.handles.open_for_change(directory)
         area = self._site.staging.area(dir_fd, directory)
         self._done.directories.add(directory)
-        # Known before it begins: it may be interrupted at any moment.
+        # Recorded first, because the write may be interrupted at any moment.
         self._done.undo.append(lambda: self._roll_back(group, job, area, move_away))
         try:
             written = self._site.databases.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
         except OSError as error:
             if self._site.best_effort and isinstance(error, PerhapsWritten):
-                self._done.undo[-1]()  # what was restored so far stays
+                self._done.undo[-1]()  # earlier steps stay
             if self._site.best_effort or not isinstance(error, PerhapsWritten):
                 self._done.undo.pop()
             raise
@@ -134,13 +134,13 @@ class DatabaseWriter:
         if not group.is_new:
             self._write_back(group, job, area, aside=job.aside in self._site.fs.list_names(area))
             return
-        for number, step in sorted(group.steps.items()):  # the database goes before its log
+        for number, step in sorted(group.steps.items()):  # the database before its log
             move_away(step.path, b"%d.away" % number, area)
 
     def _write_back(
         self, group: DatabaseGroup, job: DatabaseJob, area: int, *, aside: bool
     ) -> None:
-        """To the state before the step, even if it was not saved until then."""
+        """Return to the state before the step, even if that was never saved."""
         before = group.steps[group.number].before
         assert isinstance(before, FileEntry)
         slots: dict[bytes, bytes] = {}

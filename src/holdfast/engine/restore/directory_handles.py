@@ -1,6 +1,6 @@
 """Directory handles for a restore, opened component by component and never through a link (I6).
 
-Every operation asks here whether a restore was left unfinished, so asking is cheap.
+Every operation checks here for an unfinished restore, so the check is cheap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 
 OWNER_ALL = 0o700
 NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-"""The errors of opening a directory that is gone, or that has become a file or a link."""
+"""Errors for a directory that is gone, or that has become a file or a link."""
 
 _MOST_OPEN = 200
 _FEW_OPEN = 8
@@ -27,7 +27,7 @@ _TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 @contextmanager
 def passing_over(*numbers: int) -> Iterator[None]:
-    """Nothing else is to be done about an error with one of these numbers."""
+    """Ignore errors with one of these numbers."""
     try:
         yield
     except OSError as error:
@@ -36,8 +36,8 @@ def passing_over(*numbers: int) -> Iterator[None]:
 
 
 def give_to(fs: Filesystem, fd: int, owner: tuple[int, int]) -> bool:
-    """Whether a file or directory is `owner`'s now. Root in a container may not be allowed to
-    change owners, or not to an unknown user: then it stays ours, as with any other user."""
+    """Change the owner; returns whether that worked. Root in a container may not be allowed to
+    change owners, or not to an unknown user. The file then stays Holdfast's user's."""
     try:
         fs.fchown(fd, *owner)
     except OSError as error:
@@ -48,10 +48,10 @@ def give_to(fs: Filesystem, fd: int, owner: tuple[int, int]) -> bool:
 
 
 class DirectoryHandles:
-    """Opens directories of the workspace, and makes them writable for as long as it takes.
+    """Opens directories of the workspace, and makes them writable for as long as necessary.
 
-    The least recently used handles are closed again, so a handle is good until many others have
-    been asked for: ask again for each use."""
+    The least recently used handles are closed, so a handle is valid only until many others are
+    opened. Ask again for each use."""
 
     def __init__(self, fs: Filesystem, root_fd: int) -> None:
         self._fs = fs
@@ -71,7 +71,7 @@ class DirectoryHandles:
         self.forget_all()
 
     def open(self, path: bytes) -> int:
-        """A handle on the directory `path`, which stays this object's to close."""
+        """A handle on the directory `path`; this object closes it."""
         if not path:
             return self._root_fd
         if (known := self._open.pop(path, None)) is not None:
@@ -94,8 +94,8 @@ class DirectoryHandles:
             self._fs.close(self._open.pop(next(iter(self._open))))
 
     def open_for_change(self, path: bytes) -> int:
-        """Like `open`; a directory that is closed to its owner is opened up, and its mode noted
-        before: it may be interrupted."""
+        """Like `open`, but makes a directory writable if its owner cannot write to it. Its mode is
+        recorded first, because this may be interrupted."""
         try:
             fd = self.open(path)
             mode = self._fs.fstat(fd).st_mode & MODE_MASK
@@ -106,15 +106,15 @@ class DirectoryHandles:
                 self._fs.set_mode(name, mode | OWNER_ALL, dir_fd=above)
             fd = self.open(path)
         if mode & OWNER_ALL != OWNER_ALL:
-            # A directory of another user may be writable through its group: the change itself
-            # tells.
+            # Another user's directory may be writable through its group; the change itself will
+            # tell.
             with passing_over(errno.EPERM), self._noted(path, mode):
                 self._fs.fchmod(fd, mode | OWNER_ALL)
         return fd
 
     @contextmanager
     def _noted(self, path: bytes, mode: int) -> Iterator[None]:
-        """An error says that the mode is as it was."""
+        """An error means that the mode is unchanged."""
         known = path in self.original_modes
         self.original_modes.setdefault(path, mode)
         try:
@@ -125,7 +125,7 @@ class DirectoryHandles:
             raise
 
     def forget(self, path: bytes) -> None:
-        """Close the handle of a directory that is about to be removed, and of all below it."""
+        """Close the handles of a directory that is about to be removed, and of all below it."""
         below = path + b"/"
         for known in [p for p in self._open if p == path or p.startswith(below)]:
             self._fs.close(self._open.pop(known))
@@ -136,7 +136,7 @@ class DirectoryHandles:
             self._fs.close(self._open.popitem()[1])
 
     def set_modes(self, modes: Mapping[bytes, int]) -> None:
-        """Final modes, durable; deepest first, so that no directory locks itself out."""
+        """Set final modes durably; deepest first, so that no directory locks itself out."""
         for path in sorted(modes, key=lambda p: -p.count(b"/")):
             fd = self.open(path)
             mode = self._fs.fstat(fd).st_mode & MODE_MASK
@@ -149,7 +149,7 @@ class DirectoryHandles:
 
 
 def needs_recovery(vault: Vault) -> bool:
-    """Whether a restore was left unfinished, or is being done by someone else right now."""
+    """Whether a restore is unfinished, or is running in another process right now."""
     if vault.journal.read() is not None or vault.journal.read_note() is not None:
         return True
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
@@ -157,20 +157,20 @@ def needs_recovery(vault: Vault) -> bool:
 
 
 def staging_prefix(vault: Vault) -> bytes:
-    """How the names of this store's staging directories begin. One workspace can have several
-    stores, each user's own, and the staging directory of another may be in use."""
+    """The prefix of this store's staging directories. A workspace can have several stores, one per
+    user, and another store's staging directory may be in use."""
     return STAGING_PREFIX + vault.workspace_id.encode() + b"-"
 
 
 def leftovers(vault: Vault, handles: DirectoryHandles) -> list[bytes]:
-    """Staging directories in their usual place. Anything else by such a name is not Holdfast's."""
+    """Staging directories in their usual location. Other things with such a name are not listed."""
     where = MARKER_DIRECTORY
     try:
         place_fd = handles.open(where)
     except FileNotFoundError:
         return []
     except OSError:
-        where, place_fd = b"", handles.open(b"")  # something is in its place
+        where, place_fd = b"", handles.open(b"")  # something else is in its place
     prefix = staging_prefix(vault)
     names = [name for name in vault.fs.list_names(place_fd) if name.startswith(prefix)]
     return [join(where, name) for name in names if _is_directory(vault, place_fd, name)]

@@ -1,12 +1,12 @@
-"""Execution of a plan's steps, each checked again, each kept reversible.
+"""Executes a plan's steps, checking each again and keeping each reversible.
 
-    new content is staged → per step: check the destination → swap or move → check what came out
+    stage new content → per step: check the destination → swap or move → check what came out
 
 Nothing is unlinked before the restore is recorded: replaced and deleted files move into their
-staging slot. Content that is moved out of the workspace is compared with what the plan saw; unsaved
-bytes are reported as a conflict and saved by the caller (RB-6). `undo_all` moves everything back in
-reverse order. How to revert a change is recorded before the change, because it may be interrupted
-at any moment.
+staging slot. Content moved out of the workspace is compared with the plan; unsaved bytes are
+reported as a conflict and saved by the caller (RB-6). `undo_all` moves everything back in reverse
+order. The reversal of a change is recorded before the change, because it may be interrupted at any
+moment.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Executor:
     def _kept_link(
         self, entry: FileEntry | SymlinkEntry, planned: dict[bytes, StepType]
     ) -> tuple[int, bytes] | None:
-        """Another name of the same file that stays in the workspace, with the mode that it has or
-        will be given; one that keeps another mode is another file by now."""
+        """Another name of the same file that stays in the workspace, if it has the right mode or
+        will get it. With another mode, it is a different file by now."""
         if not isinstance(entry, FileEntry) or entry.link is None:
             return None
         if planned.get(entry.link, StepType.CHMOD) is not StepType.CHMOD:
@@ -106,7 +106,7 @@ class Executor:
         return (dir_fd, name) if same and fits else None
 
     def _nearest_directory(self, path: bytes) -> tuple[int, bytes]:
-        """The deepest directory on the way to `path` that exists now."""
+        """The deepest existing directory on the way to `path`."""
         while path:
             try:
                 return self._handles.open(path), path
@@ -115,9 +115,9 @@ class Executor:
         return self._handles.open(b""), b""
 
     def _owner(self, dir_fd: int, step: Step, *, replaces: bool) -> tuple[int, int] | None:
-        """When root restores someone's files they stay theirs: of the file that is replaced, or of
-        the directory that receives them. A setuid file is only ever given to the latter: anyone who
-        may write there can put another's file in its place."""
+        """If root restores files, they keep their owner: that of the replaced file, or of the
+        directory. A setuid file only gets the directory's owner, because anyone who can write there
+        could put another user's file in its place."""
         if not self._fs.may_chown():
             return None
         status = self._fs.fstat(dir_fd)
@@ -128,7 +128,7 @@ class Executor:
         return status.st_uid, status.st_gid
 
     def apply(self, steps: tuple[Step, ...]) -> None:
-        """Bring the workspace to the state after every step; `StepFailed` unless best effort."""
+        """Apply every step; `StepFailed` unless best effort."""
         groups = groups_of(steps)
         for number, step in enumerate(steps):
             self._site.progress.advance("replacing files", number, len(steps))
@@ -147,7 +147,7 @@ class Executor:
                     self.done.steps.append(step)
 
     def _apply_group(self, group: DatabaseGroup, number: int, step: Step) -> bool:
-        """Whether the step was done with all others of its database: when the first is."""
+        """Apply all steps of a database at its first one; returns whether this step is done."""
         if step.path in self.done.in_place:
             return True
         if number != group.first or (group.is_new and group.is_alone):
@@ -198,7 +198,7 @@ class Executor:
         try:
             self._moves.move_out(step, _slot(number), dir_fd, area)
         except FileNotFoundError:
-            return  # someone deleted it meanwhile: it is as it should be
+            return  # already deleted by another program
         self._displaced(step, area, _slot(number))
 
     def _displaced(self, step: Step, area: int, slot: bytes) -> None:
@@ -216,7 +216,7 @@ class Executor:
             self.done.undo.pop()
             if not isinstance(error, FileExistsError):
                 raise
-            fs.close(fs.open(name, DIRECTORY_FLAGS, dir_fd=dir_fd))  # a directory, or an error
+            fs.close(fs.open(name, DIRECTORY_FLAGS, dir_fd=dir_fd))  # fails if not a directory
         else:
             self._adopt_owner(dir_fd, path)
         self._late_modes[path] = step.after.mode
@@ -227,7 +227,7 @@ class Executor:
             give_to(self._fs, self._handles.open(path), (status.st_uid, status.st_gid))
 
     def _remove_made(self, path: bytes) -> None:
-        """Undo: unless it has been filled or removed meanwhile."""
+        """For undo. A directory that was filled or removed meanwhile is left alone."""
         self._handles.forget(path)
         with passing_over(errno.ENOENT, *_NOT_EMPTY):
             self._fs.rmdir(basename(path), dir_fd=self._handles.open(parent(path)))
@@ -253,7 +253,7 @@ class Executor:
             self.done.problems.append(PathProblem(path, why))
 
     def _make_again(self, path: bytes, mode: int) -> None:
-        """Undo: unless another program needed it, too."""
+        """For undo. Another program may have recreated the directory."""
         above = self._handles.open(parent(path))
         with contextlib.suppress(FileExistsError):
             self._fs.mkdir(basename(path), 0o700, dir_fd=above)
@@ -281,7 +281,7 @@ class Executor:
             raise
 
     def _let_run_as_owner(self, path: bytes, mode: int) -> None:
-        """As in `_owner`: not with the rights of anyone but the directory's owner. Looked at and
+        """As in `_owner`: only if the file and its directory have the same owner. Checked and
         changed through one handle, because the name may refer to another file in between."""
         dir_fd = self._handles.open(parent(path))
         fd = self._fs.open(basename(path), FILE_FLAGS, dir_fd=dir_fd)
@@ -299,20 +299,20 @@ class Executor:
         self.done.changed_modes.add(path)
 
     def closed_directories(self, steps: tuple[Step, ...]) -> dict[bytes, int]:
-        """Directories that these steps will have to open up, with the modes they have now."""
+        """Directories that these steps must make writable, with their current modes."""
         closed: dict[bytes, int] = {}
         for path in {parent(step.path) for step in steps if step.type is not StepType.CHMOD}:
             try:
                 mode = self._fs.fstat(self._handles.open(path)).st_mode & MODE_MASK
             except OSError:
-                continue  # made by an earlier step, or about to be opened up from above
+                continue  # created by an earlier step, or below one that will be made writable
             if mode & OWNER_ALL != OWNER_ALL:
                 closed[path] = mode
         return closed
 
     def finish_modes(self) -> None:
-        """Directories get their final modes last: those the plan says, and for the others that
-        had to be opened up, the ones they had."""
+        """Set final directory modes last: the plan's modes, and the original ones of other
+        directories that were made writable."""
         final = {path: mode & self._site.mode_mask for path, mode in self._late_modes.items()}
         try:
             self._handles.set_modes(dict(self._handles.original_modes) | final)
@@ -321,27 +321,27 @@ class Executor:
             raise StepFailed(b"", why, disk_full=error.errno in FULL) from None
 
     def make_durable(self) -> None:
-        """Sync what the steps changed outside staging: names and modes."""
+        """Sync the changes outside staging: names and modes."""
         for path in self.done.directories:
-            with passing_over(*NO_DIRECTORY):  # it was removed by a later step
+            with passing_over(*NO_DIRECTORY):  # removed by a later step
                 self._fs.fsync(self._handles.open(path))
         for path in self.done.changed_modes:
-            with passing_over(*NO_DIRECTORY):  # it was removed meanwhile
+            with passing_over(*NO_DIRECTORY):  # removed meanwhile
                 self._sync_file(path)
 
     def _sync_file(self, path: bytes) -> None:
         sync_file(self._fs, self._handles.open(parent(path)), basename(path))
 
     def free_handles(self) -> None:
-        """Close what can be opened again: the way back must not fail for want of handles."""
+        """Close handles that can be reopened, so that a rollback does not run out of them."""
         self._handles.forget_all()
 
     def undo_all(self) -> None:
-        """Move everything back, newest first. Directories closed to their owner are opened up on
-        the way, from the top, and get their old modes at the end."""
+        """Move everything back, newest first. Directories that are not writable are made writable
+        from the top, and get their old modes at the end."""
         touched = self.done.directories | self._late_modes.keys()
         for path in sorted(touched, key=lambda p: p.count(b"/")):
-            # Whether it may be changed shows when each change is rolled back.
+            # If it cannot be changed, the rollback of its entries fails and reports it.
             with passing_over(*NO_DIRECTORY, errno.EPERM, errno.EACCES):
                 self._handles.open_for_change(path)
         while self.done.undo:

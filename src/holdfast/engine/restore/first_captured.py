@@ -2,9 +2,9 @@
 
     a turn begins, `.env` is ignored → a tool names it: captured → the tool changes it → undo --turn
 
-The target does not have such a file, but it was there, and its content is saved. A directory that
-was left out as a whole may hold new files, too: one that a tool call named before any checkpoint
-had it was made by that call, and is not brought back.
+The target does not have such a file, but it existed, and its content is saved. A directory that was
+left out as a whole may also contain new files. If a tool call named a file before any checkpoint
+had it, the call created it, and it is not restored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.values.classes import replace
 def first_captured(
     vault: Vault, target: Checkpoint, since: Iterable[Checkpoint]
 ) -> tuple[tuple[bytes, Entry], ...]:
-    """What `target` left out, by path, as the first of the checkpoints `since` that has it."""
+    """Paths that `target` left out, each from the first checkpoint in `since` that has it."""
     found: dict[bytes, Entry] = {}
     left_out: set[bytes] | None = None
     named: set[bytes] = set()
@@ -52,7 +52,7 @@ def first_captured(
 
 
 def _names_in_calls(checkpoint: Checkpoint) -> set[bytes]:
-    """The last part of each path that the tool call named, before which it was made."""
+    """The file names in the tool call before which the checkpoint was made."""
     return {
         basename(from_text(str(path)).rstrip(b"/"))
         for call in checkpoint.intent.tool_calls
@@ -69,7 +69,7 @@ def _is_below(path: bytes, directories: Container[bytes]) -> bool:
 
 
 def with_goal(vault: Vault, scan: Scan, request: RestoreRequest) -> tuple[Scan, RestoreRequest]:
-    """The request with the tree to reach, for a plan; nothing is stored."""
+    """The request with the tree to reach, for a plan; stores nothing."""
     if not request.added:
         return scan, request
     tree, encoded = replace_entries(vault.load_tree, request.target.tree, dict(request.added))

@@ -1,12 +1,12 @@
-"""Restoring some hunks of one or several files: the wanted state is built first, then restored.
+"""Restores some hunks of files: the wanted state is built first, then restored.
 
-    the file as the scan saw it → the chosen hunks in it as in the checkpoint → a new content
-    → the checkpoint's tree with that content: the tree that the ordinary plan leads to
+    the file as scanned → the chosen hunks as in the checkpoint → new content
+    → the checkpoint's tree with that content: the goal of the ordinary plan
 
-Guarantees: the new content is made from the bytes that the safety checkpoint holds, never from the
-file itself; a chosen hunk that is no longer there refuses the restore as a whole; the content is
-durable before a journal names its tree. A restored hunk changes neither mode nor links; the mode is
-chosen separately. HEAD does not move, as after every partial restore.
+Guarantees: the new content is made from the bytes in the safety checkpoint, never from the file
+itself. If a chosen hunk no longer exists, the whole restore is refused. The content is durable
+before a journal names its tree. A restored hunk changes neither mode nor links; the mode is chosen
+separately. HEAD does not move, as after every partial restore.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _BLOCK_BYTES = 256 * 1024
 def hunks_of_file(
     vault: Vault, scan: Scan, target: Checkpoint, path: bytes, *, context: int = DEFAULT_CONTEXT
 ) -> Iterator[NumberedHunk]:
-    """What differs between a file of a checkpoint and the same file in the workspace, to be looked
-    at. Ignored content is withheld: there are no hunks of it to look at."""
+    """The differences between a file in a checkpoint and in the workspace, for display. Ignored
+    content is withheld, so it has no hunks."""
     hunks = _hunks(vault, scan, target, path, context)
     if IgnoredContent(vault).rule(path) is not None:
         raise _whole_only(target, path, "is ignored by your rules")
@@ -78,8 +78,8 @@ def choose_hunks(
     *,
     context: int = DEFAULT_CONTEXT,
 ) -> RestoreRequest:
-    """The request for these hunks only. Numbers are those of the file as it is now; from here on
-    the hunks go by name, so that nothing else is restored should the file change meanwhile."""
+    """The request for these hunks only. Numbers refer to the current file. The request names hunks
+    by content, so that no other hunk is restored if the file changes meanwhile."""
     if len(request.paths) != 1:
         raise UsageError(
             "hunks need exactly one file", hint="usage: holdfast restore REF PATH --hunk 1"
@@ -100,7 +100,7 @@ def choose_hunks(
 
 
 def preview_hunks(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
-    """The plan of such a request; nothing is stored."""
+    """The plan of such a request; stores nothing."""
 
     def present(path: bytes, new: FileEntry) -> Content:
         return WorkspaceContent(vault, path, new.size)
@@ -113,8 +113,8 @@ def preview_hunks(vault: Vault, scan: Scan, request: RestoreRequest) -> RestoreP
 def store_and_plan_hunks(
     vault: Vault, scan: Scan, request: RestoreRequest
 ) -> tuple[RestoreRequest, RestorePlan]:
-    """The request with the tree to reach, durable, and the plan that leads to it. What the scan
-    saw has to be in the store."""
+    """The request with its durable goal tree, and the plan. The scanned content must be in the
+    store."""
 
     def present(path: bytes, new: FileEntry) -> Content:
         return StoredContent(vault.objects, new, path)
@@ -142,8 +142,8 @@ def _with_goal(
     writer: ObjectWriter,
     present: Callable[[bytes, FileEntry], Content],
 ) -> tuple[RestoreRequest, dict[Digest, bytes]]:
-    """The request with the tree to reach, and the directories of it that are new. A path of which
-    no hunk is chosen is restored as a whole."""
+    """The request with its goal tree, and the new directories of that tree. A path without chosen
+    hunks is restored as a whole."""
     assert request.hunks is not None
     edits: dict[bytes, Entry | None] = {}
     for path in request.paths:
@@ -164,7 +164,7 @@ def _reverted(
     writer: ObjectWriter,
     present_of: Callable[[bytes, FileEntry], Content],
 ) -> FileEntry:
-    """The file as it is to be: as it is now, with the chosen hunks as in the checkpoint."""
+    """The current file with the chosen hunks as in the checkpoint."""
     old, new = _both_sides(vault, scan, target, path)
     if MODE in choice.names:
         new = replace(new, mode=old.mode)
@@ -189,7 +189,7 @@ def _reverted(
 
 
 class _Chosen:
-    """The hunks that were chosen, among all as they are now."""
+    """The chosen hunks among the current ones."""
 
     def __init__(self, diff: ContentDiff, choice: HunkChoice, path: bytes) -> None:
         self._diff = diff
@@ -240,7 +240,7 @@ def _both_sides(
 
 
 def _left_out(scan: Scan, path: bytes) -> str | None:
-    """Why the scan did not take a path that may be there."""
+    """Why the scan left out a path that may exist."""
     return next((s.describe() for s in scan.skipped if is_within(path, s.path)), None)
 
 

@@ -1,7 +1,7 @@
-"""The record, durable before the first change, from which a restore is finished or rolled back.
+"""The restore journal: durable before the first change, used to finish or roll back a restore.
 
-Plans are computed from trees, so the note needs only what the plan was computed from, which
-staging slot belongs to which path, and the modes of directories that have to be opened up.
+Plans are computed from trees, so the journal needs only the inputs of the plan, the path of each
+staging slot, and the modes of directories that must be made writable.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from holdfast.values.classes import dataclass, replace
 
 _VERSION = 1
 _VERSION_WITH_HUNKS = 2
-"""Only written where it is needed: what cannot restore hunks must not restore the whole file."""
+"""Written only if needed: a version that cannot restore hunks must not restore the whole file."""
 _VERSION_WITH_COMPONENTS = 3
-"""The same for a restore that includes components: an older Holdfast must not do half of it."""
+"""The same for restores with components: an older version must not do half of it."""
 _VERSION_WITH_TREE = 4
-"""The same for one that leads to another tree than the checkpoint's own, with components or not."""
+"""The same for restores to another tree than the checkpoint's own, with or without components."""
 _VERSIONS = (_VERSION, _VERSION_WITH_HUNKS, _VERSION_WITH_COMPONENTS, _VERSION_WITH_TREE)
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A restore that has begun and is not recorded yet. `trouble` is why it could not be finished
-    the last time. `saved_since` is the first tree that was saved nevertheless; when a later one
-    differs, work has `moved_on`, and recovery no longer changes the workspace."""
+    """A restore that has begun and is not recorded yet. `trouble` is why the last attempt to finish
+    it failed. `saved_since` is the first tree saved after that; if a later one differs, the work
+    has `moved_on`, and recovery no longer changes the workspace."""
 
     token: str
     kind: OperationKind
@@ -112,7 +112,7 @@ def _fields_of_trouble(journal: Journal) -> dict[str, Any]:
 
 
 def decode_journal(data: bytes) -> Journal:
-    """`StoreDamaged` for anything but a whole journal of a known version."""
+    """`StoreDamaged` unless it is a complete journal of a known version."""
     checksum, _, body = data.partition(b"\n")
     if checksum != digest_of(body).hex().encode():
         raise StoreDamaged(
@@ -133,7 +133,7 @@ def decode_journal(data: bytes) -> Journal:
 
 
 def _from_fields(fields: dict[str, Any]) -> Journal:
-    """Every path is checked here, before any of them comes near the workspace."""
+    """Every path is validated here, before any is used in the workspace."""
     with_hunks = fields["version"] == _VERSION_WITH_HUNKS
     with_tree = with_hunks or fields["version"] == _VERSION_WITH_TREE
     since = fields.get("saved_since")
@@ -166,7 +166,7 @@ def _safe(text: str) -> bytes:
 
 
 def _staging(text: str) -> bytes:
-    """Recovery empties staging directories, so only what is named like one passes."""
+    """Recovery empties staging directories, so only names of such directories are accepted."""
     path = _safe(text)
     if not basename(path).startswith(STAGING_PREFIX):
         raise ValueError(f"{text!r} is not a staging directory")

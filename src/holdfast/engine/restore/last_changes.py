@@ -1,9 +1,9 @@
-"""Who changed the files of a restore last: an agent in a tool call, a person, or another restore.
+"""Who last changed the files of a restore: an agent in a tool call, a person, or another restore.
 
-    the present file → the newest checkpoint that has it otherwise → the step in between
+    the current file → the newest checkpoint with another version → the step in between
 
 The checkpoints of all sessions are one sequence of workspace states. The tool log says which agents
-were at work in between. A file that was written while none was at work was written by a person.
+were working in between. If none was, a person changed the file.
 
 Not guaranteed: an answer for every file. Only some checkpoints are searched, and none older than
 the one to restore.
@@ -38,12 +38,12 @@ class Author(StrEnum):
     PERSON = "person"
     RESTORE = "restore"
     UNSAVED = "unsaved"
-    """No checkpoint has it yet."""
+    """No checkpoint has the change yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastChange:
-    """`session_id` and `agent` are those of an agent; `at_ns` is when a checkpoint first had it."""
+    """`session_id` and `agent` are set for an agent; `at_ns` is the first checkpoint with it."""
 
     path: bytes
     author: Author
@@ -62,13 +62,13 @@ def last_changes(vault: Vault, plan: RestorePlan, target: Checkpoint) -> list[La
     try:
         found = list(_found(vault, dict(files[:_MOST_PATHS]), target))
     except StoreDamaged:
-        return []  # the restore itself says what cannot be read
+        return []  # the restore itself reports unreadable data
     return sorted(found, key=lambda one: one.path)
 
 
 def others_remarks(vault: Vault, plan: RestorePlan, target: Checkpoint) -> Iterator[Remark]:
-    """The files of a plan that someone else changed last, where an agent works in the session of
-    the checkpoint. Files that no checkpoint has are left to other remarks."""
+    """The files of a plan that others changed last, if an agent works in the checkpoint's session.
+    Files without a checkpoint are left to other remarks."""
     session = vault.catalog.session(target.session_id)
     if session is None or session.agent is None:
         return
@@ -119,7 +119,7 @@ def _differs(vault: Vault, checkpoint: Checkpoint, path: bytes, now: Entry | Non
 def _made(
     vault: Vault, calls: ConcurrentCalls, path: bytes, before: Checkpoint, first: Checkpoint
 ) -> LastChange | None:
-    """None where nothing tells."""
+    """None if it is unknown."""
     at_ns = first.created_at_ns
     if first.kind is Kind.RESTORE:
         return LastChange(path, Author.RESTORE, at_ns=at_ns)
@@ -136,6 +136,6 @@ def _made(
 
 
 def _tells_of_work(checkpoint: Checkpoint) -> bool:
-    """Whether an agent's work led to it. Agents without hooks have no log of calls."""
+    """Whether it results from an agent's work. Agents without hooks have no call log."""
     after = checkpoint.kind is Kind.TOOL and checkpoint.intent.reasoning.startswith(AFTER_CALL)
     return after or checkpoint.kind is Kind.MANUAL

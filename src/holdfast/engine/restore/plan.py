@@ -61,8 +61,7 @@ _DEFAULT_RULE = "default"
 
 
 def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
-    """From the present state, as `scan` found it with the rules of both sides, to the request's
-    goal."""
+    """From the current state, scanned with the rules of both sides, to the request's goal."""
     load = loader_for(vault, scan)
     target, paths = request.goal, request.paths
     left_out_then = read_report(vault, target)
@@ -104,7 +103,7 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
 
 @contextmanager
 def _target_rules(vault: Vault, scan: Scan, request: RestoreRequest) -> Iterator[LeftOutByRules]:
-    """Why the rules that the target brings leave out a path; made up only if asked."""
+    """Why the target's rules leave out a path; computed only if needed."""
     load = loader_for(vault, scan)
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         policy = capture_policy(vault)
@@ -128,8 +127,8 @@ def _uncaptured(
     left_out: LeftOutByRules,
     request: RestoreRequest,
 ) -> Iterable[Kept]:
-    """Present paths that the target's rules would capture and that no save can have, unless they
-    were there already when the checkpoint was made."""
+    """Existing paths that the target's rules would capture but no save can contain, unless they
+    already existed when the checkpoint was made."""
     then = {skip.path for skip in left_out_then} | {blocked.path for blocked in plan.blocked}
     for skip in scan.skipped:
         if skip.reason not in _NEVER_CAPTURED or skip.path in then:
@@ -170,14 +169,14 @@ def _is_asked(path: bytes, paths: tuple[bytes, ...]) -> bool:
 
 
 def _lost(left_out: Iterable[Skipped], paths: tuple[bytes, ...]) -> Iterable[Blocked]:
-    """What the checkpoint had, and damage of the store took: nothing can bring it about."""
+    """Paths that the checkpoint had, but that are lost by damage to the store."""
     for skip in left_out:
         if skip.reason is SkipReason.LOST and _is_asked(skip.path, paths):
             yield Blocked(skip.path, skip.describe())
 
 
 def _unread(scan: Scan, plan: RestorePlan, paths: tuple[bytes, ...]) -> Iterable[Kept]:
-    """Present paths that could not be read: whatever the target says of them, they stay."""
+    """Existing paths that could not be read: they stay, whatever the target has there."""
     blocked = {b.path for b in plan.blocked}
     for skip in scan.skipped:
         if not skip.reason.is_failure or skip.reason.content_is_captured or skip.path in blocked:
@@ -200,7 +199,7 @@ def read_report(vault: Vault, checkpoint: Checkpoint) -> list[Skipped]:
 
 
 def require_paths(paths: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Paths that a caller selected, validated; a trailing slash is forgiven."""
+    """Validated paths from the caller; a trailing slash is allowed."""
     return tuple(require_safe_path(path.rstrip(b"/")) for path in paths)
 
 
@@ -214,7 +213,7 @@ def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:
 
 
 def _unknown(path: bytes, now: Iterable[Skipped], then: Iterable[Skipped]) -> NotFound:
-    """Neither side has it: because it was not captured, or because there is no such path."""
+    """The error for a path on neither side: not captured, or nonexistent."""
     for left_out, which in ((now, ", nor is the current version saved"), (then, "")):
         for skip in left_out:
             if is_within(path, skip.path):
@@ -257,7 +256,7 @@ def _warnings(scan: Scan, plan: RestorePlan) -> Iterable[str]:
 def unsaved_remarks(
     vault: Vault, scan: Scan, head: Checkpoint | None, kind: OperationKind
 ) -> Iterable[Remark]:
-    """Said before a restore; its result names the checkpoint."""
+    """Shown before a restore; its result names the checkpoint."""
     if head is None:
         return
     load = loader_for(vault, scan)
@@ -272,7 +271,7 @@ def unsaved_remarks(
 
 
 def _repositories_reached(plan: RestorePlan, left_out: Iterable[Skipped]) -> Iterable[str]:
-    """Repositories below the workspace whose files the restore changes, each named."""
+    """A warning for each repository below the workspace whose files the restore changes."""
     tops = {parent(s.path) for s in left_out if s.reason is SkipReason.GIT_DATA} - {b""}
     for top in sorted(tops):
         inside = sum(is_within(path, top) for path in plan.affected_files)

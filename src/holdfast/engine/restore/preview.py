@@ -1,8 +1,8 @@
 """The complete plan of a restore, for display; nothing is written.
 
 It warns about agents in the middle of a tool call. The output of such a call is in no checkpoint
-yet; the restore saves it first, and the preview says whose call it is and which of its files would
-go.
+yet, and the restore saves it first. The preview names the agent, and its files that the restore
+would remove.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _with_unsaved(
 
 
 def _with_others(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
-    """The plan with whose work it changes, besides that of the session's agent."""
+    """The plan with remarks about files last changed by others than the session's agent."""
     if not plan.steps or request.kind not in (OperationKind.RESTORE, OperationKind.RESET):
         return plan
     from holdfast.engine.restore.last_changes import others_remarks
@@ -74,7 +74,7 @@ def _with_others(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> Re
 
 
 def with_working_agents(vault: Vault, scan: Scan, plan: RestorePlan) -> RestorePlan:
-    """The plan with a warning about each agent that is in the middle of a tool call."""
+    """The plan with a warning about each agent in the middle of a tool call."""
     if not plan.steps:
         return plan
     load = loader_for(vault, scan)
@@ -83,7 +83,7 @@ def with_working_agents(vault: Vault, scan: Scan, plan: RestorePlan) -> RestoreP
 
 
 def with_drift(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
-    """The plan with where git is, if files come back to it that belong to another commit."""
+    """The plan with git's position, if the restored files belong to another commit."""
     if not plan.steps:
         return plan
     drift = git_drift(vault, request.target, request.components, plan.steps)
@@ -94,12 +94,12 @@ def with_drift(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> Rest
 
 
 def with_unrestored(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
-    """The plan with a warning about what comes back only when asked for. Undo and redo are about
-    what a restore did, and that was asked for."""
+    """The plan with a warning about components that are restored only on request. Undo and redo
+    need none: they repeat what a restore was asked to do."""
     if request.paths or request.reverses is not None:
         return plan
     warnings = unrestored_warnings(vault, request.target, request.components)
-    if request.kind is OperationKind.RESTORE:  # an undo is about the last step, not about then
+    if request.kind is OperationKind.RESTORE:  # not for an undo, which concerns the last step
         warnings = (*warnings, *recorded_remarks(vault, request.target))
     return replace(plan, warnings=(*plan.warnings, *warnings))
 
@@ -107,7 +107,7 @@ def with_unrestored(vault: Vault, request: RestoreRequest, plan: RestorePlan) ->
 def working_warnings(
     vault: Vault, load: TreeLoader, scan: Scan, affected: Sequence[bytes]
 ) -> Iterator[str]:
-    """One for each session that is at work, with those of its files that the restore takes."""
+    """One for each working session, with its files that the restore removes."""
     tools = working_tools(vault)
     if not tools:
         return

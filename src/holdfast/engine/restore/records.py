@@ -31,7 +31,7 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an undo of the last thing was planned on: the end of the log, and the workspace."""
+    """The log's end and the workspace's tree, on which an undo of the last change was planned."""
 
     operation: int
     tree: Digest
@@ -41,13 +41,12 @@ class Seen:
 class RestoreRequest:
     """What to restore. `kind` and `reverses` tell an undo or redo from a plain restore.
 
-    With `hunks`, only those of the one file in `paths`; `tree` is then the tree to reach in place
-    of the target's own, as soon as it was made. `components` are those that come back with the
-    files, each with the way in which. `note` is why; of an undo, what it undoes. `added` are paths
-    that the target left out and that come back nevertheless, as a later checkpoint has them; `tree`
-    is then the tree to reach, too. With `only_changes`, a restore that finds nothing to change
-    leaves no record. `rolls_back` is set for rolling back an unfinished restore: the trees that it
-    may have brought into the workspace.
+    With `hunks`, only those of the one file in `paths`; `tree` is then the tree to reach instead of
+    the target's own, once it is built. `components` are restored with the files, each in its mode.
+    `note` is the reason; for an undo, what it undoes. `added` are paths that the target left out
+    and that are restored anyway, from a later checkpoint; `tree` is then the tree to reach, too.
+    With `only_changes`, a restore without changes leaves no record. `rolls_back` is set when an
+    unfinished restore is rolled back: the trees that it may have written to the workspace.
     """
 
     session_id: SessionId
@@ -67,13 +66,13 @@ class RestoreRequest:
 
     @property
     def rules_of(self) -> RulesOf | None:
-        """Whose ignore rules decide, besides the present ones, what is looked at."""
+        """The tree whose ignore rules the scan applies besides the current ones."""
         return None if self.hunks is not None else RulesOf(self.target.tree, self.paths)
 
     @property
     def keeps_left_out(self) -> bool:
-        """Whether files that the target's rules leave out stay. An undo, a redo and a roll back
-        return to a state that was looked at with the rules of both sides, and return exactly."""
+        """Whether files that the target's rules leave out stay. An undo, a redo and a rollback
+        return exactly to a state that was scanned with the rules of both sides."""
         exact = self.kind is OperationKind.REDO or self.reverses is not None
         return not exact and self.rolls_back is None
 
@@ -98,10 +97,10 @@ class RestoreRequest:
 
 
 def described_by_id(reasoning: str, name: str, identifier: CheckpointId) -> str:
-    """What a record says, with the id of a checkpoint in place of a name that is to be forgotten.
+    """A record's text with a checkpoint's id in place of a name that is being removed.
 
-    Only texts that `describe` makes are touched, so that a name which is a common word stays in
-    everything that people wrote.
+    Only texts from `describe` are changed, so that a name that is a common word stays in texts
+    written by people.
     """
     ways = r"Restored to|Reset to|Undid [^\n]*: back to|Redid the restore: forward to"
     return re.sub(
@@ -112,7 +111,7 @@ def described_by_id(reasoning: str, name: str, identifier: CheckpointId) -> str:
 
 
 def required_trees(vault: Vault, request: RestoreRequest) -> tuple[Digest, ...]:
-    """What the restore writes, and what HEAD has and it may take away."""
+    """The tree that the restore writes, and HEAD's, from which it may remove paths."""
     session = vault.catalog.session(request.session_id)
     head = session.head if session is not None else None
     at_head = vault.catalog.checkpoint(request.session_id, head)
@@ -121,7 +120,7 @@ def required_trees(vault: Vault, request: RestoreRequest) -> tuple[Digest, ...]:
 
 
 def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> SavedTree:
-    """Everything that is there now, and that the restore is about to touch, made durable."""
+    """Make everything that the restore may change durable."""
     return save_tree(
         vault,
         scanner,
@@ -140,7 +139,7 @@ def add_safety(
     identifier: CheckpointId,
     components: CapturedComponents,
 ) -> Checkpoint:
-    """A row that names the present state, before `what` is done. HEAD stays where it is."""
+    """Add a row for the current state, before `what` is done. HEAD does not move."""
     why = f"Before: {what}"
     new = new_checkpoint(
         vault,
@@ -181,11 +180,11 @@ def record_restore(
     token: str,
     head_before: CheckpointId | None,
 ) -> tuple[Checkpoint, CheckpointId]:
-    """The restore becomes part of history: its record, its operation and the new HEAD, together.
-    `untouched` are paths that stayed as they were.
+    """Add the record, its operation and the new HEAD in one transaction. `untouched` are paths that
+    were left as they were.
 
-    For the restored components it has their present state. The difference from the safety
-    checkpoint tells an undo what the restore has touched. For the others it repeats the safety
+    For restored components, the record has their current state. Its difference from the safety
+    checkpoint tells an undo what the restore changed. For other components it repeats the safety
     checkpoint, even if another program has changed them meanwhile."""
     tree, report, files, size_bytes = _resulting_tree(vault, request, safety, untouched)
     now_ns = vault.clock.now_ns()
@@ -203,7 +202,7 @@ def record_restore(
     record = NewCheckpoint(
         id=identifier,
         session_id=request.session_id,
-        # After a restore of some paths the work goes on from what was there, and so does HEAD.
+        # After a restore of some paths, work continues from the previous state, and so does HEAD.
         parent=safety.id if request.paths else request.target.id,
         kind=Kind.RESTORE,
         created_at_ns=now_ns,
@@ -219,7 +218,7 @@ def record_restore(
         changed=ChangeCounts(),
         report=report,
         restores_from=request.target.id,
-        # A restore of some paths leaves the conversation where it was.
+        # A restore of some paths does not change the position in the conversation.
         message_index=safety.message_index if request.paths else request.target.message_index,
         round=round_number,
         components=components,
@@ -248,8 +247,8 @@ def record_restore(
 def _resulting_tree(
     vault: Vault, request: RestoreRequest, safety: Checkpoint, untouched: Collection[bytes]
 ) -> tuple[Digest, Digest | None, int, int]:
-    """What the record says the workspace now is: tree, report, files and bytes. The target; after
-    a restore of some paths, what was saved first with those paths as in the target."""
+    """The recorded workspace state: tree, report, files and bytes. That is the target or, after a
+    restore of some paths, the safety checkpoint with those paths from the target."""
     target, digest = request.target, request.tree
     if request.paths:
         from holdfast.engine.restore.conflicts import amended_tree
@@ -267,8 +266,8 @@ def _resulting_tree(
 
 
 def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
-    """Staging may hold the only copy of a file that was changed while the restore ran; then a
-    safety checkpoint that has it, else the one there is."""
+    """Staging may hold the only copy of a file that was changed during the restore. Returns a
+    safety checkpoint that has it, or else the existing one."""
     from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 
     target = vault.catalog.checkpoint(journal.session_id, journal.target)
@@ -284,8 +283,8 @@ def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
 def add_safety_row(
     vault: Vault, safety: Checkpoint, tree: Digest, *, capture: bool = False
 ) -> Checkpoint:
-    """A second safety checkpoint: the first one with what changed while the restore ran; with
-    `capture`, also with components as they are now."""
+    """A second safety checkpoint: the first one plus changes during the restore; with `capture`,
+    also with the current components."""
     now_ns = vault.clock.now_ns()
     why = f"{safety.intent.reasoning}, with changes made meanwhile"
     identifier, components = CheckpointId(vault.ids.new_id()), safety.components

@@ -1,9 +1,9 @@
 """Recovery from a crashed restore, before any other operation on the store.
 
     no journal                → staging directories are leftovers of an unstarted restore: remove
-    journal, already recorded → only the tidying was missing
+    journal, already recorded → only leftovers remain
     journal                   → save unsaved content of staging, then restore again to the same
-                                target (or, if it was being rolled back, to its safety)
+                                target (or, if it was being rolled back, to its safety checkpoint)
 
 The second restore starts from a new scan, so it does not matter how far the first one got.
 """
@@ -45,10 +45,10 @@ from holdfast.values.classes import replace
 
 
 def recover(vault: Vault, scanner: Scanner) -> RecoveredRestore:
-    """Called with the store's lock held, where something of a restore is left."""
+    """Called with the store's lock held, if a restore left something behind."""
     data = vault.journal.read()
     if data is None:
-        # Nothing in them is needed: one that cannot be removed does no harm.
+        # Their content is not needed, so one that cannot be removed does no harm.
         with contextlib.suppress(PermissionError):
             _remove_leftovers(vault)
         restore_noted_modes(vault, lambda path: None)
@@ -73,10 +73,10 @@ def recover(vault: Vault, scanner: Scanner) -> RecoveredRestore:
 def try_recover(
     vault: Vault, scanner: Scanner, *, required: bool
 ) -> tuple[RecoveredRestore | None, str | None]:
-    """`recover` for a caller that holds the lock and may only read, where nothing can be written.
+    """`recover`, for a caller whose lock may be read-only if the store cannot be written.
 
-    Or why it could not be done, unless it is `required`: saves and reads continue, whatever is left
-    of a restore. Restores and deletions need a finished recovery, and are refused."""
+    Returns the reason if it fails, unless it is `required`: saves and reads continue whatever a
+    restore left behind. Restores and deletions need a completed recovery, and are refused."""
     try:
         with vault.lock.hold():
             trouble = _moved_on(vault, scanner)
@@ -100,13 +100,13 @@ def try_recover(
 
 
 def note_saved_since(vault: Vault, saved: Digest) -> None:
-    """A tree was saved although a restore is unfinished."""
+    """Record that a tree was saved despite an unfinished restore."""
     _note(vault, lambda journal: replace(journal, saved_since=journal.saved_since or saved))
 
 
 def _moved_on(vault: Vault, scanner: Scanner) -> str | None:
-    """The trouble of a restore since which work has gone on: what was saved meanwhile is not what
-    is there now. No recovery may touch that; what is left is up to `holdfast repair`."""
+    """The trouble of an unfinished restore if work has continued since: the workspace differs from
+    the state saved meanwhile. Recovery must not touch it; `holdfast repair` handles the rest."""
     data = vault.journal.read()
     journal = None if data is None else decode_journal(data)
     if journal is None or journal.saved_since is None:
@@ -119,7 +119,7 @@ def _moved_on(vault: Vault, scanner: Scanner) -> str | None:
 
 
 def _note(vault: Vault, change: Callable[[Journal], Journal]) -> None:
-    """In the journal, as well as a failing disk allows."""
+    """Update the journal, best effort on a failing disk."""
     with contextlib.suppress(OSError, HoldfastError):
         data = vault.journal.read()
         if data is None:
@@ -131,8 +131,8 @@ def _note(vault: Vault, change: Callable[[Journal], Journal]) -> None:
 
 
 def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | None]:
-    """The mode that a path has in what was restored, or put back. That checkpoint may be gone
-    since, when a power cut brought an old journal back."""
+    """The mode of a path in the restored state. The checkpoint may be gone, if a power cut brought
+    back an old journal."""
     goal = journal.safety if journal.backwards else journal.target
     checkpoint = vault.catalog.checkpoint(journal.session_id, goal)
     tree = checkpoint.tree if checkpoint is not None else None
@@ -152,7 +152,7 @@ def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> RecoveredRestor
         try:
             return _restore_again(vault, scanner, journal, target, safety)
         except HoldfastError:
-            # What that attempt wrote down, if it came so far: it has slots of its own.
+            # Use that attempt's journal, if it wrote one: it has its own slots.
             data = vault.journal.read()
             journal = journal if data is None else decode_journal(data)
             journal, safety = _clear_staging(vault, journal.turned_back())
@@ -161,7 +161,7 @@ def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> RecoveredRestor
 
 
 def _clear_staging(vault: Vault, journal: Journal) -> tuple[Journal, Checkpoint]:
-    """Save content that is only in staging, and clear it away; modes too."""
+    """Save content that is only in staging, clear staging, and restore directory modes."""
     safety = _checkpoint(vault, journal.session_id, journal.safety)
     _sync_changes(vault, journal)
     safety = rescue(vault, journal, safety)
@@ -195,7 +195,7 @@ def _restore_again(
     )
     saved = save_present(vault, scanner, request)
     plan = make_plan(vault, saved.scan, request)
-    # Databases apart, which are looked at again when they are written.
+    # Without databases, which are checked again when they are written.
     databases = {plan.steps[number].path for number in groups_of(plan.steps)}
     reached = (request.goal.tree, *(request.rolls_back or ()))
     later = _later_work(vault, safety, reached, saved.scan, but=databases)
@@ -203,7 +203,7 @@ def _restore_again(
         safety = add_safety_row(vault, safety, amended_tree(vault, safety.tree, later))
     present = None
     if journal.components:
-        # A user may have used git, for example, since the crash: what is there now is kept as well.
+        # The user may have used git, for example, since the crash: save the current state, too.
         present = add_safety_row(vault, safety, safety.tree, capture=True)
         steps = plan_components(vault, goal, request.components)
         plan = with_component_steps(plan, steps)
@@ -226,14 +226,14 @@ def _restore_again(
 
 
 def _written_trees(vault: Vault, journal: Journal) -> tuple[Digest, ...]:
-    """What the restore that is rolled back may have brought into the workspace. That checkpoint
-    may be gone since, when a power cut brought an old journal back."""
+    """The trees that the rolled-back restore may have written to the workspace. The checkpoint may
+    be gone, if a power cut brought back an old journal."""
     target = vault.catalog.checkpoint(journal.session_id, journal.target)
     return () if target is None else (journal.tree or target.tree,)
 
 
 def _components(journal: Journal) -> tuple[tuple[str, str], ...]:
-    """What was to be restored; on the way back, the same as it was before."""
+    """The components to restore; for a rollback, exactly as they were before."""
     if not journal.backwards:
         return journal.components
     return tuple((name, EXACT) for name, _ in journal.components)
@@ -247,9 +247,9 @@ def _later_work(
     *,
     but: Collection[bytes],
 ) -> dict[bytes, Replacement]:
-    """The crash and the recovery may lie far apart: content that is neither as before the restore
-    nor as the restore makes it was written since, and undo must restore it. `reached` includes what
-    a restore that is rolled back may have made."""
+    """Files written after the crash, possibly long after: neither as before the restore nor as the
+    restore makes them. Undo must restore them. `reached` includes trees that a rolled-back restore
+    may have written."""
     made: list[dict[bytes, Entry | None]] = [
         {change.path: change.new for change in tree_changes(vault.load_tree, safety.tree, tree)}
         for tree in reached
@@ -265,17 +265,17 @@ def _later_work(
 
 
 def _sync_changes(vault: Vault, journal: Journal) -> None:
-    """The process that died may have synced nothing of what it changed, and what it did already is
-    not done again: make it durable before the restore is recorded as done."""
+    """The killed process may have synced nothing, and finished steps are not repeated. So make its
+    changes durable before the restore is recorded."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in {b"", *(parent(staging) for staging in journal.staging)}:
-            # A closed one shares the file system of an open one, or nothing was done in it.
+            # An inaccessible one shares a file system with another, or nothing was done in it.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
                 vault.fs.sync_all(handles.open(path))
 
 
 def put_modes_back(vault: Vault, modes: dict[bytes, int]) -> None:
-    """Directories that the crash left opened up; what the restore wants of them comes after."""
+    """Restore the modes of directories that the crash left writable, before the restore goes on."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in sorted(modes, key=lambda p: -p.count(b"/")):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):

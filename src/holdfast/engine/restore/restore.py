@@ -1,7 +1,7 @@
 """Restoring a checkpoint.
 
-    check that the request still holds → scan and save the present state (safety) → plan
-    → carry the plan out (`carry_out`) → tell where git is
+    check that the request is still valid → scan and save the current state (safety) → plan
+    → execute the plan (`carry_out`) → report git's position
 
 A preview may have been open for minutes while others worked. Meanwhile, the checkpoint may have
 been deleted, or the change already undone. Such a restore is refused before it begins.
@@ -54,12 +54,12 @@ from holdfast.values.classes import replace
 
 _MOST_SINCE = 1_000
 _WAITS = 5
-"""Each lasts two seconds at most."""
+"""Each takes two seconds at most."""
 
 
 def revalidate(vault: Vault, request: RestoreRequest) -> RestoreRequest:
-    """The request, with its target as it is now: a purge may have taken something out of it.
-    Called with the store's lock held."""
+    """The request with its current target, because a purge may have changed it. Called with the
+    store's lock held."""
     target = request.target
     if request.kind is OperationKind.RESET:
         from holdfast.engine.sessions.approval import require_same_base
@@ -80,7 +80,7 @@ def revalidate(vault: Vault, request: RestoreRequest) -> RestoreRequest:
 
 
 def _require_undisturbed(vault: Vault, seen: Seen, kind: OperationKind) -> None:
-    """An undo is about the last thing that happened. Saves of the same state change nothing."""
+    """An undo concerns the last change. Saves of the same state do not matter."""
     past = "undone" if kind is OperationKind.UNDO else "redone"
     for operation in vault.catalog.operations_after(seen.operation, _MOST_SINCE):
         made = operation.checkpoint and vault.catalog.checkpoint(None, operation.checkpoint)
@@ -149,7 +149,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
 
 
 def _with_drift(vault: Vault, request: RestoreRequest, outcome: RestoreOutcome) -> RestoreOutcome:
-    """With where git is, if the files that came back belong to another commit."""
+    """With git's position, if the restored files belong to another commit."""
     if not outcome.steps:
         return outcome
     drift = git_drift(vault, request.target, request.components)
@@ -166,7 +166,7 @@ def _capture(
     head: Checkpoint | None,
     saved: SavedTree,
 ) -> CapturedComponents:
-    """Everything that the restore may change of components, so that undo can bring it back."""
+    """Captures all component state that the restore may change, so that undo can restore it."""
     intended = intended_of(vault, request.target, request.components)
     return capture_components(
         vault,
@@ -184,7 +184,7 @@ def _with_components(
     steps = plan_components(vault, request.target, request.components, components.states)
     why = first_blocked(steps)
     if why is not None and not request.best_effort:
-        # What the capture keeps alive is for a checkpoint that there is not going to be.
+        # Release what the capture kept alive, because its checkpoint will not be made.
         release_components(vault)
         raise RestoreConflict(
             f"cannot restore: {why}",
@@ -194,9 +194,9 @@ def _with_components(
 
 
 def _nothing_to_do(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> bool:
-    """Whether there is nothing to change, and nothing to record. A request is recorded even if the
-    workspace already matches, so the next undo is about it. There is no record of a reset in whose
-    round nothing was done, nor of what a trigger found to be right already."""
+    """Whether there is nothing to change or record. A requested restore is recorded even without
+    changes, so that the next undo refers to it. Not recorded: a reset of a round without work, and
+    a trigger that found the wanted state."""
     automatic = request.only_changes and request.kind is OperationKind.RESTORE
     if plan.steps or not (automatic or request.kind is OperationKind.RESET):
         return False

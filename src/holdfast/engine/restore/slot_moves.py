@@ -1,10 +1,10 @@
 """Reversible moves between the workspace and staging slots, and the list of completed ones.
 
-    note the way back → move → look at what came out
+    record the reversal → move → check what came out
 
-The reverse move is recorded first, because Ctrl-C may interrupt a move at any moment; it checks
-whether the move happened. Only files and links stay in a slot. A directory that replaced a file
-meanwhile is moved back immediately.
+The reversal is recorded first, because Ctrl-C may interrupt a move at any moment; it checks whether
+the move happened. Only files and links stay in a slot. A directory that replaced a file meanwhile
+is moved back immediately.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Inode: TypeAlias = tuple[int, int]
 
 
 class StepFailed(Exception):
-    """One step could not be done; the reason is for people."""
+    """A step failed, with a reason for the user."""
 
     def __init__(self, path: bytes, reason: str, *, disk_full: bool = False) -> None:
         super().__init__(f"{to_text(path)}: {reason}")
@@ -47,8 +47,8 @@ class StepFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Displaced:
-    """Something a step took out of the workspace, lying in a staging slot; `whole` when it is a
-    database together with the files beside it."""
+    """An entry that a step moved out of the workspace into a staging slot; `whole` if it is a
+    database including the files beside it."""
 
     path: bytes
     area: int
@@ -59,8 +59,8 @@ class Displaced:
 
 @dataclass(slots=True)
 class RestoreProgress:
-    """What has been done so far, and how to roll it back. `in_place` was read back already when it
-    was written; `in_use` are databases that others have open."""
+    """The completed changes, and how to roll them back. Files in `in_place` were verified when they
+    were written; `in_use` are databases that other programs have open."""
 
     steps: list[Step] = field(default_factory=list)
     displaced: list[Displaced] = field(default_factory=list)
@@ -72,8 +72,8 @@ class RestoreProgress:
     in_use: list[bytes] = field(default_factory=list)
 
     def reports(self, step: Step) -> bool:
-        """Whether the step is worth telling of: what programs share that have a database open is
-        theirs, and so is the log as long as they have."""
+        """Whether to report the step. Shared memory belongs to the programs that have the database
+        open, and so does the log while they have it open."""
         base = database_of(step.path)
         if base is None or base not in self.in_place:
             return True
@@ -85,7 +85,7 @@ class RestoreProgress:
 
     @property
     def compared_files(self) -> int:
-        """Files and links that were compared with the checkpoint: there, or gone."""
+        """Files and links that were compared with the checkpoint, present or removed."""
         steps = [step for step in self.steps if not isinstance(step.after, DirectoryEntry)]
         return len({s.path for s in steps if not isinstance(s.before, DirectoryEntry) or s.after})
 
@@ -99,9 +99,9 @@ class RestoreProgress:
 
 @dataclass(frozen=True, slots=True)
 class RestoreSite:
-    """What the parts of one restore share. `saved` gives what the safety checkpoint has at a path;
-    `mode_mask` takes away set-id bits that are not to be restored. `best_effort` turns a failed
-    step into a reported one."""
+    """Shared by the parts of one restore. `saved` gives the safety checkpoint's entry at a path;
+    `mode_mask` removes set-id bits that are not to be restored. With `best_effort`, a failed step
+    is reported and skipped."""
 
     fs: Filesystem
     databases: LiveDatabases
@@ -115,20 +115,20 @@ class RestoreSite:
 
 
 class SlotMoves:
-    """Records the ways back, and what other programs put where something had to be returned."""
+    """Moves entries, and records the reversals and anything displaced by other programs."""
 
     def __init__(self, site: RestoreSite) -> None:
         self._fs, self._databases, self._handles = site.fs, site.databases, site.handles
         self._done = site.done
 
     def put_new(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
-        """What waits in the slot takes a name that is free; `FileExistsError` when it is not."""
+        """Move the slot's content to a free name; `FileExistsError` if it is not free."""
         staged = self._inode(area, slot)
         self._done.undo.append(lambda: self._put_out(path, slot, area, staged))
         self._fs.rename_new(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
 
     def exchange(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
-        """The content of the slot and the entry at the path are exchanged."""
+        """Exchange the slot's content and the entry at the path."""
         path, name, staged = step.path, basename(step.path), self._inode(area, slot)
         self.refuse_directory(path, dir_fd, name)
         self._done.undo.append(lambda: self._put_out(path, slot, area, staged))
@@ -136,7 +136,7 @@ class SlotMoves:
             self._exchange(path, slot, dir_fd, area, staged)
 
     def move_out(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
-        """The entry at the path goes into the slot, which is free."""
+        """Move the entry at the path into the slot, which is free."""
         path, name = step.path, basename(step.path)
         self.refuse_directory(path, dir_fd, name)
         self._done.undo.append(lambda: self._put_out(path, slot, area, None))
@@ -144,7 +144,7 @@ class SlotMoves:
             self._take(path, slot, dir_fd, area)
 
     def move_away(self, path: bytes, slot: bytes, area: int) -> None:
-        """For rolling back: what was put in goes back into its slot."""
+        """For rollback: move a restored entry back into its slot."""
         dir_fd, name = self._handles.open(parent(path)), basename(path)
         with contextlib.suppress(FileNotFoundError):
             self.refuse_directory(path, dir_fd, name)
@@ -157,17 +157,17 @@ class SlotMoves:
             raise _directory_at(path)
 
     def _put_out(self, path: bytes, slot: bytes, area: int, before: Inode | None) -> None:
-        """Rolling back: `before` is the content of the slot before the move, if any."""
+        """For rollback. `before` is the slot's content before the move, if any."""
         now = self._inode(area, slot)
         if now == before:
-            return  # the move was not made
+            return  # the move did not happen
         if now is None:
             self.move_away(path, slot, area)
         else:
             self._move_back(path, slot, area)
 
     def _move_back(self, path: bytes, slot: bytes, area: int) -> None:
-        """What was displaced returns; any entry there goes into its slot."""
+        """Return the displaced entry; any entry there goes into its slot."""
         dir_fd, name = self._handles.open(parent(path)), basename(path)
         try:
             self._fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
@@ -181,7 +181,7 @@ class SlotMoves:
     ) -> None:
         try:
             self._fs.exchange(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
-        except FileExistsError:  # in steps, and the name was taken between two of them
+        except FileExistsError:  # not atomic here, and the name was taken in between
             self._keep_aside(path, slot + SET_ASIDE, area)
             raise
         self._return_others(path, slot, area, staged)
@@ -197,7 +197,7 @@ class SlotMoves:
         self._return_others(path, slot, area, None)
 
     def _return_others(self, path: bytes, slot: bytes, area: int, staged: Inode | None) -> None:
-        """`IsADirectoryError` when what came out had to go back."""
+        """`IsADirectoryError` if the displaced entry had to be returned."""
         if not return_others(self._fs, self._handles, path, slot, area):
             return
         if self._inode(area, slot) not in (None, staged):
@@ -215,9 +215,9 @@ class SlotMoves:
 def return_others(
     fs: Filesystem, handles: DirectoryHandles, path: bytes, slot: bytes, area: int
 ) -> bool:
-    """Whether the content of the slot was neither a file nor a link and had to go back: to its
-    place, where that is gone to the nearest directory, and beside another one that took its
-    name."""
+    """Return the slot's content if it is neither a file nor a link, and say whether that happened.
+    It goes to its path or, if the parent is gone, to the nearest directory. If its name is taken,
+    it gets another name."""
     for number in itertools.count():
         if _may_stay(fs, slot, area):
             return number > 0
@@ -226,7 +226,7 @@ def return_others(
         try:
             fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
         except FileExistsError:
-            with contextlib.suppress(FileNotFoundError):  # it has gone again
+            with contextlib.suppress(FileNotFoundError):  # already gone
                 if _may_stay(fs, name, dir_fd):
                     fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
         else:

@@ -22,7 +22,7 @@ RUNS_AS_ANOTHER = "it is a setuid or setgid file, and its owner differs from its
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _HOLE_BYTES = 4096
 _SYNC_ONE_BY_ONE = 64
-"""Above this many files one sync of the whole file system is cheaper than one each."""
+"""Above this many files, one sync of the whole file system is cheaper than one per file."""
 
 
 class Staging:
@@ -67,7 +67,7 @@ class Staging:
         return self._areas[device][0]
 
     def _own_directory(self) -> bytes:
-        """`.holdfast`; where a file or a link is in its place, the top of the workspace will do."""
+        """`.holdfast`, or the top of the workspace if that name is a file or a link."""
         self._make_directory(self._handles.open_for_change(b""), MARKER_DIRECTORY)
         try:
             self._handles.open(MARKER_DIRECTORY)
@@ -97,7 +97,7 @@ class Staging:
         owner: tuple[int, int] | None,
         linked_to: tuple[int, bytes] | None,
     ) -> None:
-        """Put the content of `entry` into `slot`; as a further name of `linked_to` if given."""
+        """Put the content of `entry` into `slot`; as a hard link to `linked_to` if given."""
         if isinstance(entry, SymlinkEntry):
             self._fs.symlink(entry.target, slot, dir_fd=area)
             self._fs.set_times(slot, entry.mtime_ns, dir_fd=area)
@@ -143,7 +143,7 @@ class Staging:
                 write_all(self._fs, fd, block)
 
     def sync(self) -> None:
-        """Make everything staged durable: content first, then the names of it."""
+        """Make everything staged durable: content first, then names."""
         for area, slots in self._staged.items():
             if len(slots) > _SYNC_ONE_BY_ONE:
                 self._fs.sync_all(area)
@@ -153,7 +153,7 @@ class Staging:
             self._fs.fsync(area)
 
     def remove(self) -> None:
-        """Drop the staging directories with all they hold."""
+        """Remove the staging directories with all their content."""
         for fd, path in self._areas.values():
             remove_contents(self._fs, fd)
             self._fs.close(fd)
@@ -167,7 +167,7 @@ class Staging:
 
 
 def sync_file(fs: Filesystem, dir_fd: int, name: bytes) -> None:
-    """A file without read permission for its owner is opened for writing, or synced whole."""
+    """If the owner cannot read the file, it is opened for writing, or the file system is synced."""
     flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     for access in (os.O_RDONLY, os.O_WRONLY):
         try:

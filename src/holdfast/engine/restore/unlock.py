@@ -1,10 +1,10 @@
 """Makes the user's unreadable paths readable, so that a restore can save and then replace them.
 
-    look at the modes → note them, durably → open up → … → put back → the note goes
+    get the modes → record them durably → make readable → … → restore the modes → remove the record
 
 This applies only to paths that the target needs and that belong to this user. The safety checkpoint
-has each original mode. It is restored if the restore does not happen, or by the next command if the
-process was killed.
+has each original mode. If the restore does not happen, the modes are restored; if the process was
+killed, by the next command.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def locked_paths(scan: Scan, plan: RestorePlan) -> list[bytes]:
 
 
 class Unlocked:
-    """Modes changed so far, with the way back."""
+    """The modes changed so far, and how to restore them."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
@@ -52,7 +52,7 @@ class Unlocked:
         self._original: dict[tuple[int, int], int] = {}
 
     def unlock(self, paths: Iterable[bytes]) -> bool:
-        """Whether anything could be opened up."""
+        """Returns whether any path could be made accessible."""
         known = len(self.modes)
         with (
             self._vault.open_root() as root_fd,
@@ -64,7 +64,7 @@ class Unlocked:
         return len(self.modes) > known
 
     def put_back(self, *, but: Collection[bytes] = ()) -> None:
-        """Old modes again, except where a restore has set others."""
+        """Restore the old modes, except for paths in `but`, whose modes the restore has set."""
         if not self.modes:
             return
         _set_modes(self._vault, {p: m for p, m in self.modes.items() if p not in but})
@@ -72,7 +72,7 @@ class Unlocked:
         self.modes.clear()
 
     def _unlock(self, handles: DirectoryHandles, paths: list[bytes]) -> list[bytes]:
-        """Open up these, after one note of all of them; their content comes next."""
+        """Make these accessible, after recording all of them; returns the entries below."""
         fs = self._vault.fs
         found: dict[bytes, tuple[int, int]] = {}
         directories: list[bytes] = []
@@ -83,7 +83,7 @@ class Unlocked:
                 is_directory = stat.S_ISDIR(status.st_mode)
                 if not is_directory and not stat.S_ISREG(status.st_mode):
                     continue
-                # Another name of it may have been opened up before.
+                # It may already be accessible through another name.
                 inode = status.st_dev, status.st_ino
                 mode = self._original.setdefault(inode, status.st_mode & MODE_MASK)
                 opened = mode | (_OPEN_DIRECTORY if is_directory else _OPEN_FILE)
@@ -95,7 +95,7 @@ class Unlocked:
             modes = {path: mode for path, (mode, _) in found.items()}
             self._vault.journal.write_note(encode_note(self.modes | modes))
         for path, (mode, opened) in found.items():
-            # Paths of other users stay blocked, and the restore reports them.
+            # Other users' paths stay blocked, and the restore reports them.
             with contextlib.suppress(PermissionError):
                 dir_fd = handles.open(parent(path))
                 fs.set_mode(basename(path), opened, dir_fd=dir_fd)
@@ -108,8 +108,8 @@ class Unlocked:
 
 
 def restore_noted_modes(vault: Vault, restored: Callable[[bytes], int | None]) -> None:
-    """What a killed restore left opened up, but for paths that have the mode which was `restored`
-    since. Modes that were changed meanwhile are kept."""
+    """Restore modes that a killed restore left accessible, except for paths with the mode that was
+    `restored` since. Modes that were changed meanwhile are kept."""
     data = vault.journal.read_note()
     if data is None:
         return
@@ -128,9 +128,9 @@ def _set_modes(
     modes: Mapping[bytes, int],
     applies: Callable[[bytes, int, int], bool] = lambda path, mode, now: True,
 ) -> None:
-    """Deepest first: a directory is closed after what it holds. One that a restore has closed
-    meanwhile is noted, too, and open for as long as it takes. Paths that are gone or belong to
-    another user now are not closed again."""
+    """Deepest first, so that a directory is closed after its entries. If a restore has closed one
+    meanwhile, it is recorded too, and opened temporarily. Missing paths and other users' paths are
+    skipped."""
     fs, wanted = vault.fs, dict(modes)
     with vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
         for path in modes:
@@ -147,7 +147,7 @@ def _set_modes(
 def _open_the_way(
     vault: Vault, handles: DirectoryHandles, directory: bytes, noted: dict[bytes, int]
 ) -> None:
-    """Let `directory` be entered; what that takes is added to the modes that are to be put back."""
+    """Make `directory` accessible; adds changed modes to `noted`, to be restored later."""
     fs = vault.fs
     try:
         fs.stat(b".", dir_fd=handles.open(directory), follow_symlinks=False)
@@ -167,7 +167,7 @@ def encode_note(modes: Mapping[bytes, int]) -> bytes:
 
 
 def decode_note(data: bytes) -> dict[bytes, int]:
-    """`StoreDamaged` for anything that no restore has written."""
+    """`StoreDamaged` unless a restore has written it."""
     try:
         return {
             require_safe_path(from_text(path)): int(mode) & MODE_MASK

@@ -19,13 +19,13 @@ from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
 
 _BLOCK_BYTES = 1 << 20
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-"""A directory that became a file or a link is empty."""
+"""A directory that became a file or a link counts as empty."""
 
 
 def verify(
     vault: Vault, handles: DirectoryHandles, steps: list[Step], *, mode_mask: int
 ) -> list[PathProblem]:
-    """What is not as the steps say. A path with several steps counts with its last one."""
+    """The paths that differ from the steps' results. A path's last step counts."""
     final = {step.path: step for step in steps}
     problems: list[PathProblem] = []
     for number, (path, step) in enumerate(final.items()):
@@ -56,7 +56,7 @@ def _difference(
             None if fs.readlink(name, dir_fd=dir_fd) == expected.target else "it points elsewhere"
         )
     if isinstance(expected, DirectoryEntry):
-        # Modes of directories are set, and checked, after everything in them.
+        # Directory modes are set and checked after everything in them.
         return None if stat.S_ISDIR(status.st_mode) else "it is not a directory"
     wanted_mode = expected.mode & mode_mask
     if status.st_mode & MODE_MASK != wanted_mode:
@@ -74,8 +74,8 @@ def _content_difference(
     try:
         digest = digest_of_file(fs, dir_fd, name)
     except PermissionError:
-        # Its own mode keeps its owner from reading it. What was staged under this name was
-        # hashed while it was written, and its size and mode are as they should be.
+        # The owner cannot read it because of its mode. The staged content was hashed while it was
+        # written, and size and mode are correct.
         return None
     return None if digest == expected.digest else "its content differs"
 

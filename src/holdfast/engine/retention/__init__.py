@@ -1,2 +1,2 @@
-"""Deleting checkpoints: by the rules in `domain/retention.py`, for space, or on request, and
-collecting their content."""
+"""Deletes checkpoints, by the rules in `domain/retention.py`, for space, or on request, and
+collects their content."""

@@ -1,10 +1,10 @@
 """Cleanup: delete expired checkpoints, then collect unreferenced objects.
 
-    decide → delete rows (one transaction) → mark everything that rows and the journal reach
-    → the object store keeps just that
+    decide → delete rows (one transaction) → mark everything reachable from rows and the journal
+    → the object store keeps only that
 
-Guarantee: nothing reachable from a remaining checkpoint is collected (I5); rows go before content,
-so a crash in between leaves garbage, never a checkpoint without its content.
+Guarantee: nothing reachable from a remaining checkpoint is collected (I5). Rows are deleted before
+content, so a crash in between leaves garbage, never a checkpoint without its content.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
 
 COLLECT_AT_BYTES = 4 << 20
-"""A deleted checkpoint whose own content may take this much is worth collecting at once."""
+"""If a deleted checkpoint's own content may take this much, it is collected at once."""
 
 STEP_BYTES = 256 << 20
-"""Packs of this size are looked at before others get their turn with the store."""
+"""Packs of this total size are processed before others can use the store."""
 
 DEBRIS_GRACE_NS = 3600 * 1_000_000_000
 CLEANUP_EVERY_NS = 24 * DEBRIS_GRACE_NS
@@ -42,7 +42,7 @@ CLEANUP_EVERY_NS = 24 * DEBRIS_GRACE_NS
 
 @dataclass(frozen=True, slots=True)
 class CleanupPlan:
-    """Every decision, and the size of objects that would be unreferenced afterwards."""
+    """All decisions, and the size of the objects that would become unreferenced."""
 
     decisions: tuple[Decision, ...]
     unneeded_bytes: int
@@ -50,8 +50,8 @@ class CleanupPlan:
 
 @dataclass(frozen=True, slots=True)
 class CleanupOutcome:
-    """What was decided and done; `debris` are leftovers of killed processes that are gone, and
-    `saved_first` has what was unsaved."""
+    """The decisions and results; `debris` are removed leftovers of killed processes, and
+    `saved_first` has unsaved changes."""
 
     decisions: tuple[Decision, ...]
     freed_bytes: int
@@ -78,11 +78,11 @@ def cleanup(
     save_first: Callable[[], SavedFirst] = SavedFirst,
 ) -> CleanupOutcome:
     """Delete expired checkpoints, free their space step by step, and remove leftovers. `save_first`
-    is called when anything is to go; what it saves changes no decision. Without `asked` it does not
-    trust the clock alone.
+    is called if anything is to be deleted; its checkpoint changes no decision. Without `asked`, the
+    clock alone is not trusted.
 
-    Others get their turn between the steps. Cut off anywhere, or after `most_steps`, it leaves a
-    sound store, and goes on the next time.
+    Others can use the store between the steps. If it is stopped anywhere, or after `most_steps`,
+    the store is sound, and the next cleanup continues.
     """
     with locked():
         decided = decisions(vault, None if asked else confirmed_now_ns(vault))
@@ -103,10 +103,10 @@ def _collect_in_steps(
     progress: Progress,
     most_steps: int | None,
 ) -> tuple[int, tuple[str, ...]]:
-    """The bytes freed, and why not more were.
+    """Returns the bytes freed, and why not more were.
 
-    `known` carries what earlier steps found to be reachable. Meanwhile checkpoints can only have
-    been added, which are marked now, or dropped, whose content then waits for the next cleanup.
+    `known` holds objects that earlier steps found reachable. Since then, checkpoints can only have
+    been added, and are marked now, or deleted. Their content then waits for the next cleanup.
     """
     known: set[Digest] = set()
     freed_bytes = steps = 0
@@ -115,7 +115,7 @@ def _collect_in_steps(
         while True:
             with locked():
                 if vault.objects.generation() != generation:
-                    known.clear()  # others have collected: what was reachable may be gone since
+                    known.clear()  # another collection ran: reachable objects may be gone
                 mark(vault, vault.catalog.roots(), known)
                 step_bytes = vault.objects.retain_only(known, limit_bytes=STEP_BYTES)
                 generation = vault.objects.generation()
@@ -130,16 +130,16 @@ def _collect_in_steps(
 
 
 def confirmed_now_ns(vault: Vault) -> int:
-    """Up to when an unasked cleanup counts ages: the time of the last one, if that was at least a
-    day ago, else a time at which nothing was old. A clock that is far ahead for a while makes
-    everything look old, and costs a state only if it still is so a day later."""
+    """The time by which an automatic cleanup counts ages: that of the previous one, if it was at
+    least a day ago; otherwise a time at which nothing was old. If the clock is temporarily far
+    ahead, everything looks old. A state is lost only if it still does a day later."""
     last_ns = vault.space.read_upkeep().get("cleaned_ns", 0)
     return last_ns if vault.clock.now_ns() - last_ns >= CLEANUP_EVERY_NS else 0
 
 
 def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Delete the rows of expired checkpoints in one transaction, and then the data that components
-    keep alive for them."""
+    """Delete the rows of expired checkpoints in one transaction, then the data that components keep
+    alive for them."""
     dropped = tuple(decision for decision in decided if not decision.keep)
     if dropped:
         heads = _heads_after(vault, {decision.checkpoint.id for decision in dropped})
@@ -157,13 +157,13 @@ def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
                         checkpoint=gone.id,
                     )
                 )
-        release_components(vault)  # the next time releases the rest
+        release_components(vault)  # a failure is retried next time
     forget_story(vault)
     return dropped
 
 
 def _heads_after(vault: Vault, gone: set[CheckpointId]) -> dict[SessionId, CheckpointId | None]:
-    """For sessions whose HEAD goes: the newest checkpoint that they keep, if any."""
+    """For sessions whose HEAD is deleted: their newest remaining checkpoint, if any."""
     heads: dict[SessionId, CheckpointId | None] = {
         session.id: None for session in vault.catalog.sessions() if session.head in gone
     }
@@ -175,8 +175,8 @@ def _heads_after(vault: Vault, gone: set[CheckpointId]) -> dict[SessionId, Check
 
 
 def forget_story(vault: Vault) -> None:
-    """Annotations and edits of checkpoints that are gone go too; called with the lock held, so that
-    no checkpoint is being made. A story that cannot be read keeps them until it is repaired."""
+    """Delete annotations and edits of deleted checkpoints. Called with the lock held, so that no
+    checkpoint is being made. An unreadable story keeps them until it is repaired."""
     if not vault.has_story():
         return
     with contextlib.suppress(StoreDamaged):
@@ -186,8 +186,7 @@ def forget_story(vault: Vault) -> None:
 
 
 def decisions(vault: Vault, now_ns: int | None = None) -> list[Decision]:
-    """What the rules say about every checkpoint, at this time or, without one, by the clock;
-    nothing is changed."""
+    """The retention decision for every checkpoint, at this time or now; changes nothing."""
     checkpoints = list(vault.catalog.roots())
     if now_ns is None:
         now_ns = vault.clock.now_ns()
@@ -201,14 +200,14 @@ def decisions(vault: Vault, now_ns: int | None = None) -> list[Decision]:
 
 
 def collect(vault: Vault) -> int:
-    """Free the content that no checkpoint needs; returns the bytes that gives back."""
+    """Free content that no checkpoint needs; returns the bytes freed."""
     return vault.objects.retain_only(reachable(vault))
 
 
 def is_worth_collecting(vault: Vault, gone: Checkpoint, near: Iterable[Checkpoint]) -> bool:
-    """Whether a dropped checkpoint may have held much that its neighbours do not hold.
+    """Whether a deleted checkpoint may have held much content that its neighbours do not.
 
-    Costs what differs between them, where marking costs every checkpoint there is.
+    The cost depends on their differences, while marking reads every checkpoint.
     """
     own: set[tuple[Digest, int]] | None = None
     for other in near:
@@ -219,8 +218,8 @@ def is_worth_collecting(vault: Vault, gone: Checkpoint, near: Iterable[Checkpoin
 
 
 def reachable(vault: Vault) -> set[Digest]:
-    """Every object that a checkpoint names. A damaged tree stops everything: what it named is
-    unknown, so nothing may go."""
+    """Every object that a checkpoint refers to. A damaged tree stops the collection: its objects
+    are unknown, so nothing may be deleted."""
     return mark(vault, vault.catalog.roots(), set())
 
 
@@ -230,8 +229,8 @@ def mark(
     found: set[Digest],
     read: Callable[[Digest], bytes] | None = None,
 ) -> set[Digest]:
-    """`found`, with everything that these checkpoints name; trees that are in it already are not
-    entered. `read` may know objects that are not stored yet."""
+    """`found` plus everything that these checkpoints refer to; trees in `found` are not entered
+    again. `read` may return objects that are not stored yet."""
     for checkpoint in checkpoints:
         _mark(checkpoint, found, read or vault.objects.read)
     return found

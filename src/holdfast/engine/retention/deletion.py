@@ -1,11 +1,11 @@
 """Deleting a checkpoint or a whole session, with content that only it has.
 
-One checkpoint: its row immediately, its content if that frees enough space. A session:
+A checkpoint: its row immediately, its content if that frees enough space. A session:
 
-    rows of its checkpoints, each with an entry of the log → what was said → logs and free pages of
-    the databases → unreferenced content
+    rows of its checkpoints, each with a log entry → its story → logs and free pages of the
+    databases → unreferenced content
 
-The log is never shortened, and its entries name the session, so the session's own row stays, empty,
+The log is never shortened and its entries name the session. So the session's own row stays, empty,
 like that of a session that has not begun. If interrupted after the first step, the next cleanup
 removes the rest.
 """
@@ -59,7 +59,7 @@ def delete(vault: Vault, session_id: SessionId, checkpoint: Checkpoint) -> Delet
 
 
 def _near(vault: Vault, checkpoint: Checkpoint, session: Session | None) -> list[Checkpoint]:
-    """The checkpoint before it, and the newest one, unless it is that itself."""
+    """The checkpoint before it, and the newest one if that is another."""
     catalog = vault.catalog
     near = list(
         catalog.history(checkpoint.session_id, limit=1, records=True, before=checkpoint.sequence)
@@ -85,7 +85,7 @@ def delete_session(vault: Vault, session: Session) -> DeletedSession:
     now_ns = vault.clock.now_ns()
     with vault.catalog.transaction() as transaction:
         transaction.set_head(session.id, None)
-        for row in rows:  # newest first, so that none has children left
+        for row in rows:  # newest first, so that none has children
             transaction.add_operation(
                 NewOperation(OperationKind.DELETE, session.id, now_ns, checkpoint=row.id)
             )
@@ -105,7 +105,7 @@ def delete_session(vault: Vault, session: Session) -> DeletedSession:
 
 
 def _erase_words(vault: Vault) -> list[str]:
-    """No message stays in a log or a free page of the databases, or that is reported."""
+    """Erase messages from the databases' logs and free pages; returns warnings."""
     try:
         if vault.has_story():
             vault.story.erase_traces()
@@ -123,7 +123,7 @@ _TRACES_STAY = (
 
 
 def _choose_another(vault: Vault, deleted: SessionId) -> None:
-    """Commands go on in the session that the workspace is at."""
+    """Commands then use the session that the workspace is at."""
     head = head_checkpoint(vault, None)
     if vault.catalog.current_session() == deleted and head is not None:
         with vault.catalog.transaction() as transaction:
@@ -135,7 +135,5 @@ def _forget(vault: Vault, session_id: SessionId) -> None:
         return
     vault.story.forget_session(session_id)
     newest = vault.catalog.newest_operation()
-    if (
-        newest is not None
-    ):  # one that begins again under this id gets no notices of earlier restores
+    if newest is not None:  # a new session with this id gets no notices of earlier restores
         vault.story.set_fact(session_id, LAST_NOTICE, str(newest.sequence), expected=None)

@@ -1,15 +1,15 @@
 """Frees space in a store whose budget is used up, without ending any session's protection.
 
-    1. expired checkpoints, and where all stores together have too much, the same three steps in
-       other stores, the one that was not used for longest first
-    2. automatic checkpoints of sessions that were not active for a day, the oldest day first and,
-       of one day, those first that hold the most bytes of their own
-    3. what only ended sessions hold, the oldest first: their initial checkpoint and HEAD, the ends
-       of abandoned rounds, and what an undo would need
+    1. expired checkpoints; if all stores together are too large, the same three steps in other
+       stores, least recently used first
+    2. automatic checkpoints of sessions inactive for a day; oldest day first and, within a day,
+       those with the most bytes of their own first
+    3. the other checkpoints of ended sessions, oldest first: initial ones and HEADs, the ends of
+       abandoned rounds, and those needed for undo
 
-Guarantees: manual, named, annotated and approved checkpoints never go, nor anything of a session
-that was active in the last 24 hours, nor the newest checkpoint of the workspace. Each state that
-stays is whole.
+Guarantees: manual, named, annotated and approved checkpoints are never deleted. Neither is anything
+of a session that was active in the last 24 hours, nor the newest checkpoint of the workspace. Each
+remaining state is complete.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from holdfast.values.classes import dataclass
 
 _DAY_NS = 24 * 3600 * 1_000_000_000
 _ENDED_AFTER_NS = 7 * _DAY_NS
-"""A session that was never ended, and was not used for so long, has ended with its agent."""
+"""A session that was never ended counts as ended after this long without use."""
 
 _HEADROOM = 20
-"""One part in so many of the budget is made free besides, so that not every save makes room."""
+"""One part in this many of the budget is freed in addition, so that not every save must."""
 
 _LEAST_WASTE_SHARE = 50
-"""Of the size of a store: less than that is not worth rewriting packs."""
+"""Share of a store's size: rewriting packs for less is not worth it."""
 
 _ROUNDS = 3
 REASON = "the disk budget is used up"
@@ -53,7 +53,7 @@ REASON = "the disk budget is used up"
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What went, by the rules and to stay within the budget."""
+    """The checkpoints deleted by retention, and to stay within the budget."""
 
     expired: tuple[Decision, ...] = ()
     evicted: tuple[Decision, ...] = ()
@@ -68,8 +68,8 @@ class Room:
 
 
 def make_room(vault: Vault, needed_bytes: int) -> Room:
-    """With the store's lock held. Notes when it could not make enough, so that not every save
-    tries again. A store that is damaged gives nothing back, and saves go on."""
+    """With the store's lock held. Records a failure to free enough, so that not every save tries
+    again. A damaged store frees nothing, and saves continue."""
     expired: tuple[Decision, ...] = ()
     evicted: tuple[Decision, ...] = ()
     try:
@@ -95,7 +95,7 @@ def make_room(vault: Vault, needed_bytes: int) -> Room:
 
 
 def _collect(vault: Vault, needed_bytes: int) -> None:
-    """Packs are rewritten for little waste only if that makes the room that is missing."""
+    """Packs with little waste are rewritten only if that frees the missing space."""
     needed = reachable(vault)
     vault.objects.retain_only(needed)
     vault.space.fold_logs()
@@ -107,15 +107,15 @@ def _collect(vault: Vault, needed_bytes: int) -> None:
 
 
 def over_budget(vault: Vault) -> list[Checkpoint]:
-    """What would have to go for the store to fit into its budget, chosen checkpoints of ended
-    sessions last: for a person to decide."""
+    """Checkpoints to delete so that the store fits its budget; manual ones of ended sessions come
+    last. The user decides."""
     missing = -SpaceLimit(vault).budget_left
     return choose(vault, missing, chosen_too=True) if missing > 0 else []
 
 
 def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
-    """Drop what a person agreed to, with the lock held: how many, and the bytes that gave back.
-    Checkpoints that are protected again, because their session is active for example, stay."""
+    """Delete checkpoints that the user agreed to, with the lock held; returns their count and the
+    bytes freed. Checkpoints that are protected by now, for example in an active session, stay."""
     before = vault.space.size_bytes()
     agreed = {one.id for one in checkpoints}
     groups = _evictable(vault, list(vault.catalog.roots()), chosen_too=True)
@@ -126,7 +126,7 @@ def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
 
 
 def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> list[Checkpoint]:
-    """The checkpoints that go to free so many bytes, or all that may if that is not enough."""
+    """The checkpoints to delete to free this many bytes; all evictable ones if not enough."""
     checkpoints = list(vault.catalog.roots())
     automatic, ended = _evictable(vault, checkpoints, chosen_too=chosen_too)
     going = {one.id for one in (*automatic, *ended)}
@@ -139,7 +139,7 @@ def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> lis
     automatic.sort(key=lambda one: (-_days(one, now_ns), -weights.of(one.tree), one.sequence))
     order = automatic + ended
     free = sum(sizes.values()) - sum(sizes.get(digest, 0) for digest in kept)
-    # From those that would go last: each stays as long as enough is free without it.
+    # From the last in order: spare each one that is not needed to free enough.
     while order:
         fresh = _Fresh(kept)
         mark(vault, (order[-1],), fresh)
@@ -155,7 +155,7 @@ def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> lis
 def _evictable(
     vault: Vault, checkpoints: Sequence[Checkpoint], *, chosen_too: bool
 ) -> tuple[list[Checkpoint], list[Checkpoint]]:
-    """Automatic checkpoints, and what else ended sessions hold, those in the order of going."""
+    """Automatic checkpoints, then other checkpoints of ended sessions in deletion order."""
     recent, ended = recent_sessions(vault, vault.clock.now_ns()), _ended(vault)
     by_people, held = _kept_for_people(vault), protection_reasons(vault)
     newest = max(checkpoints, key=lambda one: one.sequence, default=None)
@@ -181,7 +181,7 @@ def _days(checkpoint: Checkpoint, now_ns: int) -> int:
 
 
 def _ended(vault: Vault) -> dict[SessionId, int]:
-    """Sessions that have ended, each with the time of its last activity."""
+    """Ended sessions, each with the time of its last activity."""
     now_ns = vault.clock.now_ns()
     found = {}
     for session in vault.catalog.sessions():
@@ -193,7 +193,7 @@ def _ended(vault: Vault) -> dict[SessionId, int]:
 
 
 def _kept_for_people(vault: Vault) -> set[CheckpointId]:
-    """Approved and annotated states, and what an edit that has not ended goes back to."""
+    """Approved and annotated states, and the checkpoints of unfinished edits."""
     kept = {*annotated(vault), *open_edits(vault)}
     for session in vault.catalog.sessions():
         approvals = vault.catalog.operations(session.id, kinds=(OperationKind.APPROVE,))
@@ -203,7 +203,7 @@ def _kept_for_people(vault: Vault) -> set[CheckpointId]:
 
 
 class _Fresh(set[Digest]):
-    """A set that passes for one with everything in `known` as well."""
+    """A set that also claims to contain everything in `known`."""
 
     def __init__(self, known: set[Digest]) -> None:
         super().__init__()
@@ -214,7 +214,7 @@ class _Fresh(set[Digest]):
 
 
 class _Weights:
-    """How many bytes a state holds that no kept state needs; each tree is looked at once."""
+    """The bytes of a state that no kept state needs; each tree is visited once."""
 
     def __init__(self, vault: Vault, kept: set[Digest], sizes: Mapping[Digest, int]) -> None:
         self._vault = vault

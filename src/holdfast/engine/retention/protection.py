@@ -17,7 +17,7 @@ from holdfast.domain.story import Role
 from holdfast.engine.vault import Vault
 
 RECENT_NS = 24 * 3600 * 1_000_000_000
-"""Nothing of a session that was active within this time is thinned."""
+"""Sessions that were active within this time are not thinned out."""
 
 NOT_ACTIVITY = (OperationKind.PRUNE, OperationKind.REPAIR, OperationKind.LOST)
 _MESSAGES_AT_ONCE = 500
@@ -26,7 +26,7 @@ _MESSAGES_AT_ONCE = 500
 def protected(
     vault: Vault, checkpoints: Iterable[Checkpoint], now_ns: int
 ) -> dict[CheckpointId, str]:
-    """Every checkpoint that no retention rule drops at this time, with the reason."""
+    """Every checkpoint that no retention rule may delete at this time, with the reason."""
     if vault.journal.read() is not None:
         raise StoreDamaged("a restore is unfinished; nothing is deleted before it is repaired")
     recent = recent_sessions(vault, now_ns)
@@ -36,8 +36,8 @@ def protected(
 
 
 def annotated(vault: Vault) -> dict[CheckpointId, str]:
-    """An annotated checkpoint is never dropped. Where the annotations cannot be read, any
-    checkpoint may be annotated."""
+    """Annotated checkpoints are never deleted. If annotations cannot be read, any checkpoint may be
+    annotated."""
     if not vault.has_story():
         return {}
     try:
@@ -52,8 +52,8 @@ def annotated(vault: Vault) -> dict[CheckpointId, str]:
 
 
 def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
-    """HEAD, the first and the approved checkpoint of each session, what undo and redo need, and
-    what an open edit would go back to."""
+    """HEAD, the first and the approved checkpoint of each session, and those needed by undo, redo
+    and open edits."""
     from holdfast.domain.retention import protections  # late: `status` only asks for activity
 
     reasons: dict[CheckpointId, str] = {}
@@ -65,7 +65,7 @@ def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
 
 
 def open_edits(vault: Vault) -> dict[CheckpointId, str]:
-    """The checkpoints that unfinished edits and attempts would go back to."""
+    """The checkpoints that unfinished edits and attempts would be rolled back to."""
     if not vault.has_story():
         return {}
     try:
@@ -77,8 +77,8 @@ def open_edits(vault: Vault) -> dict[CheckpointId, str]:
 
 
 def recent_sessions(vault: Vault, now_ns: int) -> set[SessionId]:
-    """Sessions with a checkpoint, a restore, a message or anything else in the last 24 hours. A
-    time that lies ahead of `now_ns` counts as recent."""
+    """Sessions with a checkpoint, a restore, a message or any other activity in the last 24 hours.
+    A time after `now_ns` counts as recent."""
     since_ns = now_ns - RECENT_NS
     return {
         session.id
@@ -88,7 +88,7 @@ def recent_sessions(vault: Vault, now_ns: int) -> set[SessionId]:
 
 
 def last_activity_ns(vault: Vault, session_id: SessionId) -> int:
-    """When anything was done or said in a session; what retention does is no activity."""
+    """The time of a session's last activity; retention's own work does not count."""
     done = (
         operation.at_ns
         for operation in vault.catalog.operations(session_id)
@@ -109,10 +109,10 @@ def last_message_ns(vault: Vault, session_id: SessionId) -> int:
 
 
 def states_before_messages(vault: Vault, checkpoints: Iterable[Checkpoint]) -> set[CheckpointId]:
-    """For each user's message, the newest checkpoint of its session that was made before it. One of
-    kind `message` always is; this finds the others, where none was made.
+    """For each user message, the session's newest checkpoint before it. Checkpoints of kind
+    `message` always qualify; this finds the others, where none was made.
 
-    A story that cannot be read may name any of them: then they all count.
+    An unreadable story may refer to any of them, so all of them count.
     """
     by_session: defaultdict[SessionId, list[Checkpoint]] = defaultdict(list)
     for checkpoint in checkpoints:
@@ -137,15 +137,15 @@ def _user_messages(vault: Vault, session_id: SessionId) -> Iterator[int]:
 
 
 def _before(checkpoints: list[Checkpoint], messages: Iterable[int]) -> set[CheckpointId]:
-    """By position in the conversation: a checkpoint follows the message of its index."""
+    """By position in the conversation: a checkpoint comes after the message with its index."""
     placed = sorted(checkpoints, key=_position)
-    newest: list[Checkpoint] = []  # of each beginning of `placed`, the newest by sequence
+    newest: list[Checkpoint] = []  # for each prefix of `placed`, the newest by sequence
     for one in placed:
         last = newest[-1] if newest else one
         newest.append(one if one.sequence >= last.sequence else last)
     found: set[CheckpointId] = set()
     at = 0
-    for message in messages:  # in rising order
+    for message in messages:  # in ascending order
         while at < len(placed) and _position(placed[at]) < message:
             at += 1
         if at:

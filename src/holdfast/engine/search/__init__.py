@@ -1,1 +1,1 @@
-"""Finding a point in the history by intent, message or file."""
+"""Finding a point in history by intent, message or file."""

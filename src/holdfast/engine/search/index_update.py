@@ -1,7 +1,7 @@
 """Updates the search index from catalog and story, in small batches.
 
     nothing new since the last time → done (a few small reads)
-    else, batch by batch: what was removed or approved, new checkpoints, messages, annotations
+    else, batch by batch: removals and approvals, new checkpoints, messages, annotations
 
 Each batch and its read position are one transaction, so the update can be interrupted anywhere. The
 index is rebuilt when the log was replaced or content was purged.
@@ -32,7 +32,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.search import CheckpointText, Cursors, IndexBatch, IndexLost, MessageText
 
 MOST_PATHS = 2_000
-"""Changed paths of one checkpoint that can be found."""
+"""How many changed paths of one checkpoint are searchable."""
 
 
 def _checkpoint_text(
@@ -65,7 +65,7 @@ def _checkpoint_text(
 
 
 def fields_of(checkpoint: Checkpoint, notes: Sequence[Annotation]) -> dict[Field, list[str]]:
-    """Everything but the paths, the most telling first."""
+    """Everything except paths, most significant first."""
     intent = checkpoint.intent
     ids = (intent.goal_id, intent.task_id, checkpoint.tool_use_id)
     return {
@@ -87,14 +87,14 @@ def _message_text(sequence: int, message: Message) -> MessageText:
 
 
 def call_text(call: ToolCall) -> str:
-    """A tool call as the index knows it; people read `call_words`."""
+    """A tool call as indexed; `call_words` is for people."""
     return call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
 
 
 def touched_paths(vault: Vault, checkpoint: Checkpoint) -> Iterator[bytes]:
-    """Files that differ from the parent, in path order, as many as can be found. Paths of a damaged
-    tree are left out. The state before a restore may be the only one that has a path; the one after
-    it is that of its target, which is found itself."""
+    """Files that differ from the parent, in path order, up to the searchable number. Paths of a
+    damaged tree are left out. A safety checkpoint may be the only one with a path; a restore record
+    equals its target, which is indexed itself."""
     if checkpoint.kind is Kind.RESTORE:
         return
     parent = vault.catalog.checkpoint(checkpoint.session_id, checkpoint.parent)
@@ -120,14 +120,14 @@ _CHANGES_ANYTHING = (OperationKind.PURGE, OperationKind.REPAIR, OperationKind.LO
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Whether everything is in the index now, and why not."""
+    """Whether the index is complete, and why not."""
 
     complete: bool
     warnings: tuple[str, ...] = ()
 
 
 def catch_up(vault: Vault, *, patience_s: float | None) -> CatchUp:
-    """For at most about so long; without a bound, until everything is in."""
+    """For about `patience_s` at most; without a limit, until the index is complete."""
     deadline_ns = None
     if patience_s is not None:
         deadline_ns = vault.clock.monotonic_ns() + int(patience_s * 1e9)
@@ -138,8 +138,8 @@ def catch_up(vault: Vault, *, patience_s: float | None) -> CatchUp:
 
 
 def reindex(vault: Vault, checkpoint: Checkpoint) -> None:
-    """A checkpoint that says something else now than when it was read. Without an index, or where
-    it was not read yet, there is nothing to do; the next search rebuilds a lost index."""
+    """Index a changed checkpoint again. Without an index, or if it was not indexed yet, there is
+    nothing to do; the next search rebuilds a lost index."""
     try:
         if vault.search.cursors().checkpoint < checkpoint.sequence:
             return
@@ -199,14 +199,14 @@ class _Indexer:
         return self._same_story(cursors)
 
     def _same_story(self, cursors: Cursors) -> bool:
-        """Whether numbers still mean what was read: a recreated story counts from one again."""
+        """Whether positions are still valid: a recreated story counts from one again."""
         is_empty = (cursors.message, cursors.annotation) == (0, 0)
         return (
             is_empty or self._story.generation() == cursors.story or self._story.trouble is not None
         )
 
     def _valid(self, cursors: Cursors) -> Cursors:
-        """Where to read on; from the beginning if what was read is not what there is now."""
+        """Where to continue; from the start if the indexed data was replaced."""
         generation = self._story.generation()
         fresh = cursors == Cursors()
         if not fresh and self._same_log(cursors):
@@ -233,7 +233,7 @@ class _Indexer:
 
     def _next_batch(self, cursors: Cursors) -> IndexBatch:
         catalog = self._vault.catalog
-        # Read in this order: what is removed after it was read has an operation still to come.
+        # In this order: anything removed after it was read has an operation still to come.
         operations = catalog.operations_after(cursors.operation, _MOST_OPERATIONS)
         new = catalog.checkpoints_after(cursors.checkpoint, _MOST_CHECKPOINTS)
         messages = self._new_messages(cursors, self._messages_at_once)
@@ -286,7 +286,7 @@ class _Indexer:
         return found
 
     def _adapt(self, messages: Sequence[tuple[int, Message]]) -> None:
-        """Long messages are read a few at a time."""
+        """Reads long messages in smaller batches."""
         if messages:
             average = sum(len(message.content) for _, message in messages) // len(messages) + 1
             wanted = _BATCH_CHARACTERS // average

@@ -54,8 +54,8 @@ def search(
     limit: int = 20,
     patience_s: float | None = 10.0,
 ) -> SearchResult:
-    """Of one session, or of all. No query is an error; one that asks for nothing finds the newest
-    checkpoints. After `patience_s` of catching up it answers with what it has."""
+    """In one session or all. A missing query is an error; an empty one finds the newest
+    checkpoints. After `patience_s` of updating the index, it answers with what it has."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise UsageError(
             f"the limit {limit!r} must be 1 or more",
@@ -92,7 +92,7 @@ def _not_farther(back_to_ns: int) -> str:
 
 
 def _hits(vault: Vault, query: SearchQuery, found: Sequence[Found]) -> Iterator[Hit]:
-    """One for each moment, in the order of its best match."""
+    """One hit per checkpoint or message, in the order of its best match."""
     story = BestEffortStory(vault)
     moments: dict[tuple[SessionId, CheckpointId | int | None], list[Found]] = {}
     for one in found:
@@ -153,7 +153,7 @@ def _in_paths(vault: Vault, checkpoint: Checkpoint, terms: Sequence[Term]) -> It
 
 
 def _in_call(call: ToolCall, terms: Sequence[Term]) -> Excerpt | None:
-    """As people read it; names of arguments are found in what the index has."""
+    """As displayed to people; argument names are matched in the indexed text."""
     words = call_words(call)
     if not terms:
         return lead_excerpt(words)
@@ -177,7 +177,7 @@ def _in_message(message: Message, query: SearchQuery) -> Iterator[Match]:
 
 
 def _suggestions(vault: Vault, text: str, session_id: SessionId | None) -> Iterator[str]:
-    """At most three queries, the nearest first."""
+    """At most three queries, closest first."""
 
     def finds(query: str) -> bool:
         parsed = parse_query(query, now_ns=vault.clock.now_ns())
@@ -191,7 +191,7 @@ def _suggestions(vault: Vault, text: str, session_id: SessionId | None) -> Itera
     elif len(spans) <= _MOST_CANDIDATES:
         others = _without(text, spans, [[span] for span in reversed(spans)])
     else:
-        return  # one word less of so many finds nothing either, and costs a search each
+        return  # removing one word of this many would find nothing either, and costs a search each
     asked = text.strip()
     proposed = dict.fromkeys(query for query in others if query and query != asked)
     yield from islice(filter(finds, islice(proposed, _MOST_CANDIDATES)), _MOST_SUGGESTIONS)
@@ -200,8 +200,8 @@ def _suggestions(vault: Vault, text: str, session_id: SessionId | None) -> Itera
 def _near(
     vault: Vault, text: str, unknown: list[Span], finds: Callable[[str], bool]
 ) -> Iterator[str]:
-    """With known words in place of the unknown ones: the nearest of each first, then one of them
-    exchanged for its next nearest, then only one of them."""
+    """With known words in place of unknown ones: first the closest for each, then variants with one
+    next-closest word, then with only one of the words."""
     near = [_ways(vault, text[slice(*span)].strip("*"), finds) for span in unknown]
     nearest = [ways[0] for ways in near]
     if not any(nearest):
@@ -218,7 +218,7 @@ def _near(
 
 
 def _ways(vault: Vault, word: str, finds: Callable[[str], bool]) -> list[str]:
-    """What may be written in its place, the nearest first; nothing where no word is near."""
+    """Replacements for a word, closest first; empty if no known word is close."""
     [first, *more] = words(word) or [""]
     found = list(vault.search.near_words(first, _MOST_SUGGESTIONS)) if not more else []
     beginning = [f"{word}*"] if finds(f"{word}*") else []
@@ -226,7 +226,7 @@ def _ways(vault: Vault, word: str, finds: Callable[[str], bool]) -> list[str]:
 
 
 def _without(text: str, spans: list[Span], choices: list[list[Span]]) -> Iterator[str]:
-    """Shorter queries, of which something is left."""
+    """Shorter, non-empty queries."""
     for dropped in choices:
         if len(dropped) < len(spans):
             yield _replaced(text, dropped, [""] * len(dropped))

@@ -1,23 +1,23 @@
-"""Which tool calls may have made the change that an undo reverts.
+"""Finds the tool calls that may have made the change that an undo reverts.
 
 A call that begins in a state that was just saved gets no checkpoint of its own. So the newest
 checkpoint before a call may have been made for an earlier one, which changed nothing. The tool log
 has each call with the checkpoint that it began at. If the log does not go back that far, the
 checkpoint's own call is used.
 
-    calls that began at the checkpoint, without those after which all was found unchanged
-      none                      the call that the checkpoint with the change was made after, or
-                                calls that were in progress already; otherwise it was no call
-      its own                   quoted with what it was asked to do
-      others                    quoted by their tools; by the checkpoint after it, if one was made
+    calls that began at the checkpoint, without those that were found to have changed nothing
+      none                      the call after which the checkpoint with the change was made, or
+                                calls that were already in progress; otherwise it was no call
+      its own                   quoted with its command or paths
+      others                    quoted by their tools, or by the checkpoint made after them
 
-Also what the last calls deleted and no checkpoint has, where nothing else has changed since:
+Also finds files without a checkpoint that the last calls deleted, if nothing else changed since:
 
-    rm -rf .git, make clean → every saved file is as it was → undo would revert an earlier change
+    rm -rf .git, make clean → every saved file is unchanged → undo would revert an earlier change
 
-The reports of the checkpoints made before the calls list what was there and left out.
+The reports of the checkpoints before the calls list such files.
 
-Undo describes all of that briefly: `the Bash call "rm -rf src" by AGENT`.
+Undo describes all of this briefly: `the Bash call "rm -rf src" by AGENT`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MOST_PATHS = 3
 _LONGEST = 80
 _SHOWN = 3
 _BEFORE_SOMETHING = (Kind.MESSAGE, Kind.TOOL, Kind.RISKY)
-"""Made before something happened: with no tool call that did it, a person changed the files."""
+"""Made before something happened: without a tool call, a person changed the files."""
 _DONE = {
     OperationKind.RESTORE: "the restore",
     OperationKind.RESET: "the reset",
@@ -60,9 +60,9 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Calls of one session. `subject` is the command or the paths, where it is one call and they
-    are known, `edits` the files that an edit names. `or_user`: the call was in progress, but the
-    user may have made the change as well."""
+    """Calls of one session. `subject` is the command or the paths of a single call, if known;
+    `edits` are the files that an edit names. `or_user`: the call was in progress, but the user may
+    have made the change instead."""
 
     session_id: SessionId
     at_ns: int
@@ -74,13 +74,13 @@ class Cause:
 
 
 def tool_calls_after(vault: Vault, before: State, after: Checkpoint | None) -> tuple[Cause, ...]:
-    """Those that may have led from a state to what is there now; `after` is the first checkpoint
-    that has it."""
+    """The calls that may have led from a state to the current one; `after` is the first checkpoint
+    that has the change."""
     return CausesByLog(vault).between(before, after)
 
 
 class CausesByLog:
-    """What the log of tools says about changes; it is read once."""
+    """Causes of changes from the tool log, which is read once."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
@@ -96,7 +96,7 @@ class CausesByLog:
         return (_own(vault, after),) if _is_after_tool(after) else self.overlapping(before)
 
     def overlapping(self, state: State) -> tuple[Cause, ...]:
-        """Calls that were in progress when a state was saved last."""
+        """Calls that were in progress when a state was last saved."""
         begun = self._in_progress.begun_before(state.checkpoints[-1])
         found = [call_begun_at(self._vault, one) for one in begun]
         return tuple(replace(cause, or_user=True) for cause in found if cause is not None)
@@ -105,8 +105,7 @@ class CausesByLog:
 def are_overlapping_edits(
     vault: Vault, causes: Sequence[Cause], before: State, after: State
 ) -> bool:
-    """Whether each of several calls is an edit whose files have changed: then all of them did
-    it."""
+    """Whether each of several calls is an edit of changed files: then all of them are causes."""
     if not causes[1:] or not all(one.edits for one in causes):
         return False
     try:
@@ -128,7 +127,7 @@ class Authors(NamedTuple):
 def authors_since(
     vault: Vault, states: Sequence[State], present: Digest, load: TreeLoader
 ) -> Authors:
-    """Those of everything from the first of these states to what is there now."""
+    """The authors of all changes from the first of these states until now."""
     log = CausesByLog(vault)
     sessions: dict[SessionId, None] = {}
     edited: dict[bytes, None] = {}
@@ -146,7 +145,7 @@ def authors_since(
 
 
 def call_begun_at(vault: Vault, before: Checkpoint) -> Cause | None:
-    """The newest call that began at a checkpoint; None where none did."""
+    """The newest call that began at a checkpoint, if any."""
     calls = [call for call in vault.tool_log.calls() if call.at == before.id]
     if is_before_tool(before) and not calls[1:]:
         return _own(vault, before)
@@ -160,8 +159,8 @@ def _causes(
     calls: list[LoggedCall],
     looks: list[tuple[int, str]],
 ) -> Iterator[Cause]:
-    """The newest of each session. When the newest checkpoint of all is of something else, it was
-    no tool call; neither was it one that an undo took back."""
+    """The newest call of each session. If the newest checkpoint was made for something else, or an
+    undo reverted the call, there is none."""
     returned = [place for place, one in enumerate(before.checkpoints) if one.kind is Kind.RESTORE]
     since = before.checkpoints[returned[-1] + 1 if returned else 0 :]
     ordinary = [one for one in since if not one.kind.is_record]
@@ -181,7 +180,7 @@ def _causes(
 
 
 def _may_have_changed(call: LoggedCall, looks: list[tuple[int, str]]) -> bool:
-    """Not if all was as before when it had ended."""
+    """False if the workspace was unchanged after the call."""
     if call.ended_ns is None:
         return True
     return all(looked_ns < call.ended_ns for looked_ns, seen in looks if seen == call.at)
@@ -226,7 +225,7 @@ def _is_for_tool(checkpoint: Checkpoint) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The call, and what it deleted."""
+    """The call, and the files that it deleted."""
 
     cause: Cause
     missing: tuple[Missing, ...]
@@ -237,9 +236,9 @@ class Loss:
 
 
 def loss_since(vault: Vault, state: State) -> Loss | None:
-    """What calls since a state, which the workspace is still in, have deleted: the newest of them
-    that has, or else the newest that deleted caches. What was gone already when an undo or a
-    restore led to the state does not count."""
+    """Files deleted by calls since a state that the workspace is still in: by the newest such call,
+    or else by the newest one that deleted caches. Files that were already missing after an undo or
+    a restore to the state do not count."""
     caches: Loss | None = None
     returned = [place for place, one in enumerate(state.checkpoints) if one.kind is Kind.RESTORE]
     for one in reversed(state.checkpoints[returned[-1] + 1 if returned else 0 :]):
@@ -259,7 +258,7 @@ def loss_since(vault: Vault, state: State) -> Loss | None:
 def undone_words(vault: Vault, step: UndoStep) -> str:
     if step.undone is not None:
         words = _restore(vault, step.undone)
-        # A redo brings back what the undo took.
+        # A redo brings back what the undo reverted.
         redone = step.request.kind is OperationKind.REDO
         return words.removeprefix("the undo of ") if redone else words
     since = step.since or step.request.target
@@ -275,7 +274,7 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
         return one_line(f"your edits before {_cause_of_save(step.saved)}", 2 * _LONGEST)
     if step.saved is not None and not step.saved.kind.is_record:
         return f"the changes up to {_quoted(step.saved)}"
-    # What a restore, an undo or a redo saved first were unsaved changes too.
+    # Safety checkpoints of restores, undos and redos are unsaved changes, too.
     which = "unsaved changes" if step.saved is None else "changes"
     if selection_of(since) is not None:
         return f"the {which} since {_from(vault, OperationKind.RESTORE, since)}"
@@ -283,7 +282,7 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
 
 
 def _by_authors(vault: Vault, authors: Authors) -> str:
-    """`, by AGENT (one) and AGENT (two), with your edits of notes.txt`: agents only where there are
+    """`, by AGENT (one) and AGENT (two), with your edits of notes.txt`; agents only if there are
     several."""
     agents = [_agent(vault, one) for one in authors.sessions]
     words = f", by {' and '.join(agents)}" if len(agents) > 1 else ""
@@ -304,7 +303,7 @@ def _listed(paths: Sequence[bytes]) -> str:
 
 
 def _cause_of_save(saved: Checkpoint) -> str:
-    """`the message "tidy up"` or `the Bash call "make"`: what the checkpoint was made for."""
+    """What a checkpoint was made for: `the message "tidy up"` or `the Bash call "make"`."""
     head, _, subject = saved.intent.reasoning.partition(": ")
     quoted = f' "{subject}"' if subject else ""
     if head == BEFORE_MESSAGE:

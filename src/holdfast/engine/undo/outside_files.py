@@ -1,11 +1,11 @@
 """Files outside the workspace in an undo: only those that the undone tool calls changed.
 
-    a checkpoint before a tool call says which paths outside it holds for that call
-    → what was saved, or found unchanged, first after the call has them otherwise? then the call has
-      changed them, and undo brings them back
+    a checkpoint before a tool call lists the outside paths that it holds for that call
+    → do they differ in the first state saved, or found unchanged, after the call? then the call
+      changed them, and undo restores them
 
-While a call is in progress, its files as they are now are what it made of them. If nothing was
-saved since it ended, it is not known who changed them: undo leaves them alone, and says so.
+While a call is in progress, the current files are its result. If nothing was saved since it ended,
+it is unknown who changed them. Undo then leaves them alone, and says so.
 
 Calls can overlap: one that was running at a checkpoint may have changed its files later. Other
 files outside the workspace are not part of the undo, and stay as they are.
@@ -30,8 +30,8 @@ EXTERNAL = "external"
 
 
 class OutsideStep(NamedTuple):
-    """`mode` restores what the calls changed, None if that is nothing; `blocked` says what of it
-    cannot come back, `unknown` what others may have changed instead."""
+    """`mode` restores the changes of the calls, None if there are none. `blocked` lists files that
+    cannot be restored, `unknown` files that others may have changed."""
 
     mode: str | None = None
     blocked: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class OutsideStep(NamedTuple):
 
 
 def keys_outside(checkpoints: Iterable[Checkpoint]) -> frozenset[str]:
-    """The paths outside that tool calls named, as keys."""
+    """The outside paths that tool calls named, as keys."""
     found = set()
     for one in checkpoints:
         for call in one.intent.tool_calls:
@@ -50,29 +50,29 @@ def keys_outside(checkpoints: Iterable[Checkpoint]) -> frozenset[str]:
 
 
 class CallsInProgress:
-    """Which tool calls had not ended at a checkpoint, by the log of tools. A call without an end
-    counts for ten minutes. If its agent never reports an end, the next call of the session ends it.
-    Where the log does not go back that far, no call is known."""
+    """The tool calls in progress at a checkpoint, from the tool log. A call without a recorded end
+    counts for ten minutes. If its agent never reports ends, the session's next call ends it. If the
+    log does not go back that far, no call is known."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self._calls: dict[str, list[_Call]] | None = None
 
     def includes(self, before: Checkpoint, at: Checkpoint) -> bool:
-        """Whether a call that began at the checkpoint `before` was in progress at another one."""
+        """Whether a call that began at the checkpoint `before` was in progress at `at`."""
         calls = self._by_beginning().get(before.id, ())
         return before.sequence < at.sequence and any(one.is_in_progress(at) for one in calls)
 
     def ends_of(self, before: Checkpoint) -> list[int | None]:
-        """When each call ended that began at a checkpoint, None for one that is in progress. If no
-        call is known, it had ended at once."""
+        """The end times of the calls that began at a checkpoint, None if in progress. If no call is
+        known, it counts as ended at once."""
         now_ns = self._vault.clock.now_ns()
         calls = self._by_beginning().get(before.id, ())
         ends = [None if one.end_ns > now_ns else one.end_ns for one in calls]
         return ends or [before.created_at_ns]
 
     def begun_before(self, at: Checkpoint) -> list[Checkpoint]:
-        """The checkpoints at which calls began that were in progress at this one."""
+        """The checkpoints at which calls began that were in progress at `at`."""
         found = [
             self._vault.catalog.checkpoint(None, beginning)
             for beginning, calls in self._by_beginning().items()
@@ -98,7 +98,7 @@ class CallsInProgress:
 
 
 class _Call(NamedTuple):
-    """`session` is a digest of its id; `reports`: its agent tells when a call has ended."""
+    """`session` is a digest of its id; `reports`: its agent reports the end of calls."""
 
     session: str
     reports: bool
@@ -112,14 +112,14 @@ class _Call(NamedTuple):
 
 
 def changed_between(vault: Vault, before: Checkpoint, after: Checkpoint) -> bool:
-    """Whether what tools named outside differs between two checkpoints."""
+    """Whether outside files that tools named differ between two checkpoints."""
     if before.components is None or before.components == after.components:
         return False
     return bool(changed_parts(vault, EXTERNAL, before, after))
 
 
 def is_changed_now(vault: Vault, since: Checkpoint) -> bool:
-    """Whether what tools named outside has changed since a checkpoint; called with the lock
+    """Whether outside files that tools named have changed since a checkpoint; called with the lock
     held."""
     before = state_of(vault.objects, since, EXTERNAL)
     if before is None:
@@ -133,8 +133,8 @@ def is_changed_now(vault: Vault, since: Checkpoint) -> bool:
 
 
 class _Changed(NamedTuple):
-    """What calls changed, as keys; `whole`: one is in progress, so anything that it named may be
-    its doing; `unknown`: nothing was saved since one ended."""
+    """Keys of files that calls changed. `whole`: a call is in progress, so it may have changed
+    everything it named. `unknown`: nothing was saved since a call ended."""
 
     keys: frozenset[str]
     whole: bool
@@ -142,14 +142,14 @@ class _Changed(NamedTuple):
 
 
 class OutsideChanges:
-    """What tool calls changed outside, by what was saved before and after them."""
+    """Outside files changed by tool calls, from the checkpoints before and after them."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self._calls = CallsInProgress(vault)
 
     def step(self, target: Checkpoint, since: Sequence[Checkpoint]) -> OutsideStep:
-        """What an undo back to `target` brings back; `since` are the checkpoints from it on."""
+        """What an undo to `target` restores; `since` are the checkpoints from it on."""
         if EXTERNAL not in self._vault.settings.components:
             return OutsideStep()
         state = state_of(self._vault.objects, target, EXTERNAL)
@@ -193,7 +193,7 @@ class OutsideChanges:
     def _first_after(
         self, before: Checkpoint, end_ns: int, since: Sequence[Checkpoint]
     ) -> Checkpoint | None:
-        """The first checkpoint with what there was when a call had ended."""
+        """The first checkpoint that shows the state after a call."""
         looks = [(at_ns, seen) for at_ns, seen in self._vault.tool_log.looks() if at_ns >= end_ns]
         saves = [
             (one.created_at_ns, str(one.id))

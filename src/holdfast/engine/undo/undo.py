@@ -4,9 +4,9 @@ A program's undo reverts the last restore of its session. A person's undo revert
 the workspace, no matter who made it; `holdfast.domain.timeline.undo_history` determines which. Both
 are restores themselves, and save the current state first.
 
-An undo is recorded in the session whose checkpoint it goes back to. So that session's conversation
-follows it, its agent gets the notice for its own work, and every other session the notice for
-another session's.
+An undo is recorded in the session whose checkpoint it returns to. So that session's conversation
+follows it, and its agent gets the notice for its own work. Every other session gets the notice for
+another session's work.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ from holdfast.values.classes import dataclass, replace
 
 T = TypeVar("T")
 MOST_STATES = 5_000
-"""How far back undo looks; what is older is restored by name or id."""
+"""How far back undo searches; older states are restored by name or id."""
 _PAGES = (30, 300, 2 * MOST_STATES)
-"""How many entries of the log are read before more of them are: mostly the newest say it all."""
+"""Log entries that are read first; usually the newest are enough."""
 _HINT = "see what was done: holdfast log --records"
 _NO_CHECKPOINT_HINT = (
     'to create one: holdfast checkpoint "why"; whether something prevents that: holdfast status'
@@ -71,13 +71,13 @@ _NO_CHECKPOINT_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """The restore that undoes the last thing, and that thing. `causes` are the tool calls that may
-    have done it, the newest of each session; `undone` is the restore that it was, if it was one.
-    `saved` is the checkpoint that has it, None if none does. `since` is the checkpoint after which
-    it happened, by which people know that state best. `steps` of undo lead back from a redo.
-    `stays` says which files outside the workspace it changed and cannot bring back, and why.
-    `loss` is what was deleted later, and no undo brings back. `authors` made the changes of a
-    turn. `overlapping`: all the calls did it, at the same time."""
+    """The restore that undoes the last change, and a description of that change. `causes` are the
+    tool calls that may have made it, the newest of each session; `undone` is set if it was a
+    restore. `saved` is the checkpoint that has it, None if none does. `since` is the checkpoint
+    after which it happened, by its best-known name. `steps` is how many undos revert a redo.
+    `stays` lists changed files outside the workspace that cannot be restored, and why. `loss` are
+    later deletions that no undo restores. `authors` made the changes of a turn. `overlapping`: all
+    the calls made it, at the same time."""
 
     request: RestoreRequest
     causes: tuple[Cause, ...] = ()
@@ -93,7 +93,7 @@ class UndoStep:
 
     @property
     def at(self) -> datetime | None:
-        """When it happened, as far as that is known."""
+        """When it happened, if known."""
         at_ns = None
         if self.undone is not None:
             at_ns = self.undone.at_ns
@@ -105,7 +105,7 @@ class UndoStep:
 
 
 def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
-    """The restore that reverts the newest restore (or redo) of the session."""
+    """The restore that reverts the session's newest restore (or redo)."""
     undoable = undo_lists(vault.catalog.operations(session_id)).undoable
     if not undoable:
         raise NothingToUndo("Nothing to undo: this session has no restore", hint=_HINT)
@@ -121,11 +121,11 @@ def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
 
 
 Rescan = Callable[[tuple[Digest, ...], RulesOf | None], Scan]
-"""The workspace as it is now; trees and rules say what to look at besides."""
+"""Scans the current workspace; the arguments are required trees and additional rules."""
 
 
 def last_step(vault: Vault, scan: Scan, rescan: Rescan, *, turn: bool = False) -> UndoStep:
-    """What a person's undo reverts now: the last thing, or everything since the last message."""
+    """What a person's undo reverts now: the last change, or everything since the last message."""
     return _from_history(vault, lambda history: _last_step(vault, history, scan, rescan, turn=turn))
 
 
@@ -144,8 +144,8 @@ def _last_step(
                 differences += 1
             if not differences:
                 return False
-            # Perhaps rules alone make the difference: a safety checkpoint has what is ignored now.
-            # Of several states with one tree the newest: each left out other things.
+            # Rules alone may make the difference: a safety checkpoint has files that are ignored
+            # now. Of several states with one tree, use the newest: each left out other files.
             state = next(one for one in reversed(history.past) if one.tree == old)
             target = state.newest_checkpoint
             added = first_captured(vault, target, history.checkpoints_since(state))
@@ -155,7 +155,7 @@ def _last_step(
             plan = make_plan(vault, *with_goal(vault, rescan((old,), request.rules_of), request))
             return bool(plan.steps or plan.blocked)
         except StoreDamaged:
-            return True  # and the plan says what is wrong
+            return True  # the plan reports the problem
 
     def differs_outside(state: State) -> bool:
         found = outside.step(state)
@@ -186,7 +186,7 @@ def _last_step(
     newest = history.past[-1]
     if turn:
         authors = Authors()
-        with suppress(StoreDamaged):  # and the plan says what is wrong
+        with suppress(StoreDamaged):  # the plan reports the problem
             authors = authors_since(vault, history.states_from(step.before), scan.tree, load)
         return replace(found, authors=authors)
     if step.before is newest:
@@ -195,15 +195,15 @@ def _last_step(
 
 
 def last_loss(vault: Vault) -> Loss | None:
-    """What the last tool calls deleted that no checkpoint has; asked where there is nothing to
-    undo, so that the workspace is in the newest state."""
+    """Files without a checkpoint that the last tool calls deleted. Used if there is nothing to
+    undo, so the workspace is in the newest state."""
     return _from_history(
         vault, lambda history: loss_since(vault, history.past[-1]) if history.past else None
     )
 
 
 def next_step(vault: Vault) -> UndoStep:
-    """What a person's redo brings back: what the last undo took."""
+    """What a person's redo brings back: what the last undo reverted."""
     return _from_history(vault, lambda history: _next_step(vault, history))
 
 
@@ -223,7 +223,7 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
     seen = Seen(_newest_sequence(vault), scan.tree)
     undone = None if turn or step.after is None else step.after.restored
     if undone is not None:
-        # Without what was saved before it, the state before it is what there is to go back to.
+        # Without the safety checkpoint, go back to the state before the restore.
         with suppress(NothingToUndo):
             request = _reversal(vault, undone, OperationKind.UNDO)
             return UndoStep(replace(request, seen=seen), undone=undone)
@@ -276,7 +276,7 @@ def _states_deleted() -> NothingToUndo:
 
 
 class _Outside:
-    """What going back to a state of a history brings back outside."""
+    """The outside part of going back to a state in the history."""
 
     def __init__(self, vault: Vault, history: UndoHistory) -> None:
         self._history = history
@@ -290,7 +290,7 @@ class _Outside:
 
 
 def _target(vault: Vault, state: State) -> Checkpoint:
-    """The checkpoint that a restore record represents to people."""
+    """The checkpoint that a restore record represents to the user."""
     found = state.newest_checkpoint
     whole = found.kind is Kind.RESTORE and selection_of(found) is None
     if whole and found.restores_from is not None:
@@ -301,7 +301,7 @@ def _target(vault: Vault, state: State) -> Checkpoint:
 
 
 def _from_history(vault: Vault, answer: Callable[[UndoHistory], T]) -> T:
-    """The answer that the history gives, of which no more is read than it takes."""
+    """The answer from the undo history, reading only as much of it as needed."""
 
     def compare(old: Digest, new: Digest) -> Difference:
         found = Difference.NONE
@@ -326,27 +326,27 @@ def _from_history(vault: Vault, answer: Callable[[UndoHistory], T]) -> T:
 
 
 def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool, bool]:
-    """Oldest first, whether these are all that there are, and whether checkpoints after the last of
-    them were deleted."""
+    """The newest moments, oldest first; whether these are all; and whether checkpoints after the
+    last of them were deleted."""
     catalog = vault.catalog
     limit = min(most, MOST_STATES)
     rows = {one.id: one for one in catalog.history(None, limit=limit, records=True)}
     log = catalog.operations_before(None, most, kinds=MOVING_KINDS)
     found: list[Moment] = []
     calls = CallsInProgress(vault)
-    naming: list[Checkpoint] = []  # made before tool calls that reach out and may be in progress
-    seen: Checkpoint | None = None  # the last one with what is outside as it was known then
-    deleted: set[CheckpointId] = set()  # since the moment before
+    naming: list[Checkpoint] = []  # made before tool calls that name outside files
+    seen: Checkpoint | None = None  # the last one with the outside files as known then
+    deleted: set[CheckpointId] = set()  # since the previous moment
     for operation in reversed(log):
         made = rows.get(operation.checkpoint) if operation.checkpoint else None
         if made is None and operation.checkpoint and len(rows) == limit < MOST_STATES:
-            # Imported ones have no entry of these kinds: the newest rows may be others.
+            # Imported checkpoints have no such entry, so the newest rows may be others.
             made = catalog.checkpoint(None, operation.checkpoint)
         if made is None:
             if operation.checkpoint is not None and len(rows) < MOST_STATES:
                 deleted.add(operation.checkpoint)
             continue
-        if operation.safety is not None:  # it belongs to that restore, which can still be named
+        if operation.safety is not None:  # it belongs to that restore, which can be named instead
             deleted.discard(operation.safety)
         naming = [one for one in naming if calls.includes(one, made)]
         if seen is not None and seen.tree != made.tree and not naming:
@@ -365,11 +365,11 @@ def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool, bool]:
 
 
 def _before_messages(vault: Vault, history: UndoHistory) -> set[CheckpointId]:
-    """Checkpoints of states in which a message was sent: made for it, or, where none was made, the
-    newest one of its session before it."""
+    """Checkpoints of the states in which messages were sent: made for the message or, if there is
+    none, the newest one of its session before it."""
     known = [one for state in history.past for one in state.checkpoints]
     made = {one.id for one in known if one.kind is Kind.MESSAGE}
-    answered = set()  # by the checkpoint for the message that came next
+    answered = set()  # those with a checkpoint for the next message
     newest: dict[SessionId, Checkpoint] = {}
     for one in (one for one in known if not one.kind.is_record):
         before = newest.get(one.session_id)
@@ -385,7 +385,7 @@ def _newest_sequence(vault: Vault) -> int:
 
 
 def _reversal(vault: Vault, operation: Operation, kind: OperationKind) -> RestoreRequest:
-    """The restore to what was saved before an operation."""
+    """The restore to the state saved before an operation."""
     safety = operation.safety
     target = vault.catalog.checkpoint(operation.session_id, safety)
     if target is None:
@@ -399,8 +399,8 @@ def _reversal(vault: Vault, operation: Operation, kind: OperationKind) -> Restor
 
 
 def _touched(vault: Vault, operation: Operation, safety: Checkpoint) -> tuple[tuple[str, str], ...]:
-    """Components that the operation has changed: its record says how they were afterwards. What it
-    left alone, an undo leaves alone too, whatever has become of it since."""
+    """Components that the operation changed, according to its record. Components that it left alone
+    are not undone, whatever happened to them since."""
     record = operation.checkpoint
     made = vault.catalog.checkpoint(operation.session_id, record)
     return () if made is None else changed_components(vault, safety, made)

@@ -1,11 +1,11 @@
-"""Which version of a file has each line first, found by walking back from the newest.
+"""Finds the version of a file that first had each line, walking back from the newest.
 
-    newest version of those still open → its parents: equal content takes all lines over; else what
-    the differ pairs goes to the parent, and what no parent has was written here
+    newest of the open versions → its parents: equal content passes all lines on; otherwise, lines
+    that the differ pairs go to the parent, and lines without a pair were written here
 
-Versions are handled newest first by sequence (I7), each once, whatever ways lead to it. A version
-with two parents is the record of a restore of some paths: what came from the restored checkpoint
-goes on there.
+Versions are handled newest first by sequence (I7), each once, however it is reached. A version with
+two parents is the record of a restore of some paths: restored lines are credited to the restored
+checkpoint.
 
 Guarantee: if all lines are different and keep their order, the answer is exact. Memory holds the
 lines of two versions, and a number for each requested line. Not guaranteed: which of several equal
@@ -30,7 +30,7 @@ class Version(Protocol):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The same for the same version."""
+        """Equal for equal versions."""
         ...
 
     @property
@@ -44,8 +44,8 @@ Pairs = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[V]):
-    """For each line asked for the version that has it first; `ended` are those where the search
-    had to end although there is something older."""
+    """The first version of each requested line; `ended` are versions where the search stopped
+    although there are older ones."""
 
     origins: dict[int, V]
     ended: frozenset[tuple[object, ...]]
@@ -66,8 +66,8 @@ def blame(
     most_versions: int,
     most_lines: int,
 ) -> Found[V]:
-    """`parents` gives the versions before one, `lines` their lines, or None where they cannot be
-    had. The search ends after so many versions, or so many lines compared."""
+    """`parents` returns a version's predecessors, `lines` its lines, or None if unavailable. The
+    search ends after a number of versions, or of compared lines."""
     origins: dict[int, V] = {}
     ended: set[tuple[object, ...]] = set()
     open_ones: dict[tuple[object, ...], _Open[V]] = {}
@@ -112,8 +112,8 @@ def blame(
 
 
 def _partners(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:
-    """For each new line that is an old one, which. Equal ends are cut off first, as the differ
-    does: most versions differ in a few lines."""
+    """For each new line that equals an old one, that line's position. Equal ends are cut off first,
+    as in the differ, because most versions differ in a few lines."""
     shorter = min(len(old), len(new))
     top = 0
     while top < shorter and old[top] == new[top]:

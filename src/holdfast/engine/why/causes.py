@@ -1,17 +1,21 @@
-"""What was done to a file between two checkpoints: the call, the reason, the message, the agents.
+"""Explains a file's change between two checkpoints: the call, the reason, the message, the agents.
 
-Evidence, the strongest first: the checkpoint after a command, of the same tool use as the one
-before it; a call that names the file, which the earlier checkpoint was made for or the conversation
-has in between; what the later checkpoint says; an attempt or edit begun on the earlier one. A save
-right after another of the same state is not made, so its call is known only from the conversation.
-Unknown causes are left out, not guessed.
+Evidence, strongest first:
 
-All sessions share the workspace. `ConcurrentCalls` narrows the moment of a change down by the
-checkpoints of other sessions, and names every agent that was in the middle of a call which can have
-written the file. A call that never reported its end counts for ten minutes. Times only tell who may
-have been at work, never the order of checkpoints (I7).
+1. the checkpoint after a command, with the same tool use as the one before it
+2. a call that names the file, for which the earlier checkpoint was made, or from the conversation
+3. the later checkpoint's own text
+4. an attempt or edit that began at the earlier one
 
-Not guaranteed: that of several calls which name the file the last one wrote a given line.
+A save right after another one of the same state is not made, so its call is known only from the
+conversation. Unknown causes are left out, not guessed.
+
+All sessions share the workspace. `ConcurrentCalls` narrows down the moment of a change by other
+sessions' checkpoints, and names every agent with a call in progress that could have written the
+file. A call that never reported its end counts for ten minutes. Times only tell who may have been
+working, never the order of checkpoints (I7).
+
+Not guaranteed: if several calls name the file, that the last one wrote a given line.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ _MOST_BETWEEN = 1_000
 
 
 class Causes:
-    """Tells what was done; whatever it reads of log and story it reads once."""
+    """Explains changes; reads the log and the story once."""
 
     def __init__(self, vault: Vault, session_id: SessionId, story: BestEffortStory) -> None:
         self._vault = vault
@@ -50,7 +54,7 @@ class Causes:
         self._activities: Sequence[Activity] | None = None
 
     def explain(self, origin: LineOrigin, before: Checkpoint, first: Checkpoint) -> LineOrigin:
-        """The origin with what led from one checkpoint to the next."""
+        """The origin with the cause of the change between two checkpoints."""
         calls = first.intent.tool_calls
         others = _edits_others(calls, origin.path)
         said = replace(
@@ -79,7 +83,7 @@ class Causes:
         return self._with_messages(said, self._message(first))
 
     def edit_begun_at(self, origin: LineOrigin, at: Checkpoint) -> LineOrigin | None:
-        """The origin with the edit of the file that a checkpoint was made for, if it was."""
+        """The origin with the edit of the file that a checkpoint was made for, if any."""
         calls = at.intent.tool_calls
         if not _is_before_a_call(at) or not any(_edits(call, origin.path) for call in calls):
             return None
@@ -93,13 +97,13 @@ class Causes:
         return self._with_messages(said, self._message(at))
 
     def asked_at(self, origin: LineOrigin, at: Checkpoint) -> LineOrigin:
-        """The origin with what was said when a call began that nothing else tells about."""
+        """The origin with the message at which a call began, if nothing else is known of it."""
         return self._with_messages(replace(origin, session_id=self._session_id), self._message(at))
 
     def _call_of(
         self, before: Checkpoint, first: Checkpoint, path: bytes
     ) -> tuple[ToolCall, ...] | None:
-        """The call that the earlier checkpoint was made for, if that did it."""
+        """The call that the earlier checkpoint was made for, if it made the change."""
         calls = before.intent.tool_calls
         if not _is_before_a_call(before) or not calls or not self._are_neighbours(before, first):
             return None
@@ -112,19 +116,19 @@ class Causes:
         return calls if any(_edits(call, path) for call in calls) else None
 
     def _are_neighbours(self, before: Checkpoint, first: Checkpoint) -> bool:
-        """Whether one was made on the other, and not on something that was dropped since."""
+        """Whether one was made directly after the other, with no deleted one in between."""
         if self._made_after is None:
             log = self._vault.catalog.operations(self._session_id)
             self._made_after = {
                 one.checkpoint: one.head_before for one in log if one.checkpoint is not None
             }
-        # Of what was imported the log knows nothing.
+        # The log has no entries for imported checkpoints.
         return self._made_after.get(first.id, before.id) == before.id
 
     def _call_in_messages(
         self, before: Checkpoint, first: Checkpoint, path: bytes
     ) -> tuple[Message, ToolCall] | None:
-        """Of the calls made in between: the one of the checkpoint, else the likeliest."""
+        """The checkpoint's own call in the messages between, or else the most likely one."""
         if first.message_index is None:
             return None
         end = first.message_index + 1
@@ -147,7 +151,7 @@ class Causes:
         return best[1:] if best else None
 
     def _activity(self, before: Checkpoint, path: bytes) -> Activity | None:
-        """The last attempt, or edit of this file, that was begun on a checkpoint."""
+        """The last attempt, or edit of this file, that began at a checkpoint."""
         if self._activities is None:
             self._activities = self.story(lambda story: story.activities(self._session_id))
         begun = [one for one in self._activities if one.checkpoint == before.id]
@@ -160,7 +164,7 @@ class Causes:
         return self.story.message(checkpoint.session_id, checkpoint.message_index)
 
     def _with_messages(self, origin: LineOrigin, message: Message | None) -> LineOrigin:
-        """With the message, and with the last one of the person up to it."""
+        """With the message, and with the user's last message up to it."""
         prompt = message
         if message is not None and message.role is not Role.USER:
             begin = max(message.index - _EARLIER_MESSAGES, 0)
@@ -178,21 +182,21 @@ def _edits(call: ToolCall, path: bytes) -> bool:
 
 
 def _edits_others(calls: Sequence[ToolCall], path: bytes) -> bool:
-    """Whether the calls of a hook are edits of other files. Several edits run side by side, and the
-    first one that ends has a checkpoint with all that they did."""
+    """Whether a hook's calls are edits of other files. Edits may run in parallel, and the first one
+    that ends gets a checkpoint with the changes of all."""
     named = [call for call in calls if isinstance(call, Mapping) and call.get("paths")]
     edits = [call for call in named if call.get("kind") in EDIT_TOOLS]
     return bool(edits) and len(edits) == len(calls) and not any(_edits(c, path) for c in edits)
 
 
 def _tells_no_call(checkpoint: Checkpoint) -> bool:
-    """Whether its calls are not what was done: they are to come, or it is the record of a restore,
-    which notes what was selected."""
+    """Whether its calls do not describe a completed action: they follow it, or it is a restore
+    record, whose call lists the selected paths."""
     return checkpoint.kind.is_record or _is_before_a_call(checkpoint)
 
 
 def _is_before_a_call(checkpoint: Checkpoint) -> bool:
-    """Then what it says is about to be done, and what it has first was done before."""
+    """Such a checkpoint announces a call; its changes were made before."""
     return checkpoint.kind in (Kind.TOOL, Kind.RISKY) and not _is_after_a_call(checkpoint)
 
 
@@ -201,8 +205,7 @@ def _is_after_a_call(checkpoint: Checkpoint) -> bool:
 
 
 class RunningCall(NamedTuple):
-    """A call, the checkpoint that holds what there was when it began, and when it ended, if that
-    was recorded."""
+    """A call, the checkpoint with the state when it began, and its end, if recorded."""
 
     agent: OtherAgent
     at: str
@@ -210,7 +213,7 @@ class RunningCall(NamedTuple):
 
 
 class ConcurrentCalls:
-    """Looks at other sessions; the log of tools is read once."""
+    """Looks at other sessions; reads the tool log once."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
@@ -220,8 +223,8 @@ class ConcurrentCalls:
         self._contents: dict[tuple[Digest, bytes], Digest | None] = {}
 
     def named(self, origin: LineOrigin, before: Checkpoint, first: Checkpoint) -> LineOrigin:
-        """The origin with the agents of other sessions that may have written the line. The
-        session's own work is reported only if it may have written the line, too."""
+        """The origin with other sessions' agents that may have written the line. The session's own
+        work is kept only if it may have written the line, too."""
         found = None if first.kind.is_record else self.running(origin.path, before, first)
         others = [one.agent for one in found or () if one.agent.session_id != first.session_id]
         if not others:
@@ -242,8 +245,8 @@ class ConcurrentCalls:
     def running(
         self, path: bytes, before: Checkpoint, first: Checkpoint
     ) -> list[RunningCall] | None:
-        """The calls of all sessions that may have written a file between two checkpoints, in the
-        order in which they began; None where the log of tools does not go back that far."""
+        """The calls of all sessions that may have written a file between two checkpoints, by start
+        time; None if the tool log does not go back that far."""
         if self._calls is None:
             log = self._vault.tool_log
             self._calls, self._looks = log.calls(), log.looks()
@@ -261,14 +264,14 @@ class ConcurrentCalls:
         ]
 
     def was_written_after(self, calls: list[RunningCall], path: bytes, first: Checkpoint) -> bool:
-        """Whether the file was last written when all of these had ended, by its own time."""
+        """Whether the file's own time is after the end of all these calls."""
         entry = entry_at(self._vault.load_tree, first.tree, path)
         written_ns = entry.mtime_ns if isinstance(entry, FileEntry) else 0
         return all(one.ended_ns is not None and one.ended_ns < written_ns for one in calls)
 
     def _moment(self, path: bytes, before: Checkpoint, first: Checkpoint) -> tuple[int, int]:
-        """When the file was last seen as it was, and first as it became, by any session: in its
-        checkpoints, and in those that held everything when a call began or had changed nothing."""
+        """When the old content was last seen and the new one first, in any session: in its
+        checkpoints, and in those known to match when a call began or had changed nothing."""
         old, new = self._content(before, path), self._content(first, path)
         begin_ns, end_ns = before.created_at_ns, first.created_at_ns
         for at_ns, seen in sorted(self._seen(before, first), key=lambda one: one[0]):

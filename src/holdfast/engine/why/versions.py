@@ -1,13 +1,13 @@
 """The versions of one file along a line of checkpoints, even if it was renamed.
 
-The line is the one of a session, or the states of the workspace, newest first: what sessions saved
-and restored, in the order of the log, with the safety checkpoints of restores (`WorkspaceStates`).
+The line is that of a session, or of the workspace, newest first: saved and restored states of all
+sessions in log order, with the safety checkpoints of restores (`WorkspaceStates`).
 
-Of each checkpoint only the trees on the way to the file are loaded, and none that is known already.
-Where a checkpoint has no such file, one that is gone in the next is taken for it: with the same
-content, or else the most similar one that shares half of its lines.
+For each checkpoint, only the trees on the way to the file are loaded, each once. If a checkpoint
+does not have the file, a file that is gone in the next one replaces it: one with the same content,
+or else the most similar one that shares half of its lines.
 
-Guarantee: a version that is too large or damaged is skipped and reported. Not guaranteed: that a
+Guarantee: versions that are too large or damaged are skipped and reported. Not guaranteed: that a
 file that was renamed and rewritten in one step is recognised.
 """
 
@@ -32,7 +32,7 @@ from holdfast.engine.vault import Vault
 
 _CHUNK = 200
 LARGEST_BYTES = 16 * 1024 * 1024
-"""Of a file whose lines are explained: some 200 MB of memory."""
+"""The limit for a file whose lines are explained: some 200 MB of memory."""
 
 _SNIFFED_BYTES = 8_000
 _MOST_KNOWN = 4_096
@@ -43,7 +43,7 @@ _NOW = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """A file in a checkpoint, or with None as it is now."""
+    """A file in a checkpoint; None for the current file."""
 
     path: bytes
     content: Digest
@@ -60,7 +60,7 @@ class FileVersion:
 
 
 def text_lines(data: bytes) -> list[bytes] | None:
-    """Lines without their ends; None for what is no text."""
+    """Lines without their ends; None for binary content."""
     if b"\0" in data[:_SNIFFED_BYTES]:
         return None
     lines = data.split(b"\n")
@@ -70,7 +70,7 @@ def text_lines(data: bytes) -> list[bytes] | None:
 
 
 class FileVersions:
-    """What a walk through the history of a file asks for."""
+    """The versions of a file, for a walk through its history."""
 
     def __init__(
         self,
@@ -80,8 +80,8 @@ class FileVersions:
         head: Checkpoint | None,
         line: WorkspaceStates | None = None,
     ) -> None:
-        """`newest` is where the walk begins, and `head` what a file of the workspace follows. With
-        a `line` it goes through the states of the workspace, else through those of a session."""
+        """The walk begins at `newest`; a workspace file follows `head`. With a `line`, it goes
+        through the states of the workspace, otherwise through those of a session."""
         self._vault = vault
         self._line = line
         self._present = lines
@@ -97,8 +97,8 @@ class FileVersions:
         return FileVersion(path, entry.digest, checkpoint, entry)
 
     def parents(self, version: FileVersion) -> Sequence[FileVersion]:
-        """What the file was before: in the parent, and for the record of a restore of some paths
-        also in the checkpoint that these came from."""
+        """The file's previous versions: in the parent and, for a record of a restore of some paths,
+        also in the restored checkpoint."""
         older = [self.parent_of(version)]
         record = version.checkpoint
         if record is not None and record.restores_from and selection_of(record) is not None:
@@ -116,7 +116,7 @@ class FileVersions:
         return self._vault.catalog.checkpoint(at.session_id, at.parent)
 
     def lines(self, version: FileVersion) -> list[bytes] | None:
-        """None where they cannot be had; what was no text then has none."""
+        """None if they are unavailable; empty for a binary version."""
         if version.entry is None:
             return self._present
         if version.content not in self._read:
@@ -143,7 +143,7 @@ class FileVersions:
             self.warnings.append(warning)
 
     def entry(self, tree: Digest, path: bytes) -> Entry | None:
-        """What a tree has at a path; versions on the way are cached."""
+        """A tree's entry at a path; trees on the way are cached."""
         if (tree, path) in self._known:
             return self._known[tree, path]
         name, _, rest = path.partition(b"/")
@@ -172,7 +172,7 @@ class FileVersions:
         return FileVersion(path, entry.digest, older, entry)
 
     def _gone(self, older: Checkpoint, version: FileVersion) -> Iterator[tuple[bytes, FileEntry]]:
-        """Files of a checkpoint that are gone now."""
+        """Files of a checkpoint that are gone in the newer one."""
         if version.checkpoint is not None:
             for change in tree_changes(self._vault.load_tree, older.tree, version.checkpoint.tree):
                 if change.type is ChangeType.REMOVED and isinstance(change.old, FileEntry):
@@ -208,7 +208,7 @@ class FileVersions:
 
 
 class WorkspaceStates:
-    """Tells what came before a checkpoint; the log is read as far as needed."""
+    """Finds the state before a checkpoint; reads the log only as far as needed."""
 
     def __init__(self, vault: Vault) -> None:
         self._catalog = vault.catalog
@@ -220,7 +220,7 @@ class WorkspaceStates:
         return self._at(0)
 
     def before(self, checkpoint: Checkpoint) -> Checkpoint | None:
-        """What the workspace held before it; before a restore, what that restored."""
+        """The workspace's previous state; for a restore, its target."""
         target = checkpoint.restores_from if checkpoint.kind is Kind.RESTORE else None
         if target is not None and selection_of(checkpoint) is None:
             return self._catalog.checkpoint(None, target)

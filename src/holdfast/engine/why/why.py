@@ -1,9 +1,9 @@
 """The origin of each line of a file: its checkpoint, reason, tool call and message.
 
-    the file now, or at a checkpoint → `blame` along the parents → what was done between the first
-    checkpoint that has a line and the one before it (`causes`)
+    the current file, or one in a checkpoint → `blame` along the parents → the cause of the change
+    between the first checkpoint with a line and the one before it (`causes`)
 
-Guarantee: nothing is changed, it waits for no lock, and no link is followed to the file (I6).
+Guarantee: nothing is changed, no lock is waited for, and no link to the file is followed (I6).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from holdfast.ports.filesystem import FILE_FLAGS
 
 _PIECE_BYTES = 1024 * 1024
 MOST_VERSIONS = 100_000
-"""Checkpoints that are looked at; what is older is said not to have been."""
+"""How many checkpoints are searched; the answer says if there are older ones."""
 MOST_LINES = 20_000_000
-"""Lines of all versions that are compared: some ten seconds."""
+"""How many lines of all versions are compared: some ten seconds."""
 
 
 def why(
@@ -54,8 +54,8 @@ def why(
     most_versions: int = MOST_VERSIONS,
     most_lines: int = MOST_LINES,
 ) -> Explanation:
-    """Of all lines, or of one, counted from 1; of the file in the workspace or in a checkpoint. As
-    one session knows it or, with None, from the states that any session has saved."""
+    """For all lines or one, counted from 1; of the file in the workspace or in a checkpoint. As one
+    session knows it or, with None, from the saved states of all sessions."""
     require_safe_path(path)
     states = WorkspaceStates(vault) if session_id is None else None
     if reference is None:
@@ -97,8 +97,8 @@ def _found_elsewhere(
     most_versions: int,
     most_lines: int,
 ) -> tuple[ExplainedLine, ...]:
-    """Lines that are unsaved only as far as one session knows: another one has saved them. What it
-    says about them is its own."""
+    """Lines that are unsaved in this session, but saved by another one, with that session's
+    explanation."""
     if all(line.origin.state is not LineState.UNSAVED for line in lines):
         return lines
     everywhere = why(vault, None, path, most_versions=most_versions, most_lines=most_lines).lines
@@ -161,7 +161,7 @@ def _wanted(path: bytes, line: int | None, total: int) -> range:
 
 
 def _read_current_file(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
-    """Its bytes; an error names what is there instead of a file."""
+    """The file's bytes; the error says what is there instead of a file."""
     fs, name = vault.fs, repr(to_text(path))
     try:
         with vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
@@ -197,7 +197,7 @@ def _read_current_file(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
 
 
 def _search_word(path: bytes) -> str:
-    """What finds a path, as it is typed."""
+    """A query that finds a path, as typed."""
     text = to_text(path)
     quoted = " " in text and '"' not in text
     return typed(f'"{text}"'.encode("utf-8", "surrogateescape") if quoted else path, "path:")
@@ -211,7 +211,7 @@ def _too_large(path: bytes, size_bytes: int, largest_bytes: int) -> LimitReached
 
 
 class _Explained:
-    """The origins of one file, each made once."""
+    """The origins of one file's lines, each computed once."""
 
     def __init__(
         self,
@@ -261,11 +261,11 @@ class _Explained:
     def _by_any_session(
         self, origin: LineOrigin, before: Checkpoint, first: Checkpoint
     ) -> LineOrigin:
-        """Between two neighbouring states of the workspace: the call that was running then, with
-        its reason where that is certain; all that were; or that no agent's was."""
+        """The cause between two neighbouring workspace states: the call that was running, with its
+        reason if certain; or all that were running; or that no agent's call was."""
         found = self._concurrent.running(origin.path, before, first)
         agents = tuple(dict.fromkeys(call.agent for call in found or ()))
-        if found is None or first.kind in (Kind.MANUAL, Kind.RESTORE):  # it speaks for itself
+        if found is None or first.kind in (Kind.MANUAL, Kind.RESTORE):  # it explains itself
             explained = self._causes(first.session_id).explain(origin, before, first)
             others = [agent for agent in agents if agent.session_id != first.session_id]
             return replace(explained, others=tuple(others if first.kind is Kind.MANUAL else ()))
